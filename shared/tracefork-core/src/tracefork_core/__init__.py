@@ -1,0 +1,69 @@
+"""Time-travel debugging for AI agents: record a run at the wire, replay it for nothing, prove it.
+
+The rooms, from the top; each imports only what is below it:
+
+    cli                                        what people touch
+    run                                        record and replay: open a session, switch things on
+    seams | session | determinism | egress     siblings: where exchanges leave, what happens to them
+    exchange                                   the contract they share
+    providers                                  what the bytes of model providers mean
+    tape                                       what a recording is
+    errors
+
+Start reading in exchange/contract.py. Names are loaded when they are first used: importing this
+package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tracefork_core.version import __version__
+
+if TYPE_CHECKING:
+    from tracefork_core.errors import (
+        DivergenceError,
+        EgressError,
+        ReplayError,
+        TapeError,
+        TraceforkError,
+        UsageError,
+    )
+    from tracefork_core.run import record, replay
+    from tracefork_core.seams import bind
+    from tracefork_core.tape import Tape
+
+_HOMES = {
+    "DivergenceError": "errors",
+    "EgressError": "errors",
+    "ReplayError": "errors",
+    "Tape": "tape",
+    "TapeError": "errors",
+    "TraceforkError": "errors",
+    "UsageError": "errors",
+    "bind": "seams",
+    "record": "run",
+    "replay": "run",
+}
+
+__all__ = [
+    "DivergenceError",
+    "EgressError",
+    "ReplayError",
+    "Tape",
+    "TapeError",
+    "TraceforkError",
+    "UsageError",
+    "__version__",
+    "bind",
+    "record",
+    "replay",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

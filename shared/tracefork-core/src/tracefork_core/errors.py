@@ -1,0 +1,113 @@
+"""Every error tracefork raises on purpose.
+
+    TraceforkError
+    ├── UsageError          a path, name or option that cannot work              exit 2
+    ├── DivergenceError     the agent asked for something the tape does not hold exit 1
+    ├── ReplayError         the tape cannot answer (cut off, or not replayable)  exit 3
+    ├── EgressError         bytes tried to leave by a door no seam watches       exit 4
+    └── TapeError           the file is not a tape, or is damaged                exit 5
+
+The tree hangs under RuntimeError because retry policies of several frameworks (LangGraph's
+default among them) do not retry RuntimeErrors: a divergence is final.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class TraceforkError(RuntimeError):
+    """Base of every error raised on purpose; `exit_code` is what the CLI exits with."""
+
+    exit_code = 6
+
+
+class UsageError(TraceforkError):
+    """A path, a name or an option that cannot work as given."""
+
+    exit_code = 2
+
+
+class ReplayError(TraceforkError):
+    """The tape cannot answer: it was cut off, or holds something that cannot be replayed."""
+
+    exit_code = 3
+
+
+class EgressError(TraceforkError):
+    """Something tried to leave the process by a door that no seam watches."""
+
+    exit_code = 4
+
+
+class TapeError(TraceforkError):
+    """The file is not a tape, is damaged, or cannot be written."""
+
+    exit_code = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A recorded exchange that came close, and why it was not the answer."""
+
+    n: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """What differed, where, and what came closest: the content of a divergence card.
+
+    `n` is the number of the recorded exchange that was due (None: the tape has no more), `of` how
+    many the tape holds. `pointer` is an RFC 6901 JSON pointer into the request body, or `url`,
+    `method`, `headers/<name>`, `body`; `recorded` and `actual` are short printable values.
+    """
+
+    kind: str
+    summary: str
+    tape: str
+    of: int
+    n: int | None = None
+    step: str | None = None
+    caller: str | None = None
+    request: str | None = None
+    pointer: str | None = None
+    recorded: str | None = None
+    actual: str | None = None
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Return "exchange 3 of 7 · agent ▸ model · agent.py:41"."""
+        number = f"exchange {self.n} of {self.of}" if self.n is not None else "after the last exchange"
+        return " · ".join(part for part in (number, self.step, self.caller) if part)
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Return the commands that look further, most useful first."""
+        at = f" {self.n}" if self.n is not None else ""
+        return (f"tracefork show {self.tape}{at}", f"tracefork record -o {self.tape} --overwrite …")
+
+
+class DivergenceError(TraceforkError):
+    """The agent left the tape; `.divergence` says where and how."""
+
+    exit_code = 1
+
+    def __init__(self, divergence: Divergence) -> None:
+        self.divergence = divergence
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        d = self.divergence
+        lines = [f"tracefork: {d.summary} ({d.where})"]
+        if d.request:
+            lines.append(f"  {d.request}")
+        if d.pointer:
+            lines.append(f"  {d.pointer}")
+            lines.append(f"    recorded  {d.recorded}")
+            lines.append(f"    now       {d.actual}")
+        for candidate in d.candidates:
+            lines.append(f"  nearest: #{candidate.n} ({candidate.reason})")
+        lines.extend(f"  see: {command}" for command in d.commands)
+        return "\n".join(lines)
