@@ -1,0 +1,147 @@
+"""The events of a tape: what they hold, and which part of them the digest covers.
+
+Every event has two JSON documents. The *payload* is what crossed the boundary: the digest covers
+it. The *aside* is everything about the recording itself: clock times, lane and step, chunk
+boundaries, the order of deliveries, headers nobody compares. Unknown kinds and unknown fields are
+kept in the file and skipped by readers.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+EXCHANGE = "exchange"
+STEP = "step"
+STEP_END = "step_end"
+DRAWS = "draws"
+ENVIRONMENT = "environment"
+RECEIPT = "receipt"
+
+Pairs = list[tuple[str, str]]
+
+
+class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A request as it is compared: canonical URL, semantic headers, sha256 of the body."""
+
+    method: str
+    url: str
+    headers: Pairs
+    body: str
+
+
+class ResponseRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A response: status line, headers in wire order (a value of None lies in the aside), body."""
+
+    status: int
+    reason: str
+    headers: list[tuple[str, str | None]]
+    body: str
+
+
+class FailureRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The exception an attempt ended in."""
+
+    kind: str
+    message: str
+
+
+class ExchangePayload(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What crossed the boundary. `n` counts requests in the order they were asked."""
+
+    n: int
+    request: RequestRecord
+    response: ResponseRecord | None = None
+    failure: FailureRecord | None = None
+
+
+class ExchangeAside(msgspec.Struct, omit_defaults=True):
+    """About the recording of one exchange. Times are nanoseconds since the epoch, or durations.
+
+    `sizes` are the chunk lengths of the response body in order. `turns` is the place of each of
+    its deliveries (head or failure, each chunk, end) among all deliveries of the run, as runs
+    [first, count]. `sent` are request headers that are not compared, `received` the values of
+    response headers outside the digest, `url` and `body` (sha256) what was really sent where a
+    matcher canonicalised it. `end` is "eof", "abandoned", "failed", "cancelled" or "open" (in flight when
+    the recording was cut off).
+    """
+
+    lane: str
+    seam: str
+    started: int
+    step: str | None = None
+    caller: str | None = None
+    url: str | None = None
+    body: str | None = None
+    sent: Pairs = []
+    received: dict[str, str] = {}
+    http_version: str = "HTTP/1.1"
+    sizes: list[int] = []
+    turns: list[list[int]] = []
+    end: str = "open"
+    first_byte: int | None = None
+    took: int | None = None
+
+
+class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A node of the step DAG. `kind` is run, agent, task, node, model, tool, retriever, …"""
+
+    id: str
+    kind: str
+    name: str
+    parent: str | None = None
+    started: int = 0
+    ended: int | None = None
+    error: str | None = None
+    detail: dict[str, object] = {}
+
+
+class StepEnd(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The end of a step. `ended` is nanoseconds since the epoch."""
+
+    id: str
+    ended: int
+    error: str | None = None
+
+
+class Reads(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Values drawn at one call site of one lane, the first whole and the rest as differences."""
+
+    source: str
+    lane: str
+    site: str
+    values: list[int]
+
+
+class Draws(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was drawn since the last exchange."""
+
+    reads: list[Reads]
+
+
+class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where the recording was made."""
+
+    python: str
+    platform: str
+    tracefork: str
+    packages: dict[str, str] = {}
+    git_commit: str | None = None
+    command: list[str] = []
+    started: int = 0
+
+
+class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a closed recording says about itself.
+
+    `crossed` of `connections` connections were made by a seam; `strays` names the others, and
+    `subprocesses` the programs that were started. `outcome` is "ok" or the exception's name.
+    """
+
+    digest: str
+    exchanges: int
+    took: int = 0
+    connections: int = 0
+    crossed: int = 0
+    strays: list[str] = []
+    subprocesses: list[str] = []
+    outcome: str = "ok"

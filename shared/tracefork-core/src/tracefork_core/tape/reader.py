@@ -1,0 +1,302 @@
+"""Read a tape: its exchanges, steps, draws and receipt. Bodies are read when asked for."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import accumulate, pairwise
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+from tracefork_core.tape import schema
+from tracefork_core.tape.blobs import EMPTY, Blobs
+from tracefork_core.tape.canonical import canonical, sha256
+from tracefork_core.tape.digest import chain
+from tracefork_core.tape.event import (
+    DRAWS,
+    ENVIRONMENT,
+    EXCHANGE,
+    RECEIPT,
+    STEP,
+    STEP_END,
+    Draws,
+    Environment,
+    ExchangeAside,
+    ExchangePayload,
+    FailureRecord,
+    Reads,
+    Receipt,
+    RequestRecord,
+    StepEnd,
+    StepRecord,
+)
+
+T = TypeVar("T")
+
+_payload = msgspec.json.Decoder(ExchangePayload).decode
+_aside = msgspec.json.Decoder(ExchangeAside).decode
+
+
+class Exchange:
+    """One recorded exchange. `n` counts from 0 in the order asked."""
+
+    __slots__ = ("_body", "_chunks", "_tape", "aside", "payload")
+
+    def __init__(
+        self,
+        tape: Tape,
+        payload: ExchangePayload,
+        aside: ExchangeAside,
+        chunks: list[bytes] | None = None,
+    ) -> None:
+        self._tape = tape
+        self._chunks = chunks
+        self.payload = payload
+        self.aside = aside
+
+    @property
+    def n(self) -> int:
+        """The number of this exchange, from 0."""
+        return self.payload.n
+
+    @property
+    def request(self) -> RequestRecord:
+        """The request as it is compared."""
+        return self.payload.request
+
+    @property
+    def method(self) -> str:
+        """The method of the request."""
+        return self.payload.request.method
+
+    @property
+    def url(self) -> str:
+        """The URL that was asked, without secrets."""
+        return self.aside.url or self.payload.request.url
+
+    @property
+    def lane(self) -> str:
+        """The lane that asked."""
+        return self.aside.lane
+
+    @property
+    def step(self) -> str | None:
+        """The id of the step that asked."""
+        return self.aside.step
+
+    @property
+    def request_headers(self) -> list[tuple[str, str]]:
+        """The compared headers, then those that are not compared; credentials never land."""
+        return [*self.payload.request.headers, *self.aside.sent]
+
+    @property
+    def request_body(self) -> bytes:
+        """The body that was sent."""
+        return self._tape.blob(self.aside.body or self.payload.request.body)
+
+    @property
+    def status(self) -> int | None:
+        """The status of the response, or None where none came."""
+        return self.payload.response.status if self.payload.response else None
+
+    @property
+    def reason(self) -> str:
+        """The reason phrase of the response."""
+        return self.payload.response.reason if self.payload.response else ""
+
+    @property
+    def response_headers(self) -> list[tuple[str, str]]:
+        """The headers of the response in wire order."""
+        if self.payload.response is None:
+            return []
+        received = self.aside.received
+        return [
+            (name, received.get(name.lower(), "") if value is None else value)
+            for name, value in self.payload.response.headers
+        ]
+
+    @property
+    def response_body(self) -> bytes:
+        """The body of the response as far as it was read, not decoded."""
+        if self._chunks is not None:
+            return b"".join(self._chunks)
+        return self._tape.blob(self.payload.response.body) if self.payload.response else b""
+
+    @property
+    def chunks(self) -> list[bytes]:
+        """The body of the response in the pieces it came in."""
+        if self._chunks is not None:
+            return self._chunks
+        body = self.response_body
+        sizes = self.aside.sizes
+        if len(sizes) == 1 and sizes[0] == len(body):
+            return [body]
+        edges = list(accumulate(sizes, initial=0))
+        if edges[-1] != len(body):
+            raise TapeError(f"tracefork: exchange {self.n} has chunks that do not make its body.")
+        return [body[start:stop] for start, stop in pairwise(edges)]
+
+    @property
+    def failure(self) -> FailureRecord | None:
+        """The exception that ended the attempt, if one did."""
+        return self.payload.failure
+
+    @property
+    def end(self) -> str:
+        """How it ended: eof, abandoned, failed, cancelled, or open (cut off in flight)."""
+        return self.aside.end
+
+
+class Tape:
+    """An open tape, read-only. A context manager.
+
+    Attributes:
+        path: where it lies.
+        complete: whether the recording was closed; a tape cut off by a crash is not.
+    """
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._db = db
+        self._lock = threading.Lock()
+        self._blobs = Blobs(db)
+        self.complete = self._meta("state") == "complete"
+
+    @classmethod
+    def open(cls, path: str | Path) -> Tape:
+        """Open a tape.
+
+        Raises:
+            UsageError: there is no such file.
+            TapeError: the file is not a tape, or is damaged.
+        """
+        path = Path(path)
+        db = schema.open_readonly(path)
+        try:
+            return cls(path, db)
+        except BaseException:
+            db.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Tape:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def exchanges(self) -> list[Exchange]:
+        """The exchanges in the order asked, with those that were in flight at a crash."""
+        found = [
+            Exchange(self, self._read(_payload, payload), self._read(_aside, aside))
+            for payload, aside in self._events(EXCHANGE)
+        ]
+        found.extend(self._in_flight())
+        return sorted(found, key=lambda exchange: exchange.n)
+
+    @cached_property
+    def steps(self) -> list[StepRecord]:
+        """The steps in the order they began."""
+        ends: dict[str, StepEnd] = {}
+        for _, aside in self._events(STEP_END):
+            end = self._read(msgspec.json.Decoder(StepEnd).decode, aside)
+            ends[end.id] = end
+        steps = []
+        for _, aside in self._events(STEP):
+            step = self._read(msgspec.json.Decoder(StepRecord).decode, aside)
+            if end := ends.get(step.id):
+                step = msgspec.structs.replace(step, ended=end.ended, error=end.error)
+            steps.append(step)
+        return steps
+
+    @property
+    def draws(self) -> list[Reads]:
+        """What was drawn, in the order it was written."""
+        decode = msgspec.json.Decoder(Draws).decode
+        return [reads for _, aside in self._events(DRAWS) for reads in self._read(decode, aside).reads]
+
+    @property
+    def environment(self) -> Environment | None:
+        """Where the recording was made."""
+        return self._last(ENVIRONMENT, msgspec.json.Decoder(Environment).decode)
+
+    @property
+    def receipt(self) -> Receipt | None:
+        """What the recording says about itself; None while it is incomplete."""
+        return self._last(RECEIPT, msgspec.json.Decoder(Receipt).decode)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the run, computed from what the file holds (not read from its receipt)."""
+        return chain(canonical(exchange.payload) for exchange in self.exchanges)
+
+    def blob(self, sha: str) -> bytes:
+        """Return the bytes at an address, verified."""
+        if sha == EMPTY:
+            return b""
+        with self._lock:
+            return self._blobs.get(sha)
+
+    def step_path(self, step: str | None) -> tuple[str, ...]:
+        """Return the names from the root down to a step, for people."""
+        names: list[str] = []
+        while step is not None and (record := self._steps_by_id.get(step)) and len(names) < 64:
+            names.append(record.name)
+            step = record.parent
+        return tuple(reversed(names))
+
+    @cached_property
+    def _steps_by_id(self) -> dict[str, StepRecord]:
+        return {step.id: step for step in self.steps}
+
+    def _in_flight(self) -> Iterator[Exchange]:
+        """Yield what a crash cut off, with the chunks that the agent had seen."""
+        for n, payload_json, aside_json in self._rows("SELECT n, payload, aside FROM flights"):
+            payload = self._read(_payload, payload_json)
+            aside = self._read(_aside, aside_json)
+            rows = self._rows("SELECT data FROM flight_chunks WHERE n = ? ORDER BY i", (n,))
+            chunks = [data for (data,) in rows]
+            aside.sizes = [len(chunk) for chunk in chunks]
+            if payload.response is not None:
+                response = msgspec.structs.replace(payload.response, body=sha256(b"".join(chunks)))
+                payload = msgspec.structs.replace(payload, response=response)
+            yield Exchange(self, payload, aside, chunks)
+
+    def _events(self, kind: str) -> list[tuple[bytes, bytes]]:
+        return self._rows("SELECT payload, aside FROM events WHERE kind = ? ORDER BY seq", (kind,))
+
+    def _last(self, kind: str, decode: Callable[[bytes], T]) -> T | None:
+        events = self._events(kind)
+        return self._read(decode, events[-1][1]) if events else None
+
+    def _read(self, decode: Callable[[bytes], T], data: bytes) -> T:
+        try:
+            return decode(data)
+        except (msgspec.MsgspecError, TypeError, RecursionError) as error:
+            raise TapeError(f"tracefork: {self.path} holds a damaged event: {error}.") from error
+
+    def _rows(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        try:
+            with self._lock:
+                return self._db.execute(query, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise TapeError(f"tracefork: cannot read {self.path}: {error}.") from error
+
+    def _meta(self, key: str) -> str | None:
+        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return str(rows[0][0]) if rows else None
