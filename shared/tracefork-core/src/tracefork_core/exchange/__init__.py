@@ -1,0 +1,1 @@
+"""The contract that seams and sessions share."""

@@ -1,0 +1,101 @@
+"""What a seam and a session say to one another.
+
+A seam turns its library's request into a `Request` and calls `Session.open`. The answer is
+
+    Live       make the call for real and tell me what comes back, in the order it comes;
+    Recorded   here is what came back when this was recorded: hand it on;
+    None       not ours (telemetry of a framework): pass through.
+
+`open` raises `DivergenceError`, and raises it again for every later exchange of that session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One attempt as it would leave the process. `seam` names the library that sends it."""
+
+    method: str
+    url: str
+    headers: Headers
+    body: bytes
+    seam: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """Status line and headers of a response, headers in wire order with their own spelling."""
+
+    status: int
+    reason: str
+    headers: Headers
+    http_version: str = "HTTP/1.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that ended in an exception of the client library.
+
+    `kind` is the exception's class name inside its library's family ("ReadTimeout"); a seam maps
+    it back through a fixed table, never by importing what a tape names.
+    """
+
+    kind: str
+    message: str
+
+
+class Live(Protocol):
+    """The recording side of one exchange. Call `head`, `chunk`…, then exactly one ending."""
+
+    def head(self, head: Head) -> None: ...
+
+    def chunk(self, data: bytes) -> None: ...
+
+    def end(self) -> None: ...
+
+    def abandon(self) -> None:
+        """The agent stopped reading; what it read so far is on the tape."""
+
+    def fail(self, failure: Failure) -> None: ...
+
+    def cancel(self) -> None:
+        """The agent gave up waiting for an answer."""
+
+
+class Recorded(Protocol):
+    """The replaying side of one exchange. Each receive waits for its recorded turn."""
+
+    def receive_head(self) -> Head | Failure: ...
+
+    async def areceive_head(self) -> Head | Failure: ...
+
+    def receive_chunk(self) -> bytes | Failure | None:
+        """Return the next chunk, the failure that cut the body short, or None at its end."""
+
+    async def areceive_chunk(self) -> bytes | Failure | None: ...
+
+    def close(self) -> None:
+        """The agent stopped reading: nobody has to wait for what is left."""
+
+
+class Session(Protocol):
+    """What a seam, a step source or a clock may ask of the running session."""
+
+    @property
+    def active(self) -> bool:
+        """Whether the session is open in this process."""
+
+    def open(self, request: Request) -> Live | Recorded | None: ...
+
+    def begin_step(
+        self, kind: str, name: str, parent: str | None, detail: dict[str, object]
+    ) -> str:
+        """Put the beginning of a step on the tape and return the step's id."""
+
+    def end_step(self, step: str, error: str | None) -> None: ...

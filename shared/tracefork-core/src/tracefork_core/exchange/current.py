@@ -1,0 +1,78 @@
+"""The current session, step and lane: who is asking, found at request time.
+
+The session is a context variable with a process-wide fallback, because raw threads and some
+executors lose context variables. Two sessions without a context to tell them apart is an error,
+never a guess.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+
+from tracefork_core.errors import UsageError
+from tracefork_core.exchange.contract import Session
+
+_here: ContextVar[Session | None] = ContextVar("tracefork_session", default=None)
+_everywhere: list[Session] = []
+_lock = threading.Lock()
+
+current_step: ContextVar[str | None] = ContextVar("tracefork_step", default=None)
+"""The id of the innermost step that is running here; an exchange is attributed to it."""
+
+_crossing: ContextVar[bool] = ContextVar("tracefork_crossing", default=False)
+
+
+def current_session() -> Session | None:
+    """Return the session that this code runs under, or None.
+
+    Raises:
+        UsageError: two sessions are open and nothing here says which one is meant.
+    """
+    here = _here.get()
+    if here is not None and here.active:
+        return here
+    if not _everywhere:
+        return None
+    open_sessions = [session for session in _everywhere if session.active]
+    if len(open_sessions) > 1:
+        raise UsageError(
+            "tracefork: two sessions are open and this thread carries no context to tell which "
+            "one is meant. Start the thread with contextvars.copy_context().run, or bind the client "
+            "inside the session's own context."
+        )
+    return open_sessions[0] if open_sessions else None
+
+
+def enter(session: Session) -> Token[Session | None]:
+    """Make `session` the current one here, and the fallback everywhere."""
+    with _lock:
+        _everywhere.append(session)
+    return _here.set(session)
+
+
+def leave(session: Session, token: Token[Session | None]) -> None:
+    """Undo `enter`. Safe from another context than the one that entered (async fixtures)."""
+    with _lock:
+        _everywhere.remove(session)
+    try:
+        _here.reset(token)
+    except ValueError:
+        _here.set(None)
+
+
+@contextmanager
+def crossing_seam() -> Iterator[None]:
+    """Mark the connections made inside as those of a seam; reads of the clock stay real."""
+    token = _crossing.set(True)
+    try:
+        yield
+    finally:
+        _crossing.reset(token)
+
+
+def is_crossing_seam() -> bool:
+    """Return whether a seam is making a live call on this line of execution."""
+    return _crossing.get()

@@ -1,0 +1,55 @@
+"""Lanes: one line of causally ordered exchanges, named alike in every run.
+
+A lane is a spawn path: `main`, and `main/2` for the second task or executor job, in order of first
+use, that was started from `main`. The name is inherited through the context that tasks and context-aware
+executors copy. A thread without context belongs to the lane `threads`, which promises no order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+UNORDERED = "threads"
+"""The lane of threads that carry no context: their exchanges have no order of their own."""
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    name: str
+    owner: int
+    session: object
+    children: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+
+_lane: ContextVar[_Lane | None] = ContextVar("tracefork_lane", default=None)
+
+
+def _owner() -> int:
+    """Identify the running task, or the thread where no event loop runs."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        task = None
+    return id(task) if task is not None else threading.get_ident()
+
+
+def begin_lanes(session: object) -> None:
+    """Start the lane `main` of a session here."""
+    _lane.set(_Lane("main", _owner(), session))
+
+
+def current_lane(session: object) -> str:
+    """Return the name of the lane of `session` that this code runs on."""
+    lane = _lane.get()
+    if lane is None or lane.session is not session:
+        return UNORDERED
+    owner = _owner()
+    if lane.owner != owner:
+        # Inherited by copy: a task or a job that was started from that lane.
+        lane = _Lane(f"{lane.name}/{next(lane.children)}", owner, session)
+        _lane.set(lane)
+    return lane.name

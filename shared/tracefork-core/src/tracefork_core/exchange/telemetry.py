@@ -1,0 +1,34 @@
+"""Hosts that frameworks report to about themselves: not part of a run.
+
+Requests to them are never taped. During replay they are refused like any egress, but without
+poisoning the session: an exporter that cannot report must not fail a run that replays exactly.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+HOSTS = frozenset(
+    {
+        "api.smith.langchain.com",
+        "eu.api.smith.langchain.com",
+        "telemetry.crewai.com",
+        "app.crewai.com",
+        "us.i.posthog.com",
+        "eu.i.posthog.com",
+    }
+)
+_PATHS = {
+    "api.openai.com": "/v1/traces/ingest",
+    "raw.githubusercontent.com": "/BerriAI/litellm/",
+}
+
+
+@lru_cache(maxsize=1024)
+def is_telemetry(url: str) -> bool:
+    """Return whether `url` is a framework's report about itself."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower()
+    prefix = _PATHS.get(host)
+    return host in HOSTS or (prefix is not None and parts.path.startswith(prefix))

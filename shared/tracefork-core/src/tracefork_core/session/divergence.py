@@ -1,0 +1,228 @@
+"""Say where a run left its tape: the first difference, the nearest candidates, why not those."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tracefork_core.errors import Candidate, Divergence
+from tracefork_core.exchange.caller import caller
+from tracefork_core.session.matching import Form
+from tracefork_core.tape import Exchange, Tape
+
+_MISSING = object()
+_SHOWN = 60
+_CANDIDATES = 3
+_COMPARED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where two requests differ, as short printable text."""
+
+    pointer: str
+    recorded: str
+    actual: str
+
+
+def asked_otherwise(
+    tape: Tape, form: Form, due: Exchange | None, unused: Sequence[Exchange]
+) -> Divergence:
+    """Describe a request that the tape does not hold."""
+    ranked = _rank(form, due, unused)
+    if not ranked:
+        return _extra(tape, form)
+    nearest, differences = ranked[0]
+    first = differences[0] if differences else None
+    return Divergence(
+        kind="request",
+        summary=f"the request differs from recorded exchange {nearest.n}",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        n=nearest.n,
+        step=step_names(tape, nearest),
+        caller=caller(),
+        request=f"{form.record.method} {form.url}",
+        pointer=first.pointer if first else None,
+        recorded=first.recorded if first else None,
+        actual=first.actual if first else None,
+        candidates=tuple(Candidate(e.n, _reason(found)) for e, found in ranked[:_CANDIDATES]),
+    )
+
+
+def out_of_order(tape: Tape, form: Form, due: Exchange, asked: Exchange) -> Divergence:
+    """Describe a recorded request that came before an earlier one of its lane."""
+    return Divergence(
+        kind="order",
+        summary=f"exchange {asked.n} was asked while exchange {due.n} of lane {due.lane} was due",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        n=due.n,
+        step=step_names(tape, due),
+        caller=caller(),
+        request=f"{form.record.method} {form.url}",
+        pointer="lane",
+        recorded=f"#{due.n} {due.method} {due.url}",
+        actual=f"#{asked.n} {form.record.method} {form.url}",
+        candidates=(Candidate(asked.n, "equal, but not its turn"),),
+    )
+
+
+def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
+    """Describe recorded exchanges that the agent never asked for."""
+    first = unused[0]
+    numbers = ", ".join(f"#{exchange.n}" for exchange in unused[:8])
+    return Divergence(
+        kind="leftover",
+        summary=f"{len(unused)} recorded exchange(s) were never asked for: {numbers}",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        n=first.n,
+        step=step_names(tape, first),
+        caller=first.aside.caller,
+        request=f"{first.method} {first.url}",
+    )
+
+
+def stalled(tape: Tape, waiting: Exchange, missing: int, seconds: float) -> Divergence:
+    """Describe a recorded order that cannot come about because an exchange is never asked for."""
+    return Divergence(
+        kind="stalled",
+        summary=(
+            f"exchange {waiting.n} waited {seconds:.0f} s for exchange {missing}, which answered "
+            "earlier when this was recorded and was not asked for now"
+        ),
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        n=missing,
+        caller=caller(),
+        request=f"{waiting.method} {waiting.url}",
+    )
+
+
+def read_further(tape: Tape, exchange: Exchange) -> Divergence:
+    """Describe a stream that is read beyond where the recorded agent stopped."""
+    return Divergence(
+        kind="read",
+        summary=(
+            f"exchange {exchange.n} is read further than when it was recorded: the agent stopped "
+            f"after {len(exchange.response_body)} bytes then"
+        ),
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        n=exchange.n,
+        step=step_names(tape, exchange),
+        caller=caller(),
+        request=f"{exchange.method} {exchange.url}",
+    )
+
+
+def step_names(tape: Tape, exchange: Exchange) -> str | None:
+    """Return "agent ▸ model" for the step that asked, if it is known."""
+    return " ▸ ".join(tape.step_path(exchange.step)) or None
+
+
+def differences(form: Form, exchange: Exchange) -> list[Difference]:
+    """List where a request differs from a recorded one, most telling first."""
+    recorded, actual = exchange.request, form.record
+    found: list[Difference] = []
+    if recorded.method != actual.method:
+        found.append(Difference("method", recorded.method, actual.method))
+    if recorded.url != actual.url:
+        found.append(Difference("url", *_windows(recorded.url, actual.url)))
+    before, now = dict(recorded.headers), dict(actual.headers)
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            pair = (before.get(name, "—"), now.get(name, "—"))
+            found.append(Difference(f"headers/{name}", *pair))
+    if recorded.body != actual.body:
+        found.extend(_body_differences(exchange.request_body, form.body))
+    return found
+
+
+def _extra(tape: Tape, form: Form) -> Divergence:
+    return Divergence(
+        kind="extra",
+        summary="one more request than was recorded",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        caller=caller(),
+        request=f"{form.record.method} {form.url}",
+    )
+
+
+def _rank(
+    form: Form, due: Exchange | None, unused: Sequence[Exchange]
+) -> list[tuple[Exchange, list[Difference]]]:
+    """Order candidates by how much differs; the exchange that was due wins a tie."""
+    pool = [*([due] if due else []), *(e for e in unused if e is not due)][:_COMPARED]
+    scored = [(exchange, differences(form, exchange)) for exchange in pool]
+    return sorted(scored, key=lambda pair: (_weight(pair[1]), pair[0] is not due))
+
+
+def _weight(found: list[Difference]) -> int:
+    return sum(100 if d.pointer in ("url", "method") else 1 for d in found)
+
+
+def _reason(found: list[Difference]) -> str:
+    if not found:
+        return "equal, but already replayed"
+    named = ", ".join(d.pointer for d in found[:3])
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    return f"{len(found)} difference{'s' if len(found) > 1 else ''}: {named}{more}"
+
+
+def _body_differences(recorded: bytes, actual: bytes) -> list[Difference]:
+    try:
+        before, now = json.loads(recorded), json.loads(actual)
+    except (ValueError, RecursionError):
+        before = now = None
+    if before is None or before == now:
+        # Not JSON, or JSON spelled differently: the bytes are what is compared.
+        shown = _windows(recorded.decode("utf-8", "replace"), actual.decode("utf-8", "replace"))
+        return [Difference("body", *shown)]
+    return list(_leaves(before, now, ""))
+
+
+def _leaves(before: object, now: object, pointer: str) -> Iterator[Difference]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in [*now, *(key for key in before if key not in now)]:
+            escaped = key.replace("~", "~0").replace("/", "~1")
+            pair = before.get(key, _MISSING), now.get(key, _MISSING)
+            yield from _leaves(*pair, f"{pointer}/{escaped}")
+    elif isinstance(before, list) and isinstance(now, list):
+        for i in range(max(len(before), len(now))):
+            yield from _leaves(_at(before, i), _at(now, i), f"{pointer}/{i}")
+    elif isinstance(before, str) and isinstance(now, str):
+        if before != now:
+            yield Difference(pointer, *_windows(before, now))
+    elif before is _MISSING or now is _MISSING or before != now:
+        yield Difference(pointer, _short(before), _short(now))
+
+
+def _at(items: list[object], i: int) -> object:
+    return items[i] if i < len(items) else _MISSING
+
+
+def _short(value: object) -> str:
+    if value is _MISSING:
+        return "—"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _windows(before: str, now: str) -> tuple[str, str]:
+    """Cut both texts to the neighbourhood of their first difference."""
+    first = next(
+        (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b),
+        min(len(before), len(now)),
+    )
+    start = max(0, first - _SHOWN // 2)
+    return _cut(before, start), _cut(now, start)
+
+
+def _cut(text: str, start: int) -> str:
+    piece = text[start : start + _SHOWN]
+    return ("…" if start else "") + piece + ("…" if start + _SHOWN < len(text) else "")
+

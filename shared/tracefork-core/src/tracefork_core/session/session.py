@@ -1,0 +1,264 @@
+"""The one state machine of record and replay: what happens to an exchange.
+
+A session has a *source* (the tape it answers from), a *sink* (the tape it writes), or both:
+
+    record   sink            every exchange is live and recorded
+    replay   source          every exchange is answered from the tape, or the run has diverged
+
+The first thing that goes wrong poisons the session: every later exchange raises it again, and the
+`with` block raises it once more if somebody swallowed it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from tracefork_core.errors import (
+    Divergence,
+    DivergenceError,
+    ReplayError,
+    TapeError,
+    TraceforkError,
+)
+from tracefork_core.exchange.caller import caller
+from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.current import current_step
+from tracefork_core.exchange.lane import begin_lanes, current_lane
+from tracefork_core.exchange.telemetry import is_telemetry
+from tracefork_core.session import divergence
+from tracefork_core.session.matching import Form, check_matchers, form
+from tracefork_core.session.recording import LiveExchange
+from tracefork_core.session.replaying import ReplayedExchange
+from tracefork_core.session.turns import STALL_SECONDS, Turnstile
+from tracefork_core.session.unused import Unused
+from tracefork_core.tape import Exchange, StepRecord, Tape, TapeWriter
+from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.digest import chain
+from tracefork_core.tape.event import (
+    STEP,
+    STEP_END,
+    ExchangeAside,
+    ExchangePayload,
+    StepEnd,
+)
+
+
+class Session:
+    """One run under a tape. Implements `exchange.contract.Session`; safe to use from any thread."""
+
+    def __init__(
+        self,
+        *,
+        source: Tape | None = None,
+        sink: TapeWriter | None = None,
+        matchers: Sequence[str] = (),
+    ) -> None:
+        check_matchers(matchers)
+        self.source = source
+        self.sink = sink
+        self.poison: TraceforkError | None = None
+        self.left_over: DivergenceError | None = None
+        self.broken: TapeError | None = None
+        self._matchers = tuple(matchers)
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._open = True
+        self._asked = 0
+        self._turns = 0
+        self._flights: dict[int, LiveExchange] = {}
+        self._replayed: dict[int, bytes] = {}
+        self._parents: dict[str, str | None] = {}
+        self._ended: set[str] = set()
+        self._wall_zero = time.time_ns() - time.monotonic_ns()
+        recorded = source.exchanges if source else []
+        self._unused = Unused(recorded, self._recorded_key)
+        self.turnstile = Turnstile(
+            (turn, exchange.n)
+            for exchange in recorded
+            for first, count in exchange.aside.turns
+            for turn in range(first, first + count)
+        )
+        self.before_exchange: list[Callable[[TapeWriter], None]] = []
+        begin_lanes(self)
+
+    @property
+    def active(self) -> bool:
+        """Whether the session is open, in the process that opened it."""
+        return self._open and self._pid == os.getpid()
+
+    def open(self, request: Request) -> LiveExchange | ReplayedExchange | None:
+        """Decide what happens to an exchange.
+
+        Raises:
+            TraceforkError: the session is poisoned, or this request poisons it.
+        """
+        if is_telemetry(request.url):
+            return None
+        with self._lock:
+            if self.poison is not None:
+                raise self.poison
+            comparable = form(request)
+            if self.source is not None:
+                return self._answer(self.source, comparable)
+            return self._live(comparable, request.seam) if self.sink else None
+
+    def begin_step(
+        self, kind: str, name: str, parent: str | None, detail: dict[str, object]
+    ) -> str:
+        """Put the beginning of a step on the tape and return the step's id."""
+        with self._lock:
+            step = f"s{len(self._parents)}"
+            self._parents[step] = parent
+        if self.sink and not self.broken:
+            record = StepRecord(step, kind, name, parent, self.wall_ns(), detail=detail)
+            self.sink.note(STEP, aside=record)
+        return step
+
+    def end_step(self, step: str, error: str | None) -> None:
+        """Put the end of a step on the tape."""
+        self._ended.add(step)
+        if self.sink and not self.broken:
+            self.sink.note(STEP_END, aside=StepEnd(step, self.wall_ns(), error))
+
+    def poison_with(self, error: TraceforkError) -> TraceforkError:
+        """Remember the first error, let everybody who waits run into it, and return it."""
+        with self._lock:
+            if self.poison is None:
+                self.poison = error
+        self.turnstile.break_open()
+        return self.poison
+
+    def close(self) -> None:
+        """End the session: what is still in flight was abandoned, what is left over is said."""
+        with self._lock:
+            if not self._open:
+                return
+            for flight in list(self._flights.values()):
+                flight.abandon()
+            if self.source and self.poison is None and (left := self._unused.remaining()):
+                self.left_over = DivergenceError(divergence.left_over(self.source, left))
+            self._open = False
+
+    @property
+    def asked(self) -> int:
+        """How many exchanges were asked for."""
+        return self._asked
+
+    @property
+    def digest(self) -> str:
+        """The digest of what this replay asked and was answered, to compare with the tape's."""
+        return chain(payload for _, payload in sorted(self._replayed.items()))
+
+    def wall_ns(self) -> int:
+        """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
+        return self._wall_zero + time.monotonic_ns()
+
+    def next_turn(self) -> int:
+        """Take the next place among the deliveries of a recording."""
+        with self._lock:
+            self._turns += 1
+            return self._turns - 1
+
+    def write(self, action: Callable[[TapeWriter], None]) -> None:
+        """Write to the tape. A tape that cannot be written ends the recording, not the agent."""
+        if self.sink is None or self.broken is not None:
+            return
+        try:
+            action(self.sink)
+        except TapeError as error:
+            self.broken = error
+
+    def forget(self, n: int) -> None:
+        """Strike a finished exchange off the list of those in flight."""
+        self._flights.pop(n, None)
+
+    def unanswered(self, exchange: Exchange) -> TraceforkError:
+        """Poison the session: more is asked of an exchange than the tape holds."""
+        assert self.source is not None
+        if exchange.end == "abandoned":
+            return self._diverge(divergence.read_further(self.source, exchange))
+        how = "cut off" if exchange.end == "open" else "interrupted"
+        return self.poison_with(
+            ReplayError(
+                f"tracefork: {self.source.path} ends here: the recording was {how} while exchange "
+                f"{exchange.n} was in flight. Everything before it replayed."
+            )
+        )
+
+    def stalled(self, waiting: Exchange, missing: int) -> TraceforkError:
+        """Poison the session: the recorded order cannot come about."""
+        assert self.source is not None
+        return self._diverge(divergence.stalled(self.source, waiting, missing, STALL_SECONDS))
+
+    def _live(self, comparable: Form, seam: str) -> LiveExchange:
+        assert self.sink is not None
+        n, self._asked = self._asked, self._asked + 1
+        for prepare in self.before_exchange:
+            prepare(self.sink)
+        aside = ExchangeAside(
+            lane=current_lane(self),
+            seam=seam,
+            started=self.wall_ns(),
+            step=self._running_step(),
+            caller=caller(2),
+            url=comparable.url if comparable.url != comparable.record.url else None,
+            body=comparable.stored_as,
+            sent=comparable.sent,
+        )
+        self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
+        return flight
+
+    def _answer(self, tape: Tape, comparable: Form) -> ReplayedExchange:
+        self._asked += 1
+        lane = current_lane(self)
+        key = comparable.with_matchers(self._matchers).key
+        taken = self._unused.take(key, lane)
+        if taken is None:
+            left = self._unused.remaining()
+            if not left and not tape.complete:
+                raise self.poison_with(self._tape_ends(tape))
+            due = self._unused.due(lane)
+            raise self._diverge(divergence.asked_otherwise(tape, comparable, due, left))
+        exchange, due = taken
+        if due is not exchange:
+            raise self._diverge(divergence.out_of_order(tape, comparable, due, exchange))
+        payload = exchange.payload
+        self._replayed[exchange.n] = canonical(
+            ExchangePayload(exchange.n, comparable.record, payload.response, payload.failure)
+        )
+        return ReplayedExchange(self, exchange)
+
+    def _tape_ends(self, tape: Tape) -> ReplayError:
+        return ReplayError(
+            f"tracefork: {tape.path} is incomplete: it ends after {len(tape.exchanges)} exchanges, "
+            "which all replayed. The agent asked for one more."
+        )
+
+    def _running_step(self) -> str | None:
+        """Return the innermost step that runs here and has not ended.
+
+        A framework's end callback may run in another context than its start: what it set stays
+        set there, and only the end itself tells that it is over.
+        """
+        step = current_step.get()
+        while step in self._ended:
+            step = self._parents.get(step)
+        return step if step in self._parents else None
+
+    def _diverge(self, what: Divergence) -> TraceforkError:
+        return self.poison_with(DivergenceError(what))
+
+    def _recorded_key(self, exchange: Exchange) -> bytes:
+        if not self._matchers:
+            return canonical(exchange.request)
+        request = Request(
+            exchange.method,
+            exchange.url,
+            tuple(exchange.request_headers),
+            exchange.request_body,
+            exchange.aside.seam,
+        )
+        return form(request).with_matchers(self._matchers).key

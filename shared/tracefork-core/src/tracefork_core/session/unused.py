@@ -1,0 +1,74 @@
+"""The recorded exchanges that a replay has not asked for yet, by content and by lane."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+
+from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.tape import Exchange
+
+
+class Unused:
+    """Find the recorded exchange that answers a request.
+
+    Content decides. Where several recorded exchanges are equal, the lane decides: a lane of the
+    replay is paired with a recorded lane by the first thing it asks, so that fan-outs whose
+    branches start in another order still find their own answers. Within a lane, order counts.
+    """
+
+    def __init__(self, recorded: Sequence[Exchange], key: Callable[[Exchange], bytes]) -> None:
+        self._by_key: dict[bytes, dict[str, deque[Exchange]]] = {}
+        self._by_lane: dict[str, deque[Exchange]] = defaultdict(deque)
+        self._left = {exchange.n: exchange for exchange in recorded}
+        self._paired: dict[str, str] = {}
+        for exchange in recorded:
+            lanes = self._by_key.setdefault(key(exchange), {})
+            lanes.setdefault(exchange.lane, deque()).append(exchange)
+            self._by_lane[exchange.lane].append(exchange)
+
+    def remaining(self) -> list[Exchange]:
+        """Return what was not asked for, in recorded order."""
+        return list(self._left.values())
+
+    def due(self, lane: str) -> Exchange | None:
+        """Return what the recorded lane asked next, or what is next on the whole tape."""
+        recorded = self._by_lane.get(self._paired.get(lane, lane))
+        if recorded and (exchange := self._next(recorded)):
+            return exchange
+        return next(iter(self._left.values()), None)
+
+    def take(self, key: bytes, lane: str) -> tuple[Exchange, Exchange] | None:
+        """Use up the exchange that answers `key` on `lane`.
+
+        Returns the exchange and the one that was due on its lane (another one means that the
+        lane's order was broken), or None where nothing equal is left.
+        """
+        lanes = self._by_key.get(key)
+        if not lanes:
+            return None
+        recorded_lane = self._choose(lanes, lane)
+        exchange = lanes[recorded_lane].popleft()
+        if not lanes[recorded_lane]:
+            del lanes[recorded_lane]
+        due = self._next(self._by_lane[recorded_lane])
+        del self._left[exchange.n]
+        paired = self._paired.get(lane) == recorded_lane
+        if due is None or not paired or UNORDERED in (lane, recorded_lane):
+            due = exchange
+        return exchange, due
+
+    def _choose(self, lanes: dict[str, deque[Exchange]], lane: str) -> str:
+        if (paired := self._paired.get(lane)) is not None:
+            return paired if paired in lanes else next(iter(lanes))
+        taken = set(self._paired.values())
+        free = [name for name in lanes if name not in taken]
+        chosen = lane if lane in free else next(iter(free or lanes))
+        if free:
+            self._paired[lane] = chosen
+        return chosen
+
+    def _next(self, recorded: deque[Exchange]) -> Exchange | None:
+        while recorded and recorded[0].n not in self._left:
+            recorded.popleft()
+        return recorded[0] if recorded else None
