@@ -1,0 +1,1 @@
+"""Chance, brought onto the tape: what the agent draws when it reads the clock."""

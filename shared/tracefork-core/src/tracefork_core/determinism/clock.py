@@ -1,0 +1,143 @@
+"""The wall clock on tape: recorded when it is read, read again at replay.
+
+time-machine patches the clock at C level, so names bound before us and `datetime` itself are
+covered and stay what they are; `monotonic`, `perf_counter`, event loops and timeouts are not
+touched. Reads are kept per lane and call site: one sequence per lane would break as soon as a
+library reads the clock once more on replay. Reads below a seam stay real and off the tape, since
+the machinery there does not run at replay. A site with no recorded value left goes on from the
+last value it gave, and counts as a miss.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from types import FrameType
+
+from tracefork_core.exchange.current import current_session, is_crossing_seam
+from tracefork_core.exchange.lane import current_lane
+from tracefork_core.tape.event import DRAWS, Draws, Reads
+from tracefork_core.tape.writer import TapeWriter
+
+SOURCE = "clock"
+_TICK_NS = 1_000
+_OURS = "tracefork_core."
+
+
+class RecordedClock:
+    """The clock of one session: real and written down, or read back."""
+
+    def __init__(self, session: object, recorded: Iterable[Reads] | None = None) -> None:
+        self.session = session
+        self.misses = 0
+        self._replaying = recorded is not None
+        self._lock = threading.Lock()
+        self._fresh: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
+        self._last: int | None = None
+        for reads in recorded or ():
+            if reads.source == SOURCE:
+                self._given[reads.lane, reads.site].extend(_sums(reads.values))
+
+    def read(self, site: str) -> int:
+        """Return nanoseconds since the epoch for a read at this call site."""
+        key = (current_lane(self.session), site)
+        if not self._replaying:
+            now = _real_ns()
+            with self._lock:
+                self._fresh[key].append(now)
+            return now
+        with self._lock:
+            if values := self._given.get(key):
+                self._last = values.popleft()
+            else:
+                self.misses += 1
+                self._last = (self._last or _real_ns()) + _TICK_NS
+            return self._last
+
+    def flush(self, sink: TapeWriter) -> None:
+        """Put what was read since the last flush on the tape, ahead of what depends on it."""
+        with self._lock:
+            fresh, self._fresh = self._fresh, defaultdict(list)
+        if fresh:
+            reads = [Reads(SOURCE, lane, site, _steps(v)) for (lane, site), v in fresh.items()]
+            sink.note(DRAWS, aside=Draws(reads))
+
+
+class _Dispatch:
+    """What time-machine asks for the time: hands the question to the clock of the session."""
+
+    def __init__(self) -> None:
+        self.clocks: list[RecordedClock] = []
+
+    def time_ns(self) -> int:
+        if is_crossing_seam():
+            return _real_ns()
+        session = current_session()
+        for clock in self.clocks:
+            if clock.session is session:
+                site = _site(sys._getframe(1))
+                return _real_ns() if site is None else clock.read(site)
+        return _real_ns()
+
+    def _start(self) -> None: ...
+
+    def _stop(self) -> None: ...
+
+
+_dispatch = _Dispatch()
+_lock = threading.Lock()
+_real_ns = time.time_ns
+
+
+def start(clock: RecordedClock) -> None:
+    """Let the wall clock of this process be answered by `clock` inside its session."""
+    global _real_ns
+    import _time_machine
+    import time_machine
+
+    with _lock:
+        if not _dispatch.clocks:
+            # Popping time-machine's own traveller and pushing ours is the one private thing we
+            # do with it; tests/determinism/test_clock.py fails by name if that moves.
+            time_machine.travel(0).start()._stop()
+            time_machine.traveller_stack[-1] = _dispatch  # type: ignore[call-overload]
+            _real_ns = _time_machine.original_time_ns
+        _dispatch.clocks.append(clock)
+
+
+def stop(clock: RecordedClock) -> None:
+    """Undo `start`."""
+    global _real_ns
+    import time_machine
+
+    with _lock:
+        _dispatch.clocks.remove(clock)
+        if not _dispatch.clocks:
+            time_machine.travel(0).stop()
+            _real_ns = time.time_ns
+
+
+def _site(frame: FrameType | None) -> str | None:
+    """Name the call site of a read, or None where tracefork itself reads the clock."""
+    while frame is not None and frame.f_globals.get("__name__") == "time_machine":
+        frame = frame.f_back
+    if frame is None:
+        return "?"
+    module = frame.f_globals.get("__name__", "?")
+    return None if module.startswith(_OURS) else f"{module}:{frame.f_lineno}"
+
+
+def _steps(values: list[int]) -> list[int]:
+    """Spell values as the first and the differences: small numbers make small tapes."""
+    return [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
+
+
+def _sums(steps: list[int]) -> list[int]:
+    values: list[int] = []
+    for step in steps:
+        values.append(step + (values[-1] if values else 0))
+    return values

@@ -1,0 +1,48 @@
+"""Loaded by Python child processes of a session: install the guard, then be invisible.
+
+Found first on PYTHONPATH. The child may be another environment without tracefork, so the package
+is loaded by its place on disk and nothing is added to `sys.path`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+
+
+def _install() -> None:
+    task = os.environ.get("TRACEFORK_EGRESS")
+    if not task:
+        return
+    package = _HERE.parent.parent
+    if "tracefork_core" not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            "tracefork_core", package / "__init__.py", submodule_search_locations=[str(package)]
+        )
+        assert spec and spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["tracefork_core"] = module
+        spec.loader.exec_module(module)
+    from tracefork_core.egress.children import install_from_environment
+
+    install_from_environment(task)
+
+
+def _hand_over() -> None:
+    """Run the sitecustomize that this one hides, if there is one."""
+    others = [folder for folder in sys.path if Path(folder or ".").resolve() != _HERE]
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_install()
+_hand_over()

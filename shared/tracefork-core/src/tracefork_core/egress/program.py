@@ -1,0 +1,70 @@
+"""Tell which program a process is about to start, and whether it will carry the guard."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import PurePath
+
+ENVIRONMENT = "TRACEFORK_EGRESS"
+_PYTHON = re.compile(r"^(python|pypy)[\d.]*(\.exe)?$")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_DEAF = re.compile(r"^-[A-Za-z]*[IES]")
+"""Interpreter flags that make a child ignore PYTHONPATH or skip sitecustomize."""
+
+
+def program_name(event: str, args: Sequence[object]) -> str:
+    """Return the name of the program an audit event announces."""
+    argv = _argv(event, args)
+    if not argv:
+        return "?"
+    name = PurePath(argv[0]).name
+    if name in _SHELLS and len(argv) > 2 and argv[1] == "-c":
+        return _first_word(argv[2]) or name
+    return name
+
+
+def is_guarded_python(event: str, args: Sequence[object]) -> bool:
+    """Return whether the program is a Python that will load the guard as it starts."""
+    argv = _argv(event, args)
+    if not argv or not _PYTHON.match(PurePath(argv[0]).name):
+        return False
+    flags = [argument for argument in argv[1:] if argument.startswith("-")]
+    if any(_DEAF.match(flag) for flag in flags[:4] if not flag.startswith("--")):
+        return False
+    environment = _environment(event, args)
+    return environment is None or ENVIRONMENT in environment
+
+
+def _argv(event: str, args: Sequence[object]) -> list[str]:
+    if event == "os.system":
+        return ["sh", "-c", _text(args[0])]
+    place = {"os.spawn": 2, "pty.spawn": 0}.get(event, 1)
+    given = args[place] if len(args) > place else None
+    if isinstance(given, (str, bytes, os.PathLike)):
+        return [_text(given)]
+    words = [_text(word) for word in given] if isinstance(given, Sequence) else []
+    executable = args[0] if event == "subprocess.Popen" else None
+    return [_text(executable), *words[1:]] if executable and words else words
+
+
+def _environment(event: str, args: Sequence[object]) -> set[str] | None:
+    place = {"os.spawn": 3, "subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2}.get(event)
+    given = args[place] if place is not None and len(args) > place else None
+    return {_text(name) for name in given} if isinstance(given, dict) else None
+
+
+def _first_word(command: str) -> str:
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return PurePath(words[0]).name if words else ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsdecode(value)
+    return str(value)

@@ -1,0 +1,45 @@
+"""Where child processes write down what they tried: one JSON line each, read by the parent."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing a child process did."""
+
+    strays: list[str]
+    programs: list[str]
+    refused: str | None
+
+
+class Report:
+    """A file that several processes append to. Lines are short enough to be written whole."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(
+        self,
+        *,
+        strays: list[str] | None = None,
+        programs: list[str] | None = None,
+        refused: str | None = None,
+    ) -> None:
+        """Append one line."""
+        line = {"strays": strays or [], "programs": programs or [], "refused": refused}
+        with open(self.path, "ab", buffering=0) as file:
+            file.write(json.dumps(line).encode() + b"\n")
+
+    def read(self) -> list[Line]:
+        """Return the lines written so far, and remove the file."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return []
+        os.unlink(self.path)
+        return [Line(**json.loads(line)) for line in data.splitlines()]

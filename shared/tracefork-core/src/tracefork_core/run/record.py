@@ -1,0 +1,114 @@
+"""Record a run: every exchange is live and goes onto the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracefork_core.determinism.clock import RecordedClock
+from tracefork_core.egress import Watch
+from tracefork_core.errors import TraceforkError
+from tracefork_core.run.scope import Scope
+from tracefork_core.session import Session
+from tracefork_core.tape import Receipt, TapeWriter
+from tracefork_core.tape.environment import describe
+
+
+@dataclass(slots=True)
+class Recording:
+    """A run that is being recorded. `receipt` is there once the block has ended."""
+
+    path: Path
+    receipt: Receipt | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the run, once the block has ended."""
+        return self.receipt.digest if self.receipt else None
+
+
+class _Record(Scope[Recording]):
+    def __init__(
+        self,
+        path: Path,
+        *,
+        overwrite: bool,
+        ambient: bool,
+        clock: bool,
+        allow: Collection[str],
+        subprocesses: bool,
+    ) -> None:
+        super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
+        self._path = path
+        self._overwrite = overwrite
+
+    def _begin(self, stack: ExitStack) -> Recording:
+        self._writer = TapeWriter(self._path, describe(), overwrite=self._overwrite)
+        stack.callback(self._abort_unless_switched_on)
+        self._watch: Watch | None = None
+        self._session = Session(sink=self._writer)
+        clock = RecordedClock(self._session)
+        self._session.before_exchange.append(clock.flush)
+        self._watch = self._switch_on(stack, self._session, "count", clock)
+        self._run = Recording(self._path)
+        return self._run
+
+    def _abort_unless_switched_on(self) -> None:
+        if self._watch is None:
+            self._writer.abort()
+
+    def _finish(self, error: BaseException | None) -> None:
+        watch, session = self._watch, self._session
+        assert watch is not None
+        if session.broken is not None:
+            self._writer.abort()
+            raise session.broken from error
+        self._run.receipt = self._writer.close(
+            Receipt(
+                digest="",
+                exchanges=0,
+                connections=watch.connections,
+                crossed=watch.crossed,
+                strays=watch.strays,
+                subprocesses=watch.subprocesses,
+                outcome="ok" if error is None else type(error).__name__,
+            )
+        )
+        if isinstance(session.poison, TraceforkError) and error is None:
+            raise session.poison
+
+
+def record(
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    ambient: bool = True,
+    clock: bool = True,
+    subprocesses: bool = True,
+) -> Scope[Recording]:
+    """Record what runs inside: `with record("run.tape"):`, `async with`, or as a decorator.
+
+    Args:
+        path: where the tape goes; its folder must exist.
+        overwrite: replace a tape of that name. Nothing is overwritten unasked.
+        ambient: instrument the HTTP libraries; False records bound clients only.
+        clock: put reads of the wall clock on the tape.
+        subprocesses: whether other programs may be started.
+
+    Raises:
+        UsageError: the tape exists, or its folder does not.
+        TapeError: the tape cannot be written. The agent is not stopped by it: the error is raised
+            when the block ends.
+    """
+    return _Record(
+        Path(path),
+        overwrite=overwrite,
+        ambient=ambient,
+        clock=clock,
+        allow=(),
+        subprocesses=subprocesses,
+    )
+
+

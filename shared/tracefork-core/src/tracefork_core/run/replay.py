@@ -1,0 +1,129 @@
+"""Replay a run: every exchange is answered from the tape, or the run has diverged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracefork_core.determinism.clock import RecordedClock
+from tracefork_core.errors import ReplayError
+from tracefork_core.run.scope import Scope
+from tracefork_core.session import Session
+from tracefork_core.tape import Tape
+
+_LEAVE_ALONE = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
+
+
+@dataclass(slots=True)
+class Replaying:
+    """A run that is being replayed.
+
+    Attributes:
+        tape: the tape it is answered from, open until the block ends.
+        exchanges: how many were answered, once the block has ended.
+        digest: of what was asked and answered, once the block has ended.
+        clock_misses: reads of the clock that the tape had no value for.
+    """
+
+    tape: Tape
+    exchanges: int = 0
+    digest: str | None = None
+    clock_misses: int = 0
+
+
+class _Replay(Scope[Replaying]):
+    def __init__(
+        self,
+        path: Path,
+        *,
+        matchers: Sequence[str],
+        ambient: bool,
+        clock: bool,
+        allow: Collection[str],
+        subprocesses: bool,
+    ) -> None:
+        super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
+        self._path = path
+        self._matchers = matchers
+
+    def _begin(self, stack: ExitStack) -> Replaying:
+        tape = stack.enter_context(Tape.open(self._path))
+        self._session = Session(source=tape, matchers=self._matchers)
+        recorded = tape.draws
+        # A tape recorded without its clock replays without one: reads stay real.
+        self._clock = self._clock and bool(recorded)
+        self._recorded_clock = RecordedClock(self._session, recorded)
+        self._run = Replaying(tape)
+        stack.callback(self._take_stock)
+        self._switch_on(stack, self._session, "refuse", self._recorded_clock)
+        return self._run
+
+    def _take_stock(self) -> None:
+        """Complete the result while the tape is still open."""
+        session, run = self._session, self._run
+        run.exchanges = session.asked
+        run.digest = session.digest
+        run.clock_misses = self._recorded_clock.misses
+        self._unproven = (
+            session.poison is None
+            and session.left_over is None
+            and not self._matchers
+            and run.digest != run.tape.digest
+        )
+
+    def _finish(self, error: BaseException | None) -> None:
+        if isinstance(error, _LEAVE_ALONE):
+            return
+        poison, left_over = self._session.poison, self._session.left_over
+        if poison is not None and poison is not error:
+            raise poison from error
+        if left_over is not None and isinstance(error, Exception):
+            # The agent failed on its own before it could ask: its error says more than ours.
+            return error.add_note(str(left_over))
+        if left_over is not None:
+            raise left_over from error
+        if self._unproven and error is None:
+            raise ReplayError(
+                f"tracefork: every request matched, but the digest of this replay "
+                f"({self._run.digest}) is not the tape's. Nothing is proven; please report this."
+            )
+
+
+def replay(
+    path: str | Path,
+    *,
+    match: Sequence[str] = (),
+    ambient: bool = True,
+    clock: bool = True,
+    allow: Collection[str] = (),
+    subprocesses: bool = True,
+) -> Scope[Replaying]:
+    """Replay what runs inside from a tape: `with replay("run.tape"):`, `async with`, or decorator.
+
+    Args:
+        path: the tape.
+        match: named matchers that widen what counts as equal: `json`, `ignore:/json/pointer`.
+        ambient: instrument the HTTP libraries; False replays bound clients only.
+        clock: answer reads of the wall clock from the tape.
+        allow: hosts, "host:port" pairs or unix socket paths that may be reached all the same.
+        subprocesses: whether other programs may be started.
+
+    Raises:
+        UsageError: there is no such tape, or a matcher has no such name.
+        TapeError: the file is not a tape, or is damaged.
+        DivergenceError: the agent asked for something else, for more, or for less. Raised where it
+            happens and again when the block ends.
+        EgressError: something tried to leave by a door that no seam watches.
+        ReplayError: the tape was cut off before this point.
+    """
+    return _Replay(
+        Path(path),
+        matchers=match,
+        ambient=ambient,
+        clock=clock,
+        allow=allow,
+        subprocesses=subprocesses,
+    )

@@ -1,0 +1,130 @@
+"""What record and replay share: a block of code under a session.
+
+A scope is a sync and async context manager and a decorator for both kinds of functions.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from contextlib import ExitStack
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+from tracefork_core.determinism import clock as wall_clock
+from tracefork_core.egress import Watch
+from tracefork_core.egress.children import hand_on, take_back
+from tracefork_core.egress.guard import Mode
+from tracefork_core.egress.report import Report
+from tracefork_core.errors import UsageError
+from tracefork_core.exchange.current import enter, leave
+from tracefork_core.seams import AMBIENT
+from tracefork_core.session import Session
+
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Scope(ABC, Generic[R]):
+    """A block of code under a session. Can be entered once at a time."""
+
+    def __init__(
+        self, *, ambient: bool, clock: bool, allow: Collection[str], subprocesses: bool
+    ) -> None:
+        self._ambient = ambient
+        self._clock = clock
+        self._allow = allow
+        self._subprocesses = subprocesses
+        self._stack: ExitStack | None = None
+
+    @abstractmethod
+    def _begin(self, stack: ExitStack) -> R:
+        """Open files and session, register their undoing, and return what `with` gives."""
+
+    @abstractmethod
+    def _finish(self, error: BaseException | None) -> None:
+        """Close the run after everything is switched off; raise what must be raised."""
+
+    def __enter__(self) -> R:
+        if self._stack is not None:
+            raise UsageError("tracefork: this block is open already; make another for each run.")
+        with ExitStack() as stack:
+            run = self._begin(stack)
+            self._stack = stack.pop_all()
+        return run
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        stack, self._stack = self._stack, None
+        assert stack is not None
+        stack.close()
+        self._finish(error)
+
+    async def __aenter__(self) -> R:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    def __call__(self, function: F) -> F:
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def under_session_async(*args: Any, **kwargs: Any) -> Any:
+                async with self:
+                    return await function(*args, **kwargs)
+
+            return cast(F, under_session_async)
+
+        @wraps(function)
+        def under_session(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return cast(F, under_session)
+
+    def _switch_on(
+        self,
+        stack: ExitStack,
+        session: Session,
+        mode: Mode,
+        clock: wall_clock.RecordedClock,
+    ) -> Watch:
+        """Make the session current and switch seams, clock and guard on, in this order."""
+        token = enter(session)
+        stack.callback(leave, session, token)
+        stack.callback(session.close)
+        if self._ambient:
+            for instrument in AMBIENT:
+                instrument.on()
+                stack.callback(instrument.off)
+        if self._clock:
+            wall_clock.start(clock)
+            stack.callback(wall_clock.stop, clock)
+        watch = Watch(
+            session,
+            mode,
+            Report(Path(tempfile.gettempdir()) / f"tracefork-{uuid.uuid4().hex}.jsonl"),
+            allow=self._allow,
+            programs=self._subprocesses,
+            on_refused=session.poison_with,
+        )
+        hand_on(watch)
+        stack.callback(take_back, watch)
+        watch.start()
+        stack.callback(watch.stop)
+        return watch
