@@ -1,0 +1,87 @@
+"""The documents are true: their examples run, their links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tracefork_testkit import ProviderServer
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted(
+    path
+    for path in ROOT.rglob("*.md")
+    if not any(part.startswith(".") or part == "node_modules" for part in path.parts[len(ROOT.parts) :])
+)
+_FENCE = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)")
+
+
+def fences(path: Path, language: str) -> Iterator[tuple[str | None, str]]:
+    """Yield (title, text) of each fenced block of a language."""
+    for found in _FENCE.finditer(path.read_text()):
+        if found[1] == language:
+            yield found[2], found[3]
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield server
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    """Every relative link of every document names a file or folder that exists."""
+    broken = [
+        link
+        for link in _LINK.findall(document.read_text())
+        if not (document.parent / link).exists()
+    ]
+    assert broken == []
+
+
+def test_the_readme_example_runs(
+    provider: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Python block of the README records and replays as it says."""
+    monkeypatch.chdir(tmp_path)
+    example = next(text for _, text in fences(ROOT / "README.md", "python") if "record(" in text)
+    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    assert len(provider.requests) == 1, "the replay asked the provider again"
+
+
+def test_the_tutorial_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command of the tutorial does what the text around it says, in its order."""
+    monkeypatch.setenv("TRACEFORK_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    tutorial = ROOT / "docs" / "tutorial" / "first-tape.md"
+    for title, text in fences(tutorial, "python"):
+        assert title is not None
+        Path(title).write_text(text)
+    commands = [line[2:] for _, text in fences(tutorial, "console") for line in text.splitlines()]
+    codes: list[tuple[str, int]] = []
+    with ProviderServer() as server:
+        environment = {**os.environ, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
+        for command in commands:
+            if command.startswith("sed "):
+                subprocess.run(command, shell=True, check=True)
+            if not command.startswith(".venv/bin/tracefork"):
+                continue
+            own = f"{sys.executable} -m tracefork_core.cli.main"
+            line = command.replace(".venv/bin/tracefork", own)
+            done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True)
+            codes.append((command.split("tracefork ", 1)[1], done.returncode))
+            if command.endswith("record -o first.tape agent.py"):
+                server.stop()
+    *before, after = codes
+    assert before, "the tutorial has no commands"
+    assert {code for _, code in before} == {0}, before
+    assert after == ("replay first.tape agent.py", 1)
