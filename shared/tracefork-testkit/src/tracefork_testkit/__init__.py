@@ -1,0 +1,35 @@
+"""Scripted model providers on loopback, and the fixtures that prove a test stayed offline.
+
+Layout: `provider` is the server, `http1` and `connection` its wire, `routes` its paths; one
+file for each provider format (`dialect` is their seam); `script`, `directives` and `faults`
+say what it answers; `realhost` lets real host names reach it; `offline` closes the network;
+`plugin` holds the fixtures.
+"""
+
+from __future__ import annotations
+
+from tracefork_testkit.conversation import Message, ModelRequest, Tool, ToolCall, ToolResult
+from tracefork_testkit.directives import directed
+from tracefork_testkit.http1 import ReceivedRequest
+from tracefork_testkit.offline import ClosedNetwork, NetworkClosedError, closed_network
+from tracefork_testkit.provider import ProviderServer
+from tracefork_testkit.script import Fault, Hold, Reply, Usage
+
+__version__ = "0.1.0"
+__all__ = [
+    "ClosedNetwork",
+    "Fault",
+    "Hold",
+    "Message",
+    "ModelRequest",
+    "NetworkClosedError",
+    "ProviderServer",
+    "ReceivedRequest",
+    "Reply",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "Usage",
+    "closed_network",
+    "directed",
+]

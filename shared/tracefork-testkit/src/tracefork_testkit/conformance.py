@@ -1,0 +1,162 @@
+"""What every adapter must do, as tests that an adapter inherits.
+
+    class TestConformance(AdapterConformance):
+        adapter = "langgraph"
+        def make_agent(self, url: str) -> Agent: ...
+
+An *agent* is something of the framework under test that was built, attached and not run yet. Each
+test drives it through `run`, against a scripted provider over a real socket. The agent's model must
+be asked with `API_KEY` as its key, and must see the question it is given.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import tracefork_core as tracefork
+from tracefork_core.adapters import found_adapters
+
+from tracefork_testkit.provider import ProviderServer
+
+API_KEY = "sk-conformance-0123456789"
+QUESTION = "@call lookup {}\n@then\n@say It is on its way."
+MODES = ("sync", "async", "stream", "async stream")
+
+
+class AdapterConformance(ABC):
+    """Inherit, fill in the three abstract methods, and let pytest collect the tests.
+
+    Attributes:
+        adapter: the adapter's name, as its entry point has it.
+        model_kind: the kind of step that a model call makes.
+    """
+
+    adapter: ClassVar[str]
+    model_kind: ClassVar[str] = "model"
+
+    @abstractmethod
+    def make_agent(self, url: str) -> Any:
+        """Build a fresh agent with one tool `lookup`, its model at `url`, not attached."""
+
+    @abstractmethod
+    def attach(self, agent: Any) -> Any:
+        """Attach the adapter to the agent and return what `attach` returns."""
+
+    @abstractmethod
+    def run(self, agent: Any, question: str, mode: str) -> str:
+        """Run the agent in one of `MODES` and return its last answer."""
+
+    @pytest.fixture
+    def provider(self) -> Any:
+        """Serve the default script, with fresh ids and texts in every run."""
+        with ProviderServer(nondeterministic=True) as server:
+            yield server
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_a_run_replays_with_the_provider_gone(
+        self, provider: ProviderServer, tmp_path: Path, mode: str
+    ) -> None:
+        """The recorded answer comes back, the digest is the tape's, and nothing is connected."""
+        with tracefork.record(tmp_path / "run.tape"):
+            answer = self._answer(provider.url, QUESTION, mode)
+        asked = len(provider.requests)
+        assert asked >= 2, "the agent must call its tool: two model calls at least"
+        url = provider.url
+        provider.stop()
+        with tracefork.replay(tmp_path / "run.tape") as replayed:
+            again = self._answer(url, QUESTION, mode)
+        assert again == answer
+        assert replayed.exchanges == asked
+        assert replayed.digest == replayed.tape.digest
+
+    def test_a_live_run_differs(self, provider: ProviderServer) -> None:
+        """The negative control of replay: this provider never answers twice alike."""
+        first = self._answer(provider.url, QUESTION, "sync")
+        assert self._answer(provider.url, QUESTION, "sync") != first
+
+    @pytest.mark.parametrize("mode", MODES)
+    def test_one_changed_byte_diverges(
+        self, provider: ProviderServer, tmp_path: Path, mode: str
+    ) -> None:
+        """A changed question is a divergence at the first exchange, whatever the framework does."""
+        with tracefork.record(tmp_path / "run.tape"):
+            self._answer(provider.url, QUESTION, mode)
+        asked = len(provider.requests)
+        with (
+            pytest.raises(tracefork.DivergenceError) as caught,
+            tracefork.replay(tmp_path / "run.tape"),
+        ):
+            self._answer(provider.url, QUESTION + "!", mode)
+        assert caught.value.divergence.n == 0
+        assert len(provider.requests) == asked, "something was asked for real"
+
+    def test_every_exchange_has_a_model_step(
+        self, provider: ProviderServer, tmp_path: Path
+    ) -> None:
+        """Each model call is attributed to the step of the model that made it."""
+        with tracefork.record(tmp_path / "run.tape"):
+            self._answer(provider.url, QUESTION, "sync")
+        with tracefork.Tape.open(tmp_path / "run.tape") as tape:
+            kinds = {step.id: step.kind for step in tape.steps}
+            found = [kinds.get(exchange.step or "") for exchange in tape.exchanges]
+        assert found == [self.model_kind] * len(found)
+
+    def test_step_names_are_alike_in_two_runs(
+        self, provider: ProviderServer, tmp_path: Path
+    ) -> None:
+        """Steps have stable names, so that two runs line up."""
+        names = []
+        for tape_path in (tmp_path / "a.tape", tmp_path / "b.tape"):
+            with tracefork.record(tape_path):
+                self._answer(provider.url, QUESTION, "sync")
+            with tracefork.Tape.open(tape_path) as tape:
+                names.append([(step.kind, step.name) for step in tape.steps])
+        assert names[0] == names[1] != []
+
+    def test_attaching_twice_is_attaching_once(
+        self, provider: ProviderServer, tmp_path: Path
+    ) -> None:
+        """`attach` is idempotent: no step and no exchange is recorded twice."""
+        counts = []
+        for times in (1, 2):
+            agent = self.make_agent(provider.url)
+            for _ in range(times):
+                agent = self.attach(agent)
+            tape_path = tmp_path / f"{times}.tape"
+            with tracefork.record(tape_path):
+                self.run(agent, QUESTION, "sync")
+            with tracefork.Tape.open(tape_path) as tape:
+                counts.append((len(tape.exchanges), len(tape.steps)))
+        assert counts[0] == counts[1]
+
+    def test_outside_a_session_nothing_changes(self, provider: ProviderServer) -> None:
+        """Without a session an attached agent asks what a plain one asks."""
+        self.run(self.make_agent(provider.url), "@say hello", "sync")
+        plain = provider.requests[-1]
+        self.run(self.attach(self.make_agent(provider.url)), "@say hello", "sync")
+        attached = provider.requests[-1]
+        assert attached.body == plain.body
+        assert [name for name, _ in attached.headers] == [name for name, _ in plain.headers]
+
+    def test_the_key_never_reaches_the_tape(self, provider: ProviderServer, tmp_path: Path) -> None:
+        """The API key that the provider saw is in no byte of the tape."""
+        with tracefork.record(tmp_path / "run.tape"):
+            self._answer(provider.url, QUESTION, "sync")
+        sent = [value for _, value in provider.requests[-1].headers]
+        assert any(API_KEY in value for value in sent), "the agent must use API_KEY"
+        for file in tmp_path.iterdir():
+            assert API_KEY.encode() not in file.read_bytes()
+
+    def test_the_adapter_is_found(self) -> None:
+        """`tracefork doctor` finds the adapter by its entry point."""
+        names = [point.name for point, _ in found_adapters()]
+        assert self.adapter in names
+
+    def _answer(self, url: str, question: str, mode: str) -> str:
+        answer = self.run(self.attach(self.make_agent(url)), question, mode)
+        assert not inspect.isawaitable(answer), "`run` returns the answer, also in async modes"
+        return answer

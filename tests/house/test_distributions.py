@@ -1,0 +1,111 @@
+"""What a release of each package uploads, and what a stranger's empty environment gets from it."""
+
+from __future__ import annotations
+
+import email
+import json
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from house.repository import ROOT, Built, Package, packages, run, run_python
+
+ADAPTERS = [
+    f"./{package.folder.relative_to(ROOT)}"
+    for package in packages()
+    if package.folder.parent.name == "packages"
+]
+# Names that no user asked for: test tools, and what the packages themselves never import.
+UNASKED = {"coverage", "hypothesis", "numpy", "openai", "pytest", "tracefork-testkit"}
+
+
+def test_a_wheel_holds_the_module_its_types_and_its_licence(
+    package: Package, built: dict[str, Built]
+) -> None:
+    """A wheel holds the module, py.typed and the licence of the repository, and nothing else."""
+    with zipfile.ZipFile(built[package.name].wheel) as wheel:
+        names = set(wheel.namelist())
+        (licence,) = (name for name in names if name.endswith("licenses/LICENSE"))
+        assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
+    assert f"{package.module}/py.typed" in names
+    assert {name.split("/")[0].partition("-")[0] for name in names} == {package.module}
+    assert not [name for name in names if "test_" in name or "/tests/" in name]
+
+
+def test_a_wheel_holds_every_source_file(package: Package, built: dict[str, Built]) -> None:
+    """A wheel holds exactly the files that lie under src, data files too."""
+    with zipfile.ZipFile(built[package.name].wheel) as wheel:
+        packed = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    source = package.source.parent
+    lying = {
+        path.relative_to(source).as_posix()
+        for path in package.source.rglob("*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+    assert packed == lying
+
+
+def test_the_core_wheel_carries_the_guard_of_child_processes(built: dict[str, Built]) -> None:
+    """The folder that child processes find first on their path is in the wheel."""
+    with zipfile.ZipFile(built["tracefork-core"].wheel) as wheel:
+        assert "tracefork_core/egress/boot/sitecustomize.py" in wheel.namelist()
+
+
+def test_an_sdist_holds_what_it_is_built_from(package: Package, built: dict[str, Built]) -> None:
+    """An sdist holds the sources, the README, the changelog and the licence."""
+    with tarfile.open(built[package.name].sdist) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE"} <= names
+    assert f"src/{package.module}/__init__.py" in names
+
+
+def test_the_metadata_is_what_an_index_accepts(built: dict[str, Built]) -> None:
+    """`twine check --strict` finds nothing to say about any file of a release."""
+    files = [path for files in built.values() for path in (files.wheel, files.sdist)]
+    assert run("twine", "check", "--strict", *files).count("PASSED") == len(files)
+
+
+def test_the_metadata_names_licence_and_pythons(package: Package, built: dict[str, Built]) -> None:
+    """The metadata says MIT and Python 3.11, and names the version that the changelog opens with."""
+    with zipfile.ZipFile(built[package.name].wheel) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
+        metadata = email.message_from_bytes(wheel.read(name))
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Requires-Python"] == ">=3.11"
+    assert f"## {metadata['Version']}" in (package.folder / "CHANGELOG.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory, built: dict[str, Built]) -> Path:
+    """An environment with nothing in it but the wheels and what they ask for."""
+    folder = tmp_path_factory.mktemp("empty")
+    run("uv", "venv", "--quiet", "--python", sys.executable, folder)
+    python = folder / "bin" / "python"
+    wheels = [files.wheel for files in built.values()]
+    run("uv", "pip", "install", "--quiet", "--python", python, *wheels)
+    return python
+
+
+def test_the_built_wheels_import(package: Package, empty: Path) -> None:
+    """Each package imports from its wheel and knows the version of its metadata."""
+    code = (
+        f"import {package.module} as it; from importlib.metadata import version; "
+        f"assert it.__version__ == version({package.name!r}); print(it.__file__)"
+    )
+    assert str(empty.parent.parent) in run_python(code, empty)
+
+
+def test_pip_installs_the_folders_and_what_they_use(tmp_path: Path) -> None:
+    """`pip install` of two folders works with pip alone and pulls in nothing unasked."""
+    venv.create(tmp_path, with_pip=True)
+    python = tmp_path / "bin" / "python"
+    run(python, "-m", "pip", "install", "-q", "./shared/tracefork-core", *ADAPTERS)
+    listed = json.loads(run(python, "-m", "pip", "list", "--format", "json"))
+    names = {entry["name"].lower().replace("_", "-") for entry in listed}
+    assert {"tracefork-core"} <= names
+    assert names.isdisjoint(UNASKED)
+    run(python, "-m", "pip", "check")
+    assert "Usage" in run(tmp_path / "bin" / "tracefork", "--help")

@@ -1,0 +1,121 @@
+"""The public surface: one pinned list per package, and imports that stay light."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import types
+
+import pytest
+from house.repository import Package, run_python
+
+# A change here is a change of the interface: it belongs in the changelog of the package.
+PUBLIC = {
+    "tracefork_core": [
+        "DivergenceError",
+        "EgressError",
+        "ReplayError",
+        "Tape",
+        "TapeError",
+        "TraceforkError",
+        "UsageError",
+        "__version__",
+        "bind",
+        "record",
+        "replay",
+    ],
+    "tracefork_core.adapters": [
+        "Adapter",
+        "begin_step",
+        "current_step",
+        "end_step",
+        "found_adapters",
+    ],
+    "tracefork_langgraph": [],
+    "tracefork_testkit": [
+        "Fault",
+        "Hold",
+        "Message",
+        "ModelRequest",
+        "ProviderServer",
+        "ReceivedRequest",
+        "Reply",
+        "Tool",
+        "ToolCall",
+        "ToolResult",
+        "Usage",
+        "directed",
+    ],
+}
+# What `import` of a package may cost: none of these.
+HEAVY = {
+    "aiohttp",
+    "anthropic",
+    "asyncio",
+    "hypothesis",
+    "httpx",
+    "httpx2",
+    "importlib.metadata",
+    "langchain_core",
+    "langgraph",
+    "msgspec",
+    "openai",
+    "pydantic",
+    "pytest",
+    "rich",
+    "sqlite3",
+    "time_machine",
+    "typer",
+}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_the_public_names_are_the_pinned_ones(name: str) -> None:
+    """`__all__` is the pinned list, and every name on it is there."""
+    module = importlib.import_module(name)
+    assert sorted(module.__all__) == sorted(PUBLIC[name])
+    assert [name for name in module.__all__ if getattr(module, name) is None] == []
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_nothing_else_looks_public(name: str) -> None:
+    """A name without an underscore that is defined here is on the list, or is a module."""
+    module = importlib.import_module(name)
+    defined = {
+        public
+        for public, value in vars(module).items()
+        if not public.startswith("_")
+        and not isinstance(value, types.ModuleType)
+        and getattr(value, "__module__", name) == name
+    }
+    allowed = {*module.__all__, "annotations", "TYPE_CHECKING", "GROUP"}
+    assert defined - allowed == set()
+
+
+def test_every_package_is_pinned(package: Package) -> None:
+    """A new package states its public names here."""
+    assert package.module in PUBLIC
+
+
+def test_importing_core_loads_nothing_heavy() -> None:
+    """`import tracefork_core` loads no library but Python's own light ones."""
+    loaded = run_python(f"import sys, json, tracefork_core; print(json.dumps(list(sys.modules)))")
+    assert HEAVY & set(json.loads(loaded)) == set()
+
+
+def test_the_check_for_heavy_modules_can_fail() -> None:
+    """Using what core offers does load its libraries: the check above looks at the right place."""
+    loaded = run_python(
+        "import sys, json, tracefork_core; tracefork_core.record; "
+        "print(json.dumps(list(sys.modules)))"
+    )
+    assert {"msgspec", "sqlite3"} <= set(json.loads(loaded))
+
+
+def test_no_package_imports_its_framework_when_imported(package: Package) -> None:
+    """`import` of a package does not import the framework or an SDK: `attach` does."""
+    loaded = run_python(
+        f"import sys, json, {package.module}; print(json.dumps(list(sys.modules)))"
+    )
+    frameworks = {"langgraph", "langchain_core", "openai", "anthropic", "httpx", "httpx2"}
+    assert frameworks & set(json.loads(loaded)) == set()

@@ -1,0 +1,53 @@
+"""READMEs: what they import exists, and where they point to lies there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from house.repository import ROOT, Package
+
+FENCED_PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+PAGES = sorted(
+    path
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("*/*/*.md"), *ROOT.glob("docs/**/*.md")]
+    if not path.is_relative_to(ROOT / "node_modules")
+)
+
+
+def imported(code: str) -> list[tuple[str, str | None]]:
+    """Return (module, name) for each import of our own packages in `code`."""
+    found: list[tuple[str, str | None]] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, None) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.extend((node.module, alias.name) for alias in node.names)
+    return [(module, name) for module, name in found if module.startswith("tracefork")]
+
+
+def test_a_readme_shows_an_example(package: Package) -> None:
+    """Each package's README shows Python that imports the package."""
+    examples = FENCED_PYTHON.findall((package.folder / "README.md").read_text())
+    modules = {module for example in examples for module, _ in imported(example)}
+    assert package.module in modules
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_a_page_imports_exists(page: Path) -> None:
+    """Every import of our packages in a page's Python examples resolves."""
+    for example in FENCED_PYTHON.findall(page.read_text()):
+        for module, name in imported(example):
+            loaded = importlib.import_module(module)
+            assert name is None or hasattr(loaded, name), f"{module} has no {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_where_a_page_points_to_lies_there(page: Path) -> None:
+    """Every relative link of a page leads to a file or folder of the repository."""
+    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert missing == []
