@@ -1,0 +1,58 @@
+"""What the bytes of OpenAI, Anthropic and Gemini mean.
+
+General layout: `decode` finds the wire format of an exchange (`hosts` names the provider);
+`wire` reads bytes as JSON and events (`content`, `sse`, `lenient`); one module per format
+(`openai_chat`, `openai_responses`, `embeddings`, `anthropic`, `gemini`) turns those into the
+neutral view of `call`; `prices` says what a call cost.
+"""
+
+from __future__ import annotations
+
+from .call import (
+    BlobPart,
+    FilePart,
+    GenericPart,
+    Message,
+    ModelCall,
+    ModelError,
+    Part,
+    ReasoningPart,
+    ServerToolCallPart,
+    ServerToolCallResponsePart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    ToolDefinition,
+    UriPart,
+    Usage,
+)
+from .content import decompress
+from .decode import decode
+from .lenient import Json
+from .prices import cost
+from .sse import SseDecoder, SseEvent
+
+__all__ = [
+    "BlobPart",
+    "FilePart",
+    "GenericPart",
+    "Json",
+    "Message",
+    "ModelCall",
+    "ModelError",
+    "Part",
+    "ReasoningPart",
+    "ServerToolCallPart",
+    "ServerToolCallResponsePart",
+    "SseDecoder",
+    "SseEvent",
+    "TextPart",
+    "ToolCallPart",
+    "ToolCallResponsePart",
+    "ToolDefinition",
+    "UriPart",
+    "Usage",
+    "cost",
+    "decode",
+    "decompress",
+]

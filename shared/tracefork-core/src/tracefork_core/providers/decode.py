@@ -1,0 +1,68 @@
+"""Which wire format an exchange is in, decided by its path and the shape of its request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import anthropic, gemini
+from .call import ModelCall
+from .embeddings import decode_embeddings
+from .hosts import provider_of
+from .openai_chat import decode_chat
+from .openai_responses import decode_responses
+from .wire import Headers, Wire, read_wire
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """Name the end of a path, the request fields of which one must be there, and the reader."""
+
+    ending: str
+    fields: tuple[str, ...]
+    read: Callable[[Wire, str | None], ModelCall]
+
+
+_ROUTES = (
+    _Route("/chat/completions", ("messages",), decode_chat),
+    _Route("/responses", ("input", "prompt", "previous_response_id"), decode_responses),
+    _Route("/embeddings", ("input",), decode_embeddings),
+    _Route("/v1/messages", ("messages",), anthropic.decode_messages),
+    _Route("/v1/messages/count_tokens", ("messages",), anthropic.decode_count_tokens),
+    _Route("/count-tokens:rawPredict", ("messages",), anthropic.decode_count_tokens),
+    _Route(":rawPredict", ("messages",), anthropic.decode_messages),
+    _Route(":streamRawPredict", ("messages",), anthropic.decode_messages),
+    _Route(":generateContent", ("contents",), gemini.decode_generate_content),
+    _Route(":streamGenerateContent", ("contents",), gemini.decode_generate_content),
+    _Route(":countTokens", ("contents", "generateContentRequest"), gemini.decode_count_tokens),
+    _Route(":embedContent", ("content",), gemini.decode_embed_content),
+    _Route(":batchEmbedContents", ("requests",), gemini.decode_embed_content),
+)
+
+
+def decode(
+    method: str,
+    url: str,
+    request_headers: Headers,
+    request_body: bytes,
+    status: int | None,
+    response_headers: Headers,
+    response_body: bytes,
+) -> ModelCall | None:
+    """Read an exchange as a model call; None when it is not one that is known.
+
+    Never raises on bytes: what cannot be read is None or empty, and a stream cut short
+    gives what had arrived. At a known provider the path decides; elsewhere the request
+    must have the shape too, for a path like `/responses` is anybody's.
+    """
+    if method.upper() != "POST":
+        return None
+    wire = read_wire(url, request_headers, request_body, status, response_headers, response_body)
+    if wire is None:
+        return None
+    provider = provider_of(wire.host)
+    for route in _ROUTES:
+        if wire.path.endswith(route.ending):
+            shaped = any(name in wire.request for name in route.fields)
+            return route.read(wire, provider) if shaped or provider else None
+    return None

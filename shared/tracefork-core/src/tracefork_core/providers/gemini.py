@@ -1,0 +1,215 @@
+"""Google's Gemini: content, token counts and embeddings, on its own API and on Vertex AI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from . import media
+from .call import (
+    GenericPart,
+    Message,
+    ModelCall,
+    Part,
+    ReasoningPart,
+    ServerToolCallPart,
+    ServerToolCallResponsePart,
+    TextPart,
+    ToolCallPart,
+    ToolCallResponsePart,
+    ToolDefinition,
+    Usage,
+    join_fragments,
+)
+from .embeddings import vector
+from .failure import failure
+from .lenient import Json, count, field, items, mapping, mappings, text, total
+from .parameters import parameters
+from .wire import Wire
+
+_COLLECTIONS = ("models", "tunedModels", "endpoints")
+_SHOWN = (
+    "model",
+    "contents",
+    "content",
+    "requests",
+    "tools",
+    "systemInstruction",
+    "system_instruction",
+    "generationConfig",
+    "generation_config",
+)
+
+
+def decode_generate_content(wire: Wire, provider: str | None) -> ModelCall:
+    """Read one generation, whole or streamed as events or as a JSON array."""
+    body = _fold(wire.chunks) if wire.chunks else wire.body
+    candidates = mappings(body.get("candidates"))
+    usage = mapping(field(body, "usageMetadata", "usage_metadata"))
+    tier = text(usage.get("serviceTier"))
+    return ModelCall(
+        operation="generate_content",
+        api="gemini",
+        provider=provider,
+        request_model=wire.after(*_COLLECTIONS),
+        response_model=text(body.get("modelVersion")),
+        response_id=text(body.get("responseId")),
+        stream=wire.streamed or wire.path.endswith(":streamGenerateContent"),
+        system=_system(wire.request),
+        input=_contents(wire.request.get("contents")),
+        output=tuple(_message(mapping(one.get("content")), "assistant") for one in candidates),
+        tools=tuple(_tools(wire.request.get("tools"))),
+        parameters=_parameters(wire.request),
+        usage=_usage(usage),
+        finish_reasons=tuple(_finish_reasons(body, candidates)),
+        service_tier=tier.lower() if tier else None,
+        error=failure(wire.status, body),
+    )
+
+
+def decode_count_tokens(wire: Wire, provider: str | None) -> ModelCall:
+    """Read one count of the tokens a generation would take."""
+    request = mapping(wire.request.get("generateContentRequest")) or wire.request
+    counted = count(wire.body.get("totalTokens"))
+    return ModelCall(
+        operation="count_tokens",
+        api="gemini",
+        provider=provider,
+        request_model=wire.after(*_COLLECTIONS),
+        system=_system(request),
+        input=_contents(request.get("contents")),
+        tools=tuple(_tools(request.get("tools"))),
+        parameters=_parameters(request),
+        usage=None if counted is None else Usage(input_tokens=counted, reported=wire.body),
+        error=failure(wire.status, wire.body),
+    )
+
+
+def decode_embed_content(wire: Wire, provider: str | None) -> ModelCall:
+    """Read one request for embeddings, single or batched."""
+    requests = mappings(wire.request.get("requests")) or [wire.request]
+    contents = [mapping(one.get("content")) for one in requests if one.get("content")]
+    embeddings = mappings(wire.body.get("embeddings")) or mappings([wire.body.get("embedding")])
+    return ModelCall(
+        operation="embeddings",
+        api="gemini",
+        provider=provider,
+        request_model=wire.after(*_COLLECTIONS),
+        input=tuple(_message(content, "user") for content in contents),
+        output=tuple(vector(one.get("values")) for one in embeddings),
+        parameters=_parameters(wire.request),
+        usage=_usage(mapping(field(wire.body, "usageMetadata", "usage_metadata"))),
+        error=failure(wire.status, wire.body),
+    )
+
+
+def _parameters(request: dict[str, Json]) -> dict[str, Json]:
+    settings = mapping(field(request, "generationConfig", "generation_config"))
+    return parameters(request, _SHOWN) | parameters(settings, ())
+
+
+def _system(request: dict[str, Json]) -> tuple[Part, ...]:
+    return _parts(mapping(field(request, "systemInstruction", "system_instruction")))
+
+
+def _contents(value: Json) -> tuple[Message, ...]:
+    return tuple(_message(content, "user") for content in mappings(value))
+
+
+def _message(content: dict[str, Json], default: str) -> Message:
+    role = text(content.get("role")) or default
+    parts = _parts(content)
+    if default == "assistant":
+        parts = join_fragments(parts)
+    return Message("assistant" if role == "model" else role, parts)
+
+
+def _parts(content: dict[str, Json]) -> tuple[Part, ...]:
+    return tuple(_part(part) for part in mappings(content.get("parts")))
+
+
+def _part(part: dict[str, Json]) -> Part:
+    written = part.get("text")
+    if isinstance(written, str):
+        return ReasoningPart(written) if part.get("thought") is True else TextPart(written)
+    if call := mapping(field(part, "functionCall", "function_call")):
+        return ToolCallPart(text(call.get("id")), text(call.get("name")) or "", call.get("args"))
+    if answer := mapping(field(part, "functionResponse", "function_response")):
+        return ToolCallResponsePart(text(field(answer, "id", "name")), answer.get("response"))
+    return _attachment(part) or _server_part(part)
+
+
+def _attachment(part: dict[str, Json]) -> Part | None:
+    source = mapping(field(part, "inlineData", "inline_data", "fileData", "file_data"))
+    mime_type = text(field(source, "mimeType", "mime_type"))
+    if data := text(source.get("data")):
+        return media.from_base64(data, "document", mime_type)
+    if uri := text(field(source, "fileUri", "file_uri")):
+        return media.from_url(uri, "document", mime_type)
+    return None
+
+
+def _server_part(part: dict[str, Json]) -> Part:
+    if code := mapping(field(part, "executableCode", "executable_code")):
+        return ServerToolCallPart(text(code.get("id")), "code_execution", code)
+    if result := mapping(field(part, "codeExecutionResult", "code_execution_result")):
+        return ServerToolCallResponsePart(text(result.get("id")), result)
+    if call := mapping(part.get("toolCall")):
+        return ServerToolCallPart(text(call.get("id")), text(call.get("toolType")) or "", call)
+    if answer := mapping(part.get("toolResponse")):
+        return ServerToolCallResponsePart(text(answer.get("id")), answer)
+    return GenericPart(next(iter(part), "unknown"), part)
+
+
+def _tools(value: Json) -> Iterator[ToolDefinition]:
+    for tool in mappings(value):
+        for kind, settings in tool.items():
+            if kind not in ("functionDeclarations", "function_declarations"):
+                yield ToolDefinition(kind, kind, None, settings)
+                continue
+            for one in mappings(settings):
+                schema = field(one, "parameters", "parametersJsonSchema", "parameters_json_schema")
+                name = text(one.get("name")) or ""
+                yield ToolDefinition("function", name, text(one.get("description")), schema)
+
+
+def _finish_reasons(body: dict[str, Json], candidates: list[dict[str, Json]]) -> Iterator[str]:
+    # A prompt that is refused has no candidate to carry the reason.
+    refused = mapping(body.get("promptFeedback")).get("blockReason")
+    for reason in (*(one.get("finishReason") for one in candidates), refused):
+        if named := text(reason):
+            yield named
+
+
+def _usage(usage: dict[str, Json]) -> Usage | None:
+    if not usage:
+        return None
+    thoughts = count(usage.get("thoughtsTokenCount"))
+    prompt, tools = usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount")
+    return Usage(
+        input_tokens=total(count(prompt), count(tools)),
+        # Gemini counts thoughts beside the candidates, not within them.
+        output_tokens=total(count(usage.get("candidatesTokenCount")), thoughts),
+        cache_read_input_tokens=count(usage.get("cachedContentTokenCount")),
+        reasoning_output_tokens=thoughts,
+        reported=usage,
+    )
+
+
+def _fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+    body: dict[str, Json] = {}
+    usage: dict[str, Json] = {}
+    parts: dict[int, list[Json]] = {}
+    reasons: dict[int, Json] = {}
+    for chunk in chunks:
+        body |= {key: value for key, value in chunk.items() if value is not None}
+        usage |= mapping(field(chunk, "usageMetadata", "usage_metadata"))
+        for candidate in mappings(chunk.get("candidates")):
+            index = count(candidate.get("index")) or 0
+            content = mapping(candidate.get("content"))
+            parts.setdefault(index, []).extend(items(content.get("parts")))
+            reasons[index] = candidate.get("finishReason") or reasons.get(index)
+    candidates: list[Json] = [
+        {"content": {"role": "model", "parts": parts[index]}, "finishReason": reasons[index]}
+        for index in sorted(parts)
+    ]
+    return body | {"candidates": candidates, "usageMetadata": usage}

@@ -1,0 +1,100 @@
+"""Read JSON nobody vouches for: every accessor answers with a usable value or none."""
+
+from __future__ import annotations
+
+import json
+from typing import TypeAlias
+
+import msgspec
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+MAX_DEPTH = 128
+
+
+def parse(raw: bytes | str) -> Json:
+    """Decode one JSON document; None when it is not JSON or nests deeper than `MAX_DEPTH`."""
+    try:
+        value: Json = msgspec.json.decode(raw)
+    except (ValueError, RecursionError):
+        return None
+    return value if _is_shallow(value) else None
+
+
+def parse_array_prefix(raw: bytes) -> list[Json]:
+    """Decode the whole elements at the start of a JSON array that may be cut off."""
+    text = raw.decode("utf-8", "replace").lstrip()
+    if not text.startswith("["):
+        return []
+    decoder = json.JSONDecoder()
+    elements: list[Json] = []
+    position = 1
+    while True:
+        while position < len(text) and text[position] in " \t\r\n,":
+            position += 1
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return elements
+        elements.append(parse(text[position:end]))
+        position = end
+
+
+def mapping(value: Json) -> dict[str, Json]:
+    """Give the object, or an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: Json) -> list[Json]:
+    """Give the array, or an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: Json) -> list[dict[str, Json]]:
+    """Give the objects of an array and leave out everything else."""
+    return [item for item in items(value) if isinstance(item, dict)]
+
+
+def text(value: Json) -> str | None:
+    """Give a string that says something; None for the empty one and for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def count(value: Json) -> int | None:
+    """Give a whole number not below zero; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return None
+    return int(value) if value == int(value) else None
+
+
+def total(*counts: int | None) -> int | None:
+    """Add the counts there are; None when there is none."""
+    known = [number for number in counts if number is not None]
+    return sum(known) if known else None
+
+
+def field(source: dict[str, Json], *names: str) -> Json:
+    """Give the first of several spellings of one field that has a value."""
+    return next((source[name] for name in names if source.get(name) is not None), None)
+
+
+def arguments(value: Json) -> Json:
+    """Turn the JSON text of a tool call's arguments into the object; leave other text alone."""
+    if not isinstance(value, str):
+        return value
+    parsed = parse(value)
+    return parsed if isinstance(parsed, dict) else value
+
+
+def _is_shallow(value: Json) -> bool:
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else items(node))
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return True
+    return False

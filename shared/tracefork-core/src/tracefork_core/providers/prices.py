@@ -1,0 +1,103 @@
+"""What a call cost, by the price lists of the optional library `genai-prices`.
+
+Only the lists the library ships are read: its updater, which fetches newer ones, is a thread
+that somebody must start, and nothing here does.
+"""
+
+from __future__ import annotations
+
+import importlib
+from datetime import UTC, datetime
+from decimal import Decimal
+from types import ModuleType
+
+from .call import ModelCall, Usage
+
+_PROVIDERS = {
+    "openai": "openai",
+    "azure.ai.openai": "azure",
+    "anthropic": "anthropic",
+    "gcp.gemini": "google",
+    "gcp.vertex_ai": "google",
+    "groq": "groq",
+    "deepseek": "deepseek",
+    "openrouter": "openrouter",
+    "mistral_ai": "mistral",
+    "together": "together",
+    "fireworks": "fireworks",
+    "x_ai": "x-ai",
+    "perplexity": "perplexity",
+    "moonshot_ai": "moonshotai",
+    "cohere": "cohere",
+    "cerebras": "cerebras",
+}
+_FLAVORS = {
+    "openai.chat_completions": ("chat", "default"),
+    "openai.responses": ("responses", "default"),
+    "openai.embeddings": ("embeddings", "default"),
+    "anthropic.messages": ("anthropic", "default"),
+    "gemini": ("default",),
+}
+
+
+def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
+    """Price the tokens of a call in US dollars, by the list in force `at` (None: today's).
+
+    None, never a guess: without the library, for a provider, model or usage it does not
+    know, and where it answers zero for tokens used, which it does for free and for unpriced
+    models alike. A naive `at` is UTC. Counting tokens is free.
+    """
+    if call.operation == "count_tokens":
+        return Decimal(0)
+    provider = _PROVIDERS.get(call.provider or "")
+    if provider is None or call.usage is None:
+        return None
+    try:
+        library = importlib.import_module("genai_prices")
+    except ImportError:
+        return None
+    if at is not None and at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    usage = _priced_usage(library, provider, call.api, call.usage)
+    for model in _models(call):
+        try:
+            price = library.calc_price(
+                usage,
+                model,
+                provider_id=provider,
+                genai_request_timestamp=at,
+                price_context=_context(call),
+            )
+        except (LookupError, ValueError):
+            continue
+        return price.total_price or None
+    return None
+
+
+def _models(call: ModelCall) -> list[str]:
+    # On Azure the request names a deployment, which may be called like any model.
+    asked = None if call.provider == "azure.ai.openai" else call.request_model
+    return [model for model in (call.response_model, asked) if model]
+
+
+def _context(call: ModelCall) -> dict[str, str]:
+    reported = call.usage.reported if call.usage else None
+    speed = reported.get("speed") if isinstance(reported, dict) else None
+    stated = {"service_tier": call.service_tier, "speed": speed}
+    return {key: value for key, value in stated.items() if isinstance(value, str)}
+
+
+def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) -> object:
+    # The library knows each provider's finer counts (audio, cache lifetimes, searches).
+    body = {"usage": usage.reported, "usageMetadata": usage.reported}
+    for flavor in _FLAVORS[api]:
+        try:
+            return library.extract_usage(body, provider_id=provider, api_flavor=flavor).usage
+        except (LookupError, ValueError):
+            continue
+    return library.Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_input_tokens,
+        cache_write_tokens=usage.cache_creation_input_tokens,
+    )

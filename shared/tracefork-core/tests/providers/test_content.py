@@ -1,0 +1,131 @@
+"""Content encodings: undone, in order, and never past the limit."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import tracemalloc
+import zlib
+
+import brotli
+import pytest
+
+from tracefork_core.providers import decode, decompress
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+PLAIN = b'{"some": "json", "again": "json"}' * 50
+
+
+def raw_deflate(body: bytes) -> bytes:
+    deflater = zlib.compressobj(wbits=-15)
+    return deflater.compress(body) + deflater.flush()
+
+
+CODINGS = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": zstd.compress,
+    "br": brotli.compress,
+}
+
+
+@pytest.mark.parametrize("name", CODINGS)
+def test_each_coding_is_undone(name: str) -> None:
+    """The name is read in any case, and the plain bytes come back."""
+    assert decompress(CODINGS[name](PLAIN), name.upper()) == PLAIN
+
+
+def test_raw_deflate_is_undone_too() -> None:
+    """Servers that mean the other deflate are understood."""
+    assert decompress(raw_deflate(PLAIN), "deflate") == PLAIN
+
+
+def test_codings_are_undone_last_first() -> None:
+    """A body coded twice is decoded twice, in the right order."""
+    twice = gzip.compress(brotli.compress(PLAIN))
+    assert decompress(twice, "br, identity, gzip") == PLAIN
+    assert decompress(twice, "gzip, br") != PLAIN
+
+
+def test_gzip_members_and_zstd_frames_are_joined() -> None:
+    """A body may be several compressed pieces in a row."""
+    assert decompress(gzip.compress(b"a") + gzip.compress(b"b"), "gzip") == b"ab"
+    assert decompress(zstd.compress(b"a") + zstd.compress(b"b"), "zstd") == b"ab"
+
+
+@pytest.mark.parametrize("name", CODINGS)
+def test_a_body_already_decoded_is_taken_as_it_is(name: str) -> None:
+    """Recorders that keep the header and drop the coding do no harm."""
+    assert decompress(PLAIN, name) == PLAIN
+
+
+@pytest.mark.parametrize("name", ["gzip", "deflate"])
+def test_a_body_cut_short_gives_what_it_held(name: str) -> None:
+    """An abandoned download is readable as far as it went."""
+    noise = bytes(range(256)) * 40
+    plain = decompress(CODINGS[name](noise)[:-20], name)
+    assert plain is not None
+    assert noise.startswith(plain)
+
+
+@pytest.mark.parametrize("name", CODINGS)
+def test_a_bomb_is_refused_without_being_unpacked(name: str) -> None:
+    """Growth stops just past the limit, whatever the body would have become."""
+    bomb = CODINGS[name](bytes(32 * 2**20))
+    tracemalloc.start()
+    try:
+        assert decompress(bomb, name, limit=2**20) is None
+        assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_plain_body_has_the_same_limit() -> None:
+    """The limit is on what is read, compressed or not."""
+    assert decompress(b"aaaa", "", limit=4) == b"aaaa"
+    assert decompress(b"aaaaa", "", limit=4) is None
+
+
+def test_what_cannot_be_decoded_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown coding, or one whose library is missing, is not guessed at."""
+    assert decompress(PLAIN, "compress") is None
+    for module in ("brotli", "backports.zstd", "compression.zstd"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert decompress(brotli.compress(PLAIN), "br") is None
+    assert decompress(zstd.compress(PLAIN), "zstd") is None
+
+
+def test_brotli_without_a_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases that cannot bound their output are not trusted with a stranger's body."""
+
+    class Unbounded:
+        def is_finished(self) -> bool:
+            return False
+
+        def process(self, data: bytes) -> bytes:
+            raise AssertionError(f"unpacked {data!r} without a bound")
+
+    monkeypatch.setattr(brotli, "Decompressor", Unbounded)
+    assert decompress(brotli.compress(PLAIN), "br") is None
+
+
+def test_a_call_is_read_through_its_codings() -> None:
+    """Request and answer are decoded by their own headers."""
+    request = zlib.compress(b'{"messages": [{"role": "user", "content": "hi"}]}')
+    answer = gzip.compress(b'{"choices": [{"message": {"content": "yo"}}]}')
+    call = decode(
+        "POST",
+        "http://localhost/v1/chat/completions",
+        [("Content-Encoding", "deflate")],
+        request,
+        200,
+        [("content-encoding", "gzip")],
+        answer,
+    )
+    assert call is not None
+    assert (call.text, len(call.input)) == ("yo", 1)

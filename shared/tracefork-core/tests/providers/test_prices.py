@@ -1,0 +1,137 @@
+"""Prices: by the library's own lists, or not at all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from tracefork_core.providers import Json, ModelCall, Usage, cost
+
+AT = datetime(2025, 6, 1, tzinfo=UTC)
+MILLION = 1_000_000
+
+
+CHAT = "openai.chat_completions"
+
+
+def call(provider: str | None, model: str, reported: Json, api: str = CHAT) -> ModelCall:
+    usage = Usage(input_tokens=1, output_tokens=1, reported=reported)
+    return ModelCall("chat", api, provider, model, usage=usage)
+
+
+def chat_usage(prompt: int, completion: int, cached: int = 0) -> Json:
+    details: Json = {"cached_tokens": cached}
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "prompt_tokens_details": details,
+    }
+
+
+def test_tokens_are_priced_by_the_published_list() -> None:
+    """GPT-4o of August 2024: $2.50 in, $1.25 cached, $10 out for a million tokens."""
+    model = "gpt-4o-2024-08-06"
+    assert cost(call("openai", model, chat_usage(MILLION, 0)), AT) == Decimal("2.5")
+    assert cost(call("openai", model, chat_usage(0, MILLION)), AT) == Decimal(10)
+    assert cost(call("openai", model, chat_usage(MILLION, 0, MILLION)), AT) == Decimal("1.25")
+
+
+def test_anthropics_cache_has_its_own_prices() -> None:
+    """Claude Sonnet 4: $3 in, $0.30 read, $3.75 written for five minutes, $6 for an hour."""
+    kept: Json = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200}
+    reported: Json = {
+        "input_tokens": 1000,
+        "cache_read_input_tokens": 10000,
+        "cache_creation_input_tokens": 300,
+        "cache_creation": kept,
+        "output_tokens": 0,
+    }
+    priced = cost(call("anthropic", "claude-sonnet-4-20250514", reported, "anthropic.messages"), AT)
+    expected = 1000 * 3 + Decimal("0.3") * 10000 + Decimal("3.75") * 100 + 6 * 200
+    assert priced == expected / MILLION
+
+
+def test_geminis_thoughts_are_output() -> None:
+    """Gemini 2.5 Pro in June 2025: $10 for a million tokens of output, thoughts included."""
+    reported: Json = {"promptTokenCount": 0, "candidatesTokenCount": 100, "thoughtsTokenCount": 900}
+    assert cost(call("gcp.gemini", "gemini-2.5-pro", reported, "gemini"), AT) == Decimal("0.01")
+
+
+def test_a_provider_without_an_extractor_is_priced_by_the_plain_counts() -> None:
+    """Where the library cannot read the usage object, the neutral counts are enough."""
+    bare = call("openai", "gpt-4o-2024-08-06", {})
+    assert cost(bare, AT) == Decimal("12.5") / MILLION
+
+
+def test_the_list_in_force_is_the_one_of_that_day() -> None:
+    """o3 cost $10 for a million input tokens until 10 June 2025 and $2 after it."""
+    o3 = call("openai", "o3", chat_usage(MILLION, 0))
+    assert cost(o3, AT) == Decimal(10)
+    assert cost(o3, AT + timedelta(days=30)) == Decimal(2)
+    assert cost(o3, AT.replace(tzinfo=None)) == Decimal(10)
+
+
+def test_azure_is_priced_by_the_model_that_answered() -> None:
+    """A deployment's name is anybody's choice."""
+    asked = call("azure.ai.openai", "gpt-4o", chat_usage(MILLION, 0))
+    assert cost(asked, AT) is None
+    answered = replace(asked, response_model="gpt-4o-2024-08-06")
+    assert cost(answered, AT) == Decimal("2.5")
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        call(None, "gpt-4o", chat_usage(1, 1)),
+        call("nobody", "gpt-4o", chat_usage(1, 1)),
+        call("openai", "no-such-model", chat_usage(1, 1)),
+        call("groq", "gpt-4o", chat_usage(1, 1)),
+        replace(call("openai", "gpt-4o", {}), usage=None),
+        replace(call("openai", "gpt-4o", {}), usage=Usage()),
+        replace(call("openai", "gpt-4o", {}), request_model=None),
+        call("openai", "gpt-4o", chat_usage(1, 1, cached=5)),
+        call("openai", "whisper-1", chat_usage(1, 1)),
+    ],
+    ids=["host", "provider", "model", "elsewhere", "no usage", "empty", "nameless", "odd", "unit"],
+)
+def test_what_is_not_known_is_none(unknown: ModelCall) -> None:
+    """An unknown host, provider, model or usage has no price, and none is made up."""
+    assert cost(unknown, AT) is None
+
+
+def test_counting_tokens_is_free() -> None:
+    """A count bills nothing, though it reports input tokens."""
+    counted = replace(call("anthropic", "claude-x", {}), operation="count_tokens")
+    assert cost(counted, AT) == 0
+
+
+def test_without_the_library_there_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra is optional: its absence is an answer, not an error."""
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    assert cost(call("openai", "gpt-4o", chat_usage(1, 1)), AT) is None
+
+
+def test_pricing_touches_no_network_and_starts_no_thread() -> None:
+    """The library's updater stays off; the guard is shown to see what it forbids."""
+    program = """
+import socket, sys, threading
+from datetime import datetime
+from tracefork_core.providers import ModelCall, Usage, cost
+seen = []
+network = ('socket.connect', 'socket.getaddrinfo', 'socket.sendto')
+sys.addaudithook(lambda event, _: seen.append(event) if event in network else None)
+call = ModelCall('chat', 'openai.chat_completions', 'openai', 'gpt-4o-mini', usage=Usage(1, 1))
+assert cost(call, datetime(2025, 6, 1)), 'no price'
+assert cost(call, None), 'no price today'
+assert not seen and threading.active_count() == 1, (seen, threading.enumerate())
+socket.getaddrinfo('127.0.0.1', 9)
+assert seen == ['socket.getaddrinfo'], 'the guard is blind'
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
