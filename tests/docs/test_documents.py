@@ -1,4 +1,4 @@
-"""The documents are true: their examples run, their links lead somewhere."""
+"""The documents are true: their examples run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tracefork_testkit import ProviderServer
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted(
-    path
-    for path in ROOT.rglob("*.md")
-    if not any(part.startswith(".") or part == "node_modules" for part in path.parts[len(ROOT.parts) :])
-)
 _FENCE = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)")
 
 
 def fences(path: Path, language: str) -> Iterator[tuple[str | None, str]]:
@@ -35,17 +30,6 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         yield server
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(document: Path) -> None:
-    """Every relative link of every document names a file or folder that exists."""
-    broken = [
-        link
-        for link in _LINK.findall(document.read_text())
-        if not (document.parent / link).exists()
-    ]
-    assert broken == []
 
 
 def test_the_readme_example_runs(
@@ -69,7 +53,11 @@ def test_the_tutorial_works_as_written(tmp_path: Path, monkeypatch: pytest.Monke
     commands = [line[2:] for _, text in fences(tutorial, "console") for line in text.splitlines()]
     codes: list[tuple[str, int]] = []
     with ProviderServer() as server:
-        environment = {**os.environ, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
+        environment = {
+            **os.environ,
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+            "OPENAI_API_KEY": "none",
+        }
         for command in commands:
             if command.startswith("sed "):
                 subprocess.run(command, shell=True, check=True)
@@ -77,7 +65,7 @@ def test_the_tutorial_works_as_written(tmp_path: Path, monkeypatch: pytest.Monke
                 continue
             own = f"{sys.executable} -m tracefork_core.cli.main"
             line = command.replace(".venv/bin/tracefork", own)
-            done = subprocess.run(line, shell=True, env=environment, capture_output=True, text=True)
+            done = subprocess.run(line, shell=True, env=environment, check=False)
             codes.append((command.split("tracefork ", 1)[1], done.returncode))
             if command.endswith("record -o first.tape agent.py"):
                 server.stop()

@@ -8,9 +8,9 @@ from pathlib import Path
 import anthropic
 import openai
 import pytest
-from tracefork_testkit import ProviderServer, closed_network
 
 import tracefork_core as tracefork
+from tracefork_testkit import ProviderServer, closed_network
 
 KEY = "sk-true-hosts-0123456789"
 QUESTION = [{"role": "user", "content": "Where is order 17?"}]
@@ -37,7 +37,7 @@ def ask_everybody() -> list[str]:
 
 
 def test_true_hosts_replay_without_a_network(tmp_path: Path) -> None:
-    """What was asked of https://api.openai.com and https://api.anthropic.com comes from the tape."""
+    """What was asked of api.openai.com and api.anthropic.com over TLS comes from the tape."""
     path = tmp_path / "hosts.tape"
     with ProviderServer(nondeterministic=True) as server, server.real_hosts():
         with tracefork.record(path) as recording:

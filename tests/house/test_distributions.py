@@ -19,7 +19,15 @@ ADAPTERS = [
     if package.folder.parent.name == "packages"
 ]
 # Names that no user asked for: test tools, and what the packages themselves never import.
-UNASKED = {"coverage", "hypothesis", "numpy", "openai", "pytest", "tracefork-testkit"}
+UNASKED = {
+    "anthropic",
+    "coverage",
+    "langchain-openai",
+    "numpy",
+    "openai",
+    "pytest",
+    "tracefork-testkit",
+}
 
 
 def test_a_wheel_holds_the_module_its_types_and_its_licence(
@@ -69,7 +77,7 @@ def test_the_metadata_is_what_an_index_accepts(built: dict[str, Built]) -> None:
 
 
 def test_the_metadata_names_licence_and_pythons(package: Package, built: dict[str, Built]) -> None:
-    """The metadata says MIT and Python 3.11, and names the version that the changelog opens with."""
+    """The metadata says MIT and Python 3.11; its version is the one the changelog opens with."""
     with zipfile.ZipFile(built[package.name].wheel) as wheel:
         (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
         metadata = email.message_from_bytes(wheel.read(name))

@@ -27,16 +27,30 @@ PUBLIC = {
     "tracefork_core.adapters": [
         "Adapter",
         "begin_step",
+        "branch_lane",
+        "check_session",
         "current_step",
         "end_step",
         "found_adapters",
+        "in_session",
+        "lane_here",
     ],
-    "tracefork_langgraph": [],
+    "tracefork_langgraph": [
+        "ADAPTER",
+        "TracingHandler",
+        "__version__",
+        "attach",
+        "bind",
+        "detach",
+        "unbind",
+    ],
     "tracefork_testkit": [
+        "ClosedNetwork",
         "Fault",
         "Hold",
         "Message",
         "ModelRequest",
+        "NetworkClosedError",
         "ProviderServer",
         "ReceivedRequest",
         "Reply",
@@ -44,6 +58,7 @@ PUBLIC = {
         "ToolCall",
         "ToolResult",
         "Usage",
+        "closed_network",
         "directed",
     ],
 }
@@ -99,7 +114,7 @@ def test_every_package_is_pinned(package: Package) -> None:
 
 def test_importing_core_loads_nothing_heavy() -> None:
     """`import tracefork_core` loads no library but Python's own light ones."""
-    loaded = run_python(f"import sys, json, tracefork_core; print(json.dumps(list(sys.modules)))")
+    loaded = run_python("import sys, json, tracefork_core; print(json.dumps(list(sys.modules)))")
     assert HEAVY & set(json.loads(loaded)) == set()
 
 
@@ -114,8 +129,6 @@ def test_the_check_for_heavy_modules_can_fail() -> None:
 
 def test_no_package_imports_its_framework_when_imported(package: Package) -> None:
     """`import` of a package does not import the framework or an SDK: `attach` does."""
-    loaded = run_python(
-        f"import sys, json, {package.module}; print(json.dumps(list(sys.modules)))"
-    )
+    loaded = run_python(f"import sys, json, {package.module}; print(json.dumps(list(sys.modules)))")
     frameworks = {"langgraph", "langchain_core", "openai", "anthropic", "httpx", "httpx2"}
     assert frameworks & set(json.loads(loaded)) == set()

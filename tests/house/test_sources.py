@@ -28,7 +28,7 @@ def import_name(requirement: str) -> str:
 
 def imported_by(package: Package) -> set[str]:
     """Return the first names of everything foreign that the sources import, lazily too."""
-    found = set()
+    found: set[str] = set()
     for path in package.source.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
@@ -38,7 +38,7 @@ def imported_by(package: Package) -> set[str]:
     return found - set(sys.stdlib_module_names) - KNOWN - {package.module}
 
 
-def tests_in(folder: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def proofs_in(folder: Path) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Yield each test function with the place people look for it."""
     for path in sorted(folder.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -53,7 +53,7 @@ def test_every_test_says_what_it_proves() -> None:
     silent = [
         place
         for folder in TESTS
-        for place, node in tests_in(folder)
+        for place, node in proofs_in(folder)
         if not ast.get_docstring(node)
     ]
     assert silent == []
@@ -64,7 +64,7 @@ def test_every_test_fits_on_a_screen() -> None:
     long = [
         place
         for folder in TESTS
-        for place, node in tests_in(folder)
+        for place, node in proofs_in(folder)
         if (node.end_lineno or 0) - node.lineno >= 40
     ]
     assert long == []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import yaml
@@ -57,8 +57,8 @@ def _headers(recorded: Mapping[str, Any]) -> list[tuple[str, str]]:
     for name, values in recorded.items():
         if name.lower() in _HOP_BY_HOP or name.lower() in ("host", "accept-encoding"):
             continue
-        for value in values if isinstance(values, list) else [values]:
-            pairs.append((name, str(value)))
+        several = values if isinstance(values, list) else [values]
+        pairs.extend((name, str(value)) for value in several)
     return pairs
 
 
@@ -104,7 +104,7 @@ class CassetteServer:
         self._thread = threading.Thread(target=self._server.serve_forever)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
-    def __enter__(self) -> CassetteServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import httpx
 import httpx2
 import pytest
-from cassettes import CassetteServer, Interaction, interactions
+from traffic.cassettes import CassetteServer, Interaction, interactions
 
 import tracefork_core as tracefork
 
@@ -85,7 +85,9 @@ def test_real_traffic_replays_byte_for_byte(
         for (_, _, pieces), one in zip(live, traffic, strict=True)
     )
     with capsys.disabled():
-        print(f"\n{lib.__name__} {drive.__name__[6:]}: {equal} of {len(traffic)} exchanges byte-equal")
+        print(
+            f"\n{lib.__name__} {drive.__name__[6:]}: {equal} of {len(traffic)} exchanges byte-equal"
+        )
     assert equal == whole == len(traffic)
     assert replayed.exchanges == len(traffic)
     assert recording.digest == replayed.digest

@@ -2,8 +2,9 @@
 
 An adapter is a distribution of its own that declares an entry point in the group
 `tracefork.adapters`, whose value is an `Adapter`. Its one verb is `attach(x) -> x`; the two halves
-of it are binding clients (`bind_clients`) and building the step DAG (`begin_step`, `end_step`).
-All of it is a no-op outside a session.
+of it are binding clients (`tracefork_core.bind`) and building the step DAG (`begin_step`,
+`end_step`), with lanes named after the framework's own branches where it starts them
+(`lane_here`, `branch_lane`). All of it is a no-op outside a session.
 """
 
 from __future__ import annotations
@@ -13,15 +14,21 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
 from tracefork_core.exchange.current import current_session, current_step
+from tracefork_core.exchange.lane import UNORDERED as _UNORDERED
+from tracefork_core.exchange.lane import _Lane, _lane, _owner, current_lane
 
 GROUP = "tracefork.adapters"
 
 __all__ = [
     "Adapter",
     "begin_step",
+    "branch_lane",
+    "check_session",
     "current_step",
     "end_step",
     "found_adapters",
+    "in_session",
+    "lane_here",
 ]
 
 
@@ -70,3 +77,45 @@ def end_step(step: str | None, error: BaseException | None = None) -> None:
     session = current_session()
     if session and step is not None:
         session.end_step(step, repr(error) if error is not None else None)
+
+
+def in_session() -> bool:
+    """Return whether this code runs under a session.
+
+    Raises:
+        UsageError: two sessions are open and nothing here says which one is meant.
+    """
+    return current_session() is not None
+
+
+def check_session() -> None:
+    """Raise the error that ended this session's proof, if one did.
+
+    For the error callbacks of frameworks: what an SDK made of a divergence (a failed request, in
+    its own words) is retried and worked around; a `DivergenceError` is final to most of them.
+
+    Raises:
+        TraceforkError: a copy of the first one of this session.
+    """
+    check = getattr(current_session(), "check", None)
+    if check is not None:
+        check()
+
+
+def lane_here() -> object | None:
+    """Return the lane that this code runs on, for `branch_lane`; None where it has no order."""
+    session = current_session()
+    if session is None or current_lane(session) == _UNORDERED:
+        return None
+    return _lane.get()
+
+
+def branch_lane(origin: object | None, name: str) -> None:
+    """Name the lane of this task or job after the branch it runs, where it runs beside `origin`.
+
+    Without it the lane is numbered by the order in which branches ask for something, and threads
+    that start together ask in any order: equal requests would find one another's answers. On the
+    line of `origin` itself nothing changes; `name` must be the same in every run.
+    """
+    if isinstance(origin, _Lane) and origin.owner != _owner():
+        _lane.set(_Lane(f"{origin.name}.{name}", _owner(), origin.session))

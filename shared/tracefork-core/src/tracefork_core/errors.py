@@ -98,6 +98,9 @@ class DivergenceError(TraceforkError):
         self.divergence = divergence
         super().__init__(self._text())
 
+    def __reduce__(self) -> tuple[type[DivergenceError], tuple[Divergence]]:
+        return type(self), (self.divergence,)
+
     def _text(self) -> str:
         d = self.divergence
         lines = [f"tracefork: {d.summary} ({d.where})"]

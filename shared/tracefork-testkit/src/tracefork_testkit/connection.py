@@ -85,7 +85,8 @@ class Connection(asyncio.Protocol):
                 return
             delivery = self._answer(request)
             if isinstance(delivery, Delivery) and delivery.at_once:
-                self._write_whole(delivery)
+                empty = request.method == "HEAD" or delivery.status in (204, 304)
+                self._write_whole(delivery, head_only=empty)
                 self._close_if_asked()
                 continue
             self._task = asyncio.get_running_loop().create_task(self._deliver(delivery))
@@ -106,12 +107,12 @@ class Connection(asyncio.Protocol):
         if self._reader.close and self._transport is not None:
             self._transport.close()
 
-    def _write_whole(self, delivery: Delivery) -> None:
+    def _write_whole(self, delivery: Delivery, *, head_only: bool = False) -> None:
         assert self._transport is not None
         write = self._transport.write
-        if not delivery.chunked:
+        if head_only or not delivery.chunked:
             head = delivery.head()
-            write(head + b"".join(delivery.chunks))
+            write(head if head_only else head + b"".join(delivery.chunks))
             return
         write(delivery.head())
         for frame in delivery.frames():

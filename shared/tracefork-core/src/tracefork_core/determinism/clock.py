@@ -1,22 +1,22 @@
 """The wall clock on tape: recorded when it is read, read again at replay.
 
-time-machine patches the clock at C level, so names bound before us and `datetime` itself are
-covered and stay what they are; `monotonic`, `perf_counter`, event loops and timeouts are not
-touched. Reads are kept per lane and call site: one sequence per lane would break as soon as a
-library reads the clock once more on replay. Reads below a seam stay real and off the tape, since
-the machinery there does not run at replay. A site with no recorded value left goes on from the
-last value it gave, and counts as a miss.
+Reads are kept per lane and call site: one sequence per lane would break as soon as a library reads
+the clock once more on replay. Reads below a seam stay real and off the tape, since the machinery
+there does not run at replay. A site with no recorded value left goes on from the last value that
+was given (or from the first one of the tape), and counts as a miss.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections import defaultdict, deque
 from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from types import FrameType
 
+from tracefork_core.determinism import wall
+from tracefork_core.errors import UsageError
 from tracefork_core.exchange.current import current_session, is_crossing_seam
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.tape.event import DRAWS, Draws, Reads
@@ -37,16 +37,16 @@ class RecordedClock:
         self._lock = threading.Lock()
         self._fresh: dict[tuple[str, str], list[int]] = defaultdict(list)
         self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
-        self._last: int | None = None
         for reads in recorded or ():
             if reads.source == SOURCE:
-                self._given[reads.lane, reads.site].extend(_sums(reads.values))
+                self._given[reads.lane, reads.site].extend(accumulate(reads.values))
+        self._last = min((values[0] for values in self._given.values() if values), default=None)
 
     def read(self, site: str) -> int:
         """Return nanoseconds since the epoch for a read at this call site."""
         key = (current_lane(self.session), site)
         if not self._replaying:
-            now = _real_ns()
+            now = wall.real_ns()
             with self._lock:
                 self._fresh[key].append(now)
             return now
@@ -55,7 +55,7 @@ class RecordedClock:
                 self._last = values.popleft()
             else:
                 self.misses += 1
-                self._last = (self._last or _real_ns()) + _TICK_NS
+                self._last = (self._last or wall.real_ns()) + _TICK_NS
             return self._last
 
     def flush(self, sink: TapeWriter) -> None:
@@ -67,58 +67,47 @@ class RecordedClock:
             sink.note(DRAWS, aside=Draws(reads))
 
 
-class _Dispatch:
-    """What time-machine asks for the time: hands the question to the clock of the session."""
+class _Sessions:
+    """Hands each read to the clock of the session that runs there."""
 
     def __init__(self) -> None:
         self.clocks: list[RecordedClock] = []
 
     def time_ns(self) -> int:
-        if is_crossing_seam():
-            return _real_ns()
-        session = current_session()
-        for clock in self.clocks:
-            if clock.session is session:
-                site = _site(sys._getframe(1))
-                return _real_ns() if site is None else clock.read(site)
-        return _real_ns()
+        if not is_crossing_seam():
+            try:
+                session = current_session()
+            except UsageError:
+                session = None  # A thread of nobody's: to read the clock must not fail there.
+            for clock in self.clocks:
+                if clock.session is session:
+                    site = _site(sys._getframe(1))
+                    return wall.real_ns() if site is None else clock.read(site)
+        return wall.real_ns()
 
     def _start(self) -> None: ...
 
     def _stop(self) -> None: ...
 
 
-_dispatch = _Dispatch()
+_sessions = _Sessions()
 _lock = threading.Lock()
-_real_ns = time.time_ns
 
 
 def start(clock: RecordedClock) -> None:
     """Let the wall clock of this process be answered by `clock` inside its session."""
-    global _real_ns
-    import _time_machine
-    import time_machine
-
     with _lock:
-        if not _dispatch.clocks:
-            # Popping time-machine's own traveller and pushing ours is the one private thing we
-            # do with it; tests/determinism/test_clock.py fails by name if that moves.
-            time_machine.travel(0).start()._stop()
-            time_machine.traveller_stack[-1] = _dispatch  # type: ignore[call-overload]
-            _real_ns = _time_machine.original_time_ns
-        _dispatch.clocks.append(clock)
+        if not _sessions.clocks:
+            wall.take(_sessions)
+        _sessions.clocks.append(clock)
 
 
 def stop(clock: RecordedClock) -> None:
     """Undo `start`."""
-    global _real_ns
-    import time_machine
-
     with _lock:
-        _dispatch.clocks.remove(clock)
-        if not _dispatch.clocks:
-            time_machine.travel(0).stop()
-            _real_ns = time.time_ns
+        _sessions.clocks.remove(clock)
+        if not _sessions.clocks:
+            wall.give_back(_sessions)
 
 
 def _site(frame: FrameType | None) -> str | None:
@@ -133,11 +122,4 @@ def _site(frame: FrameType | None) -> str | None:
 
 def _steps(values: list[int]) -> list[int]:
     """Spell values as the first and the differences: small numbers make small tapes."""
-    return [values[0], *(b - a for a, b in zip(values, values[1:], strict=False))]
-
-
-def _sums(steps: list[int]) -> list[int]:
-    values: list[int] = []
-    for step in steps:
-        values.append(step + (values[-1] if values else 0))
-    return values
+    return [values[0], *(b - a for a, b in pairwise(values))]

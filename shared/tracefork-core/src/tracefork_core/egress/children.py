@@ -1,12 +1,14 @@
 """Hand the guard on to Python child processes, whatever environment they are given.
 
 A child finds our `sitecustomize` first on its PYTHONPATH and learns from one variable what to do:
-"refuse" or "count", what is allowed, and where to report. `subprocess.Popen` is wrapped while a
-session is open, so that a child with an environment of its own gets both as well.
+"refuse" or "count", what is allowed, and where to report. Both are in `os.environ` while a session
+is open. `subprocess.Popen` is wrapped as long, so that a child with an environment of its own gets
+them as well, and a child of one of several sessions gets those of its session.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -16,42 +18,43 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from tracefork_core.egress.guard import Watch
+from tracefork_core.egress.guard import Watch, watches_here
 from tracefork_core.egress.program import ENVIRONMENT
 from tracefork_core.egress.report import Report
 
 _BOOT = str(Path(__file__).parent / "boot")
+_PATH = "PYTHONPATH"
 _lock = threading.Lock()
-_handed: list[tuple[Watch, dict[str, str | None]]] = []
+_handed: list[Watch] = []
 _popen_init = subprocess.Popen.__init__
+_popen_arguments = inspect.signature(_popen_init)
 
 
 def hand_on(watch: Watch) -> None:
     """Let children that start from now on carry `watch`."""
-    task = {
-        "mode": watch.mode,
-        "report": str(watch.report.path),
-        "allow": sorted(watch.allow),
-        "programs": watch.programs,
-    }
-    added = {ENVIRONMENT: json.dumps(task), "PYTHONPATH": _with_boot(os.environ)}
+    global _popen_init
     with _lock:
-        _handed.append((watch, {name: os.environ.get(name) for name in added}))
-        os.environ.update(added)
-        subprocess.Popen.__init__ = _guarded_init  # type: ignore[method-assign]
+        if not _handed:
+            _popen_init = subprocess.Popen.__init__
+            subprocess.Popen.__init__ = _guarded_init  # type: ignore[method-assign]
+            os.environ[_PATH] = _with_boot(os.environ)
+        _handed.append(watch)
+        os.environ[ENVIRONMENT] = _task(watch)
 
 
 def take_back(watch: Watch) -> None:
-    """Undo `hand_on`."""
+    """Undo `hand_on`. What the program itself changed meanwhile stays changed."""
     with _lock:
-        entry = next(entry for entry in _handed if entry[0] is watch)
-        _handed.remove(entry)
-        for name, value in entry[1].items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        if not _handed:
+        _handed.remove(watch)
+        if _handed:
+            os.environ[ENVIRONMENT] = _task(_handed[-1])
+            return
+        os.environ.pop(ENVIRONMENT, None)
+        if (rest := _without_boot(os.environ)) is None:
+            os.environ.pop(_PATH, None)
+        else:
+            os.environ[_PATH] = rest
+        if subprocess.Popen.__init__ is _guarded_init:
             subprocess.Popen.__init__ = _popen_init  # type: ignore[method-assign]
 
 
@@ -67,18 +70,40 @@ def install_from_environment(task: str) -> None:
     ).start()
 
 
+def _task(watch: Watch) -> str:
+    task = {
+        "mode": watch.mode,
+        "report": str(watch.report.path),
+        "allow": sorted(watch.allow),
+        "programs": watch.programs,
+    }
+    return json.dumps(task)
+
+
 def _with_boot(environment: Mapping[str, str]) -> str:
-    rest = environment.get("PYTHONPATH")
-    return os.pathsep.join([_BOOT, *([rest] if rest else [])])
+    rest = _without_boot(environment)
+    return _BOOT if rest is None else os.pathsep.join([_BOOT, rest])
+
+
+def _without_boot(environment: Mapping[str, str]) -> str | None:
+    """Return the program's own PYTHONPATH; None where it has none."""
+    first, separator, rest = environment.get(_PATH, _BOOT).partition(os.pathsep)
+    if first == _BOOT:
+        return rest if separator else None
+    return environment[_PATH]
 
 
 @wraps(_popen_init)
 def _guarded_init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
-    environment = kwargs.get("env")
-    if isinstance(environment, Mapping) and ENVIRONMENT not in environment:
-        kwargs["env"] = {
-            **environment,
-            ENVIRONMENT: os.environ.get(ENVIRONMENT, ""),
-            "PYTHONPATH": _with_boot(environment),
-        }
-    _popen_init(self, *args, **kwargs)
+    if _handed:
+        bound = _popen_arguments.bind(self, *args, **kwargs)
+        given = bound.arguments.get("env")
+        environment = dict(os.environ if given is None else given)
+        environment[_PATH] = _with_boot(environment)
+        here = next((watch for watch in watches_here() if watch in _handed), _handed[-1])
+        environment[ENVIRONMENT] = _task(here)
+        bound.arguments["env"] = environment
+        _, *args_now = bound.args
+        _popen_init(self, *args_now, **bound.kwargs)
+    else:
+        _popen_init(self, *args, **kwargs)

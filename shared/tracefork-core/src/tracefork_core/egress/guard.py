@@ -7,7 +7,6 @@ sockets opened inside C extensions (gRPC, uvloop's own resolver, libpq).
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import sys
 import threading
@@ -16,6 +15,7 @@ from typing import Literal
 
 from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
+from tracefork_core.egress.target import CONNECTS, LOOKUPS, Target, addresses_of, target
 from tracefork_core.errors import EgressError, UsageError
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
@@ -23,14 +23,10 @@ from tracefork_core.exchange.telemetry import HOSTS
 
 Mode = Literal["refuse", "count"]
 
-_CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
-_LOOKUPS = frozenset(
-    {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"}
-)
 _PROGRAMS = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.spawn", "pty.spawn"}
 )
-_EVENTS = _CONNECTS | _LOOKUPS | _PROGRAMS
+_EVENTS = CONNECTS | LOOKUPS | _PROGRAMS
 
 
 class Watch:
@@ -64,6 +60,7 @@ class Watch:
         self.crossed = 0
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
+        self._addresses: set[str] = set()
         self._on_refused = on_refused
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -83,45 +80,60 @@ class Watch:
             if line.refused and self._on_refused:
                 self._on_refused(EgressError(line.refused))
 
-    def connecting(self, event: str, target: str, host: str) -> None:
-        """Handle a connection or a look-up of `host`."""
-        allowed = not self.allow.isdisjoint({target, host})
-        if self.mode == "refuse" and not allowed:
-            raise self._refuse(f"tried to reach {target} ({event})", telemetry=host in HOSTS)
-        if event in _CONNECTS:
-            self._count(target)
+    def looking_up(self, event: str, wanted: Target) -> None:
+        """Handle a look-up of a name. The addresses of an allowed name are allowed as well."""
+        if self._allows(wanted):
+            if self.mode == "refuse" and event == "socket.getaddrinfo":
+                self._addresses |= addresses_of(wanted, self.allow)
+        elif self.mode == "refuse" and not wanted.is_local:
+            raise self._refuse(f"tried to look up {wanted.host}", host=wanted.host)
+
+    def connecting(self, event: str, wanted: Target) -> None:
+        """Handle a connection or a datagram."""
+        if self.mode == "refuse" and not self._allows(wanted):
+            raise self._refuse(f"tried to reach {wanted} ({event})", host=wanted.host)
+        crossed = is_crossing_seam()
+        if self._in_child():
+            if not crossed:
+                self.report.write(strays=[str(wanted)])
+            return
+        with self._lock:
+            self.connections += 1
+            self.crossed += crossed
+            if not crossed:
+                self.strays.append(str(wanted))
 
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program."""
         if guarded:
             return
         if not self.programs:
-            raise self._refuse(f"tried to start {name}, and --no-subprocess is on")
+            raise self._refuse(
+                f"tried to start {name}, and other programs were ruled out "
+                "(subprocesses=False, --no-subprocess)"
+            )
         if self._in_child():
             self.report.write(programs=[name])
+            return
         with self._lock:
             self.subprocesses.append(name)
 
-    def _count(self, target: str) -> None:
-        crossed = is_crossing_seam()
-        if self._in_child() and not crossed:
-            self.report.write(strays=[target])
-        with self._lock:
-            self.connections += 1
-            self.crossed += crossed
-            if not crossed:
-                self.strays.append(target)
+    def _allows(self, wanted: Target) -> bool:
+        names = {str(wanted), wanted.host}
+        return not (self.allow.isdisjoint(names) and self._addresses.isdisjoint(names))
 
-    def _refuse(self, what: str, *, telemetry: bool = False) -> EgressError:
+    def _refuse(self, what: str, *, host: str | None = None) -> EgressError:
         when = "during replay" if self.mode == "refuse" else "while recording"
         error = EgressError(
-            f"tracefork: {caller() or 'a thread without user code'} {what} {when}. Nothing was sent. "
-            "Only what crosses a seam is on the tape: `tracefork doctor` lists them; "
+            f"tracefork: {caller() or 'a thread without user code'} {what} {when}. Nothing was "
+            "sent. Only what crosses a seam is on the tape: `tracefork doctor` lists them; "
             "allow=[…] (--allow HOST) lets a host through."
         )
+        if host in HOSTS:
+            return error
         if self._in_child():
             self.report.write(refused=str(error))
-        elif self._on_refused and not telemetry:
+        elif self._on_refused:
             self._on_refused(error)
         return error
 
@@ -131,6 +143,21 @@ class Watch:
 
 _watches: list[Watch] = []
 _installed = False
+
+
+def watches_here() -> list[Watch]:
+    """Return the watch of the session that runs here, or all where that cannot be told.
+
+    The watch that a child process inherited is always among them.
+    """
+    if len(_watches) < 2:
+        return list(_watches)
+    try:
+        session = current_session()
+    except UsageError:
+        session = None
+    own = [watch for watch in _watches if watch.session in (None, session)]
+    return own if any(watch.session is session for watch in own) else list(_watches)
 
 
 def _install_once() -> None:
@@ -143,51 +170,18 @@ def _install_once() -> None:
 def _hook(event: str, args: tuple[object, ...]) -> None:
     if not _watches or event not in _EVENTS:
         return
-    for watch in _concerned():
-        if event in _PROGRAMS:
-            if event == "os.posix_spawn" and _called_from_subprocess():
-                return  # subprocess.Popen has announced it already.
-            watch.starting(program_name(event, args), guarded=is_guarded_python(event, args))
-        elif (reached := _target(event, args)) is not None:
-            watch.connecting(event, *reached)
-
-
-def _concerned() -> list[Watch]:
-    """Return the watch of the session that runs here, or all where that cannot be told."""
-    if len(_watches) == 1:
-        return list(_watches)
-    try:
-        session = current_session()
-    except UsageError:
-        session = None
-    own = [watch for watch in _watches if watch.session is session]
-    return own or list(_watches)
-
-
-def _target(event: str, args: tuple[object, ...]) -> tuple[str, str] | None:
-    """Return what is reached as ("host:port", "host"), or None where nothing leaves."""
-    if event in _LOOKUPS:
-        host = args[0][0] if isinstance(args[0], tuple) else args[0]
-        name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
-        return None if not isinstance(name, str) or _is_local_name(name) else (name, name)
-    address = args[1] if len(args) > 1 else None
-    if address is None:
-        return None  # An answer on a socket that is connected already.
-    if isinstance(address, tuple) and len(address) >= 2:
-        return f"{address[0]}:{address[1]}", str(address[0])
-    path = address.decode(errors="replace") if isinstance(address, bytes) else str(address)
-    return f"unix:{path}", path
-
-
-def _is_local_name(name: str) -> bool:
-    """Return whether looking `name` up asks nobody: addresses, localhost, the empty name."""
-    if name in ("", "localhost") or name == os.uname().nodename:
-        return True
-    try:
-        ipaddress.ip_address(name.partition("%")[0])
-    except ValueError:
-        return False
-    return True
+    if event in _PROGRAMS:
+        if event == "os.posix_spawn" and _called_from_subprocess():
+            return  # subprocess.Popen has announced it already.
+        name, guarded = program_name(event, args), is_guarded_python(event, args)
+        for watch in watches_here():
+            watch.starting(name, guarded=guarded)
+    elif (wanted := target(event, args)) is not None:
+        for watch in watches_here():
+            if event in LOOKUPS:
+                watch.looking_up(event, wanted)
+            else:
+                watch.connecting(event, wanted)
 
 
 def _called_from_subprocess() -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 ENVIRONMENT = "TRACEFORK_EGRESS"
-_PYTHON = re.compile(r"^(python|pypy)[\d.]*(\.exe)?$")
+_PYTHON = re.compile(r"^(python|pypy)[\d.]*t?(\.exe)?$")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _DEAF = re.compile(r"^-[A-Za-z]*[IES]")
 """Interpreter flags that make a child ignore PYTHONPATH or skip sitecustomize."""
@@ -31,11 +31,23 @@ def is_guarded_python(event: str, args: Sequence[object]) -> bool:
     argv = _argv(event, args)
     if not argv or not _PYTHON.match(PurePath(argv[0]).name):
         return False
-    flags = [argument for argument in argv[1:] if argument.startswith("-")]
-    if any(_DEAF.match(flag) for flag in flags[:4] if not flag.startswith("--")):
+    if any(_DEAF.match(flag) for flag in _interpreter_flags(argv[1:])):
         return False
     environment = _environment(event, args)
     return environment is None or ENVIRONMENT in environment
+
+
+def _interpreter_flags(arguments: Sequence[str]) -> list[str]:
+    """Return the flags before the script, module or code: what follows is the program's own."""
+    flags: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-") or word in ("-", "-c", "-m"):
+            break
+        flags.append(word)
+        if word in ("-W", "-X"):
+            next(words, None)
+    return [flag for flag in flags if not flag.startswith(("-W", "-X", "--"))]
 
 
 def _argv(event: str, args: Sequence[object]) -> list[str]:

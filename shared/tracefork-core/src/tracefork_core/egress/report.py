@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -12,9 +12,9 @@ from pathlib import Path
 class Line:
     """One thing a child process did."""
 
-    strays: list[str]
-    programs: list[str]
-    refused: str | None
+    strays: list[str] = field(default_factory=list)
+    programs: list[str] = field(default_factory=list)
+    refused: str | None = None
 
 
 class Report:
@@ -32,7 +32,7 @@ class Report:
     ) -> None:
         """Append one line."""
         line = {"strays": strays or [], "programs": programs or [], "refused": refused}
-        with open(self.path, "ab", buffering=0) as file:
+        with self.path.open("ab", buffering=0) as file:
             file.write(json.dumps(line).encode() + b"\n")
 
     def read(self) -> list[Line]:
@@ -41,5 +41,14 @@ class Report:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return []
-        os.unlink(self.path)
-        return [Line(**json.loads(line)) for line in data.splitlines()]
+        self.path.unlink()
+        return list(_lines(data))
+
+
+def _lines(data: bytes) -> Iterator[Line]:
+    for line in data.splitlines():
+        try:
+            yield Line(**json.loads(line))
+        except (ValueError, TypeError):
+            # A child that was killed while it wrote: something happened, what is not known.
+            yield Line(programs=["?"])

@@ -17,17 +17,18 @@ _LIBRARIES = tuple(
 
 @lru_cache(maxsize=4096)
 def _is_users(filename: str) -> bool:
-    if filename.startswith("<") or filename.startswith(_PACKAGE):
+    if filename.startswith(("<frozen", _PACKAGE, *_LIBRARIES)):
         return False
-    inside_library = f"{os.sep}site-packages{os.sep}" in filename
-    return not (inside_library or filename.startswith(_LIBRARIES))
+    return f"{os.sep}site-packages{os.sep}" not in filename
 
 
 def caller(depth: int = 1) -> str | None:
     """Return "agent.py:41" for the innermost frame of the user's code, or None."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        if _is_users(frame.f_code.co_filename):
-            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        code = frame.f_code.co_filename
+        # Code without a file is the user's where it was typed or handed to `python -c`.
+        if _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__"):
+            return f"{Path(code).name}:{frame.f_lineno}"
         frame = frame.f_back
     return None

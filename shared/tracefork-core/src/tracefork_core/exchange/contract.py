@@ -51,7 +51,13 @@ class Failure:
 
 
 class Live(Protocol):
-    """The recording side of one exchange. Call `head`, `chunk`…, then exactly one ending."""
+    """The recording side of one exchange. Call `head`, `chunk`…, then exactly one ending.
+
+    On an event loop, await `quiet` before each of `head`, `chunk`, `end` and `fail`.
+    """
+
+    async def quiet(self) -> None:
+        """Wait until what the last delivery set off is done: deliveries come one at a time."""
 
     def head(self, head: Head) -> None: ...
 

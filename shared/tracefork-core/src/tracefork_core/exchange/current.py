@@ -40,8 +40,7 @@ def current_session() -> Session | None:
     if len(open_sessions) > 1:
         raise UsageError(
             "tracefork: two sessions are open and this thread carries no context to tell which "
-            "one is meant. Start the thread with contextvars.copy_context().run, or bind the client "
-            "inside the session's own context."
+            "one is meant. Start the thread with contextvars.copy_context().run."
         )
     return open_sessions[0] if open_sessions else None
 

@@ -1,8 +1,9 @@
 """Lanes: one line of causally ordered exchanges, named alike in every run.
 
 A lane is a spawn path: `main`, and `main/2` for the second task or executor job, in order of first
-use, that was started from `main`. The name is inherited through the context that tasks and context-aware
-executors copy. A thread without context belongs to the lane `threads`, which promises no order.
+use, that was started from `main`. The name is inherited through the context that tasks and
+context-aware executors copy. A thread without context belongs to the lane `threads`, which promises
+no order.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -37,9 +40,15 @@ def _owner() -> int:
     return id(task) if task is not None else threading.get_ident()
 
 
-def begin_lanes(session: object) -> None:
-    """Start the lane `main` of a session here."""
+@contextmanager
+def main_lane(session: object) -> Iterator[None]:
+    """Start the lane `main` of a session here, and go back to the lane around it at the end."""
+    around = _lane.get()
     _lane.set(_Lane("main", _owner(), session))
+    try:
+        yield
+    finally:
+        _lane.set(around)
 
 
 def current_lane(session: object) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tracefork_core.determinism.clock import RecordedClock
 from tracefork_core.egress import Watch
-from tracefork_core.errors import TraceforkError
+from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.run.scope import Scope
 from tracefork_core.session import Session
 from tracefork_core.tape import Receipt, TapeWriter
@@ -59,25 +59,27 @@ class _Record(Scope[Recording]):
         if self._watch is None:
             self._writer.abort()
 
-    def _finish(self, error: BaseException | None) -> None:
+    def _finish(self, error: BaseException | None) -> TraceforkError | None:
         watch, session = self._watch, self._session
         assert watch is not None
         if session.broken is not None:
             self._writer.abort()
-            raise session.broken from error
-        self._run.receipt = self._writer.close(
-            Receipt(
-                digest="",
-                exchanges=0,
-                connections=watch.connections,
-                crossed=watch.crossed,
-                strays=watch.strays,
-                subprocesses=watch.subprocesses,
-                outcome="ok" if error is None else type(error).__name__,
+            return session.broken
+        try:
+            self._run.receipt = self._writer.close(
+                Receipt(
+                    digest="",
+                    exchanges=0,
+                    connections=watch.connections,
+                    crossed=watch.crossed,
+                    strays=watch.strays,
+                    subprocesses=watch.subprocesses,
+                    outcome="ok" if error is None else type(error).__name__,
+                )
             )
-        )
-        if isinstance(session.poison, TraceforkError) and error is None:
-            raise session.poison
+        except TapeError as broken:
+            return broken
+        return session.poison
 
 
 def record(
@@ -88,7 +90,7 @@ def record(
     clock: bool = True,
     subprocesses: bool = True,
 ) -> Scope[Recording]:
-    """Record what runs inside: `with record("run.tape"):`, `async with`, or as a decorator.
+    """Record what runs inside: a sync or async `with`, or a function it decorates.
 
     Args:
         path: where the tape goes; its folder must exist.
@@ -110,5 +112,3 @@ def record(
         allow=(),
         subprocesses=subprocesses,
     )
-
-

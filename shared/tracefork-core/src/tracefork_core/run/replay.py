@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracefork_core.determinism.clock import RecordedClock
-from tracefork_core.errors import ReplayError
+from tracefork_core.egress import Watch
+from tracefork_core.errors import ReplayError, TraceforkError
 from tracefork_core.run.scope import Scope
 from tracefork_core.session import Session
 from tracefork_core.tape import Tape
-
-_LEAVE_ALONE = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
 
 @dataclass(slots=True)
@@ -26,12 +24,18 @@ class Replaying:
         exchanges: how many were answered, once the block has ended.
         digest: of what was asked and answered, once the block has ended.
         clock_misses: reads of the clock that the tape had no value for.
+        reordered: deliveries that could not wait for their recorded turn, once the block has ended.
+        sockets: how many connections were let through, by `allow` alone.
+        subprocesses: the programs that were started, once the block has ended.
     """
 
     tape: Tape
     exchanges: int = 0
     digest: str | None = None
     clock_misses: int = 0
+    reordered: int = 0
+    sockets: int = 0
+    subprocesses: list[str] = field(default_factory=list)
 
 
 class _Replay(Scope[Replaying]):
@@ -57,8 +61,9 @@ class _Replay(Scope[Replaying]):
         self._clock = self._clock and bool(recorded)
         self._recorded_clock = RecordedClock(self._session, recorded)
         self._run = Replaying(tape)
+        self._watch: Watch | None = None
         stack.callback(self._take_stock)
-        self._switch_on(stack, self._session, "refuse", self._recorded_clock)
+        self._watch = self._switch_on(stack, self._session, "refuse", self._recorded_clock)
         return self._run
 
     def _take_stock(self) -> None:
@@ -67,6 +72,10 @@ class _Replay(Scope[Replaying]):
         run.exchanges = session.asked
         run.digest = session.digest
         run.clock_misses = self._recorded_clock.misses
+        run.reordered = session.turnstile.skipped
+        if self._watch is not None:
+            run.subprocesses = self._watch.subprocesses
+            run.sockets = self._watch.connections
         self._unproven = (
             session.poison is None
             and session.left_over is None
@@ -74,22 +83,21 @@ class _Replay(Scope[Replaying]):
             and run.digest != run.tape.digest
         )
 
-    def _finish(self, error: BaseException | None) -> None:
-        if isinstance(error, _LEAVE_ALONE):
-            return
+    def _finish(self, error: BaseException | None) -> TraceforkError | None:
         poison, left_over = self._session.poison, self._session.left_over
-        if poison is not None and poison is not error:
-            raise poison from error
-        if left_over is not None and isinstance(error, Exception):
-            # The agent failed on its own before it could ask: its error says more than ours.
-            return error.add_note(str(left_over))
-        if left_over is not None:
-            raise left_over from error
-        if self._unproven and error is None:
-            raise ReplayError(
+        if poison is not None:
+            return poison
+        if error is not None and not isinstance(error, SystemExit):
+            # The agent stopped on its own before it could ask: its error says more than ours.
+            if left_over is not None and isinstance(error, Exception):
+                error.add_note(str(left_over))
+            return None
+        if left_over is None and self._unproven:
+            return ReplayError(
                 f"tracefork: every request matched, but the digest of this replay "
                 f"({self._run.digest}) is not the tape's. Nothing is proven; please report this."
             )
+        return left_over
 
 
 def replay(
@@ -101,7 +109,7 @@ def replay(
     allow: Collection[str] = (),
     subprocesses: bool = True,
 ) -> Scope[Replaying]:
-    """Replay what runs inside from a tape: `with replay("run.tape"):`, `async with`, or decorator.
+    """Replay what runs inside from a tape: a sync or async `with`, or a decorated function.
 
     Args:
         path: the tape.

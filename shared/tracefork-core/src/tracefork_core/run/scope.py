@@ -6,6 +6,7 @@ A scope is a sync and async context manager and a decorator for both kinds of fu
 from __future__ import annotations
 
 import inspect
+import os
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
@@ -21,10 +22,14 @@ from tracefork_core.egress import Watch
 from tracefork_core.egress.children import hand_on, take_back
 from tracefork_core.egress.guard import Mode
 from tracefork_core.egress.report import Report
-from tracefork_core.errors import UsageError
+from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.current import enter, leave
+from tracefork_core.exchange.lane import main_lane
 from tracefork_core.seams import AMBIENT
-from tracefork_core.session import Session
+from tracefork_core.session import Session, again
+
+_PASSES = (KeyboardInterrupt, GeneratorExit)
+"""What leaves a block as it is: somebody stops the program, not the run."""
 
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,14 +46,18 @@ class Scope(ABC, Generic[R]):
         self._allow = allow
         self._subprocesses = subprocesses
         self._stack: ExitStack | None = None
+        self._pid = 0
 
     @abstractmethod
     def _begin(self, stack: ExitStack) -> R:
         """Open files and session, register their undoing, and return what `with` gives."""
 
     @abstractmethod
-    def _finish(self, error: BaseException | None) -> None:
-        """Close the run after everything is switched off; raise what must be raised."""
+    def _finish(self, error: BaseException | None) -> TraceforkError | None:
+        """Close the run after everything is switched off; return what must be raised, if anything.
+
+        `error` is what the block itself raised.
+        """
 
     def __enter__(self) -> R:
         if self._stack is not None:
@@ -56,6 +65,7 @@ class Scope(ABC, Generic[R]):
         with ExitStack() as stack:
             run = self._begin(stack)
             self._stack = stack.pop_all()
+        self._pid = os.getpid()
         return run
 
     def __exit__(
@@ -65,9 +75,20 @@ class Scope(ABC, Generic[R]):
         traceback: TracebackType | None,
     ) -> None:
         stack, self._stack = self._stack, None
-        assert stack is not None
-        stack.close()
-        self._finish(error)
+        if stack is None or self._pid != os.getpid():
+            return  # A forked child left the block: the run is its parent's.
+        try:
+            stack.close()
+        finally:
+            verdict = self._finish(error)
+        if verdict is None or _says(error, verdict):
+            return
+        if isinstance(error, _PASSES):
+            error.add_note(str(verdict))
+        elif error is None:
+            raise verdict
+        else:
+            raise again(verdict) from error
 
     async def __aenter__(self) -> R:
         return self.__enter__()
@@ -81,6 +102,11 @@ class Scope(ABC, Generic[R]):
         self.__exit__(kind, error, traceback)
 
     def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise UsageError(
+                f"tracefork: {function.__qualname__} is a generator: it runs after its call has "
+                "returned. Put the `with` block around the loop that uses it."
+            )
         if inspect.iscoroutinefunction(function):
 
             @wraps(function)
@@ -105,6 +131,7 @@ class Scope(ABC, Generic[R]):
         clock: wall_clock.RecordedClock,
     ) -> Watch:
         """Make the session current and switch seams, clock and guard on, in this order."""
+        stack.enter_context(main_lane(session))
         token = enter(session)
         stack.callback(leave, session, token)
         stack.callback(session.close)
@@ -128,3 +155,8 @@ class Scope(ABC, Generic[R]):
         watch.start()
         stack.callback(watch.stop)
         return watch
+
+
+def _says(error: BaseException | None, verdict: TraceforkError) -> bool:
+    """Return whether `error` is the verdict already, or a copy of it."""
+    return type(error) is type(verdict) and str(error) == str(verdict)

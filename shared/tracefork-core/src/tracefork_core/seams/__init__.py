@@ -7,13 +7,14 @@ a client that asks for the current session at request time, for people who want 
 
 from __future__ import annotations
 
-from tracefork_core.seams import httpx_family
+from tracefork_core.seams import aiohttp_client, httpx_family
 from tracefork_core.seams.ambient import Instrument
 from tracefork_core.seams.binding import bind
 
 AMBIENT: tuple[Instrument, ...] = (
     Instrument("httpx", httpx_family.instrument),
     Instrument("httpx2", httpx_family.instrument),
+    Instrument("aiohttp", aiohttp_client.instrument),
 )
 
 __all__ = ["AMBIENT", "bind"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tracefork_core.errors import UsageError
-from tracefork_core.seams import httpx_family
+from tracefork_core.seams import aiohttp_client, httpx_family
 
 C = TypeVar("C")
 
@@ -13,14 +13,17 @@ C = TypeVar("C")
 def bind(client: C) -> C:
     """Return `client` with its exchanges crossing the seam of whatever session is current.
 
-    Takes clients of httpx and httpx2 (a copy comes back, the original is untouched) and SDK
-    clients that hold one (`openai.OpenAI`, `anthropic.AsyncAnthropic`, …: their own `copy` comes back).
+    Takes clients of httpx and httpx2 and sessions of aiohttp (a copy comes back, the original is
+    untouched), and SDK clients that hold an httpx or httpx2 client (`openai.OpenAI`,
+    `anthropic.AsyncAnthropic`, …: their own `copy` comes back).
 
     Raises:
         UsageError: nothing of a kind we know was found in `client`.
     """
     if httpx_family.is_client(client):
         return httpx_family.bind_client(client)  # type: ignore[no-any-return]
+    if aiohttp_client.is_client(client):
+        return aiohttp_client.bind_client(client)  # type: ignore[no-any-return]
     inner = getattr(client, "_client", None)
     if httpx_family.is_client(inner) and hasattr(client, "copy"):
         return client.copy(http_client=httpx_family.bind_client(inner))  # type: ignore[no-any-return]

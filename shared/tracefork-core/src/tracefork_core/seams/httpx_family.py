@@ -8,21 +8,26 @@ exceptions are built from the library of the client being wrapped: the clients i
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Request
-from tracefork_core.exchange.current import crossing_seam, current_session
+from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
 from tracefork_core.seams.ambient import Undo
+from tracefork_core.seams.httpx_streams import (
+    GIVEN_UP,
+    held_streams,
+    live_streams,
+    replayed_streams,
+)
 from tracefork_core.seams.refusal import refusal, wants_response
 
-_GIVEN_UP = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, SystemExit)
+_ENCODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 @lru_cache(maxsize=4)
@@ -35,14 +40,14 @@ def instrument(lib: ModuleType) -> Undo:
     """Put the seam under every client of `lib`, and return what undoes it."""
     seam = family(lib)
     patched = []
-    for client, wrap in ((lib.Client, seam.wrap), (lib.AsyncClient, seam.wrap)):
+    for client in (lib.Client, lib.AsyncClient):
         original = client._transport_for_url
         if hasattr(original, "tracefork"):
             continue  # httpx2.alias_httpx() makes both names one module.
 
-        def transport_for_url(self: Any, url: Any, original: Any = original, wrap: Any = wrap) -> Any:
+        def transport_for_url(self: Any, url: Any, original: Any = original) -> Any:
             inner = original(self, url)
-            return inner if current_session() is None else wrap(inner)
+            return inner if current_session() is None else seam.wrap(self, inner)
 
         transport_for_url.tracefork = True  # type: ignore[attr-defined]
         client._transport_for_url = transport_for_url
@@ -68,9 +73,9 @@ def bind_client(client: Any) -> Any:
     """
     seam = family(_library_of(client))  # type: ignore[arg-type]
     bound = copy.copy(client)
-    bound._transport = seam.wrap(client._transport)
+    bound._transport = seam.wrap(client, client._transport)
     bound._mounts = {
-        pattern: None if transport is None else seam.wrap(transport)
+        pattern: None if transport is None else seam.wrap(client, transport)
         for pattern, transport in client._mounts.items()
     }
     bound._tracefork_original = client
@@ -98,32 +103,52 @@ class Family:
             if inspect.isclass(value) and issubclass(value, lib.TransportError)
         }
         self._sync_transport, self._async_transport = _transports(self)
-        self.live_sync, self.live_async = _live_streams(self)
-        self.replayed_sync, self.replayed_async = _replayed_streams(self)
+        self.held_sync, self.held_async = held_streams(lib)
+        self.live_sync, self.live_async = live_streams(lib, self.failure)
+        self.replayed_sync, self.replayed_async = replayed_streams(lib, self.exception)
 
-    def wrap(self, transport: Any) -> Any:
-        """Return `transport` behind the seam."""
+    def wrap(self, client: Any, transport: Any) -> Any:
+        """Return a client's transport behind the seam.
+
+        The client tells sync from async: a transport can be both (`MockTransport`).
+        """
         if isinstance(transport, (self._sync_transport, self._async_transport)):
             return transport
-        if isinstance(transport, self.lib.AsyncBaseTransport):
+        if isinstance(client, self.lib.AsyncClient):
             return self._async_transport(transport)
         return self._sync_transport(transport)
 
-    def request(self, request: Any) -> Request:
-        """Return the library's request in the words of the contract; its body has been read."""
+    def read(self, request: Any) -> Request:
+        """Read the body of a request once, and return it in the words of the contract."""
+        if not isinstance(request.stream, self.lib.ByteStream):
+            pieces = list(request.stream)
+            request.stream = self.held_sync(request.stream, pieces)
+            return self._request(request, b"".join(pieces))
+        return self._request(request, request.read())
+
+    async def aread(self, request: Any) -> Request:
+        """Do what `read` does, on an event loop."""
+        if not isinstance(request.stream, self.lib.ByteStream):
+            pieces = [piece async for piece in request.stream]
+            request.stream = self.held_async(request.stream, pieces)
+            return self._request(request, b"".join(pieces))
+        return self._request(request, await request.aread())
+
+    def _request(self, request: Any, body: bytes) -> Request:
         headers = tuple(
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw
         )
-        return Request(request.method, str(request.url), headers, request.content, self.lib.__name__)
+        return Request(request.method, str(request.url), headers, body, self.lib.__name__)
 
     def head(self, response: Any) -> Head:
         """Return the head of a live response."""
-        extensions = response.extensions
+        # HTTP/2 has no reason phrase, nor has a mock: the response knows the usual one.
+        reason = response.extensions.get("reason_phrase")
         return Head(
             response.status_code,
-            extensions.get("reason_phrase", b"").decode("latin-1"),
+            response.reason_phrase if reason is None else reason.decode("latin-1"),
             tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in response.headers.raw),
-            extensions.get("http_version", b"HTTP/1.1").decode("latin-1"),
+            response.http_version,
         )
 
     def response(self, head: Head, stream: Any) -> Any:
@@ -137,6 +162,27 @@ class Family:
                 "reason_phrase": head.reason.encode("latin-1"),
             },
         )
+
+    def heard(self, response: Any, live: Live, live_stream: type) -> Any:
+        """Return a live response with a body that tells the session what is read of it."""
+        head = self.head(response)
+        if not hasattr(response, "_content"):
+            live.head(head)
+            response.stream = live_stream(response.stream, live)
+            return response
+        # A transport of the agent's own has read it (or made it up): nobody reads the stream again.
+        body = response.content
+        if isinstance(response.stream, self.lib.ByteStream):
+            body = b"".join(response.stream)
+        elif "content-encoding" in response.headers:
+            # What came over the wire is gone. Without these headers the rest tells the truth.
+            kept = tuple(pair for pair in head.headers if pair[0].lower() not in _ENCODED)
+            head = replace(head, headers=kept)
+        live.head(head)
+        if body:
+            live.chunk(body)
+        live.end()
+        return response
 
     def refuse(self, request: Request, error: TraceforkError) -> Any:
         """Answer with a refusal, or raise it: see `refusal`."""
@@ -167,10 +213,9 @@ def _transports(seam: Family) -> tuple[type, type]:
 
         def handle_request(self, request: Any) -> Any:
             session = current_session()
-            if session is None:
+            if session is None or is_crossing_seam():
                 return self._inner.handle_request(request)
-            request.read()
-            asked = seam.request(request)
+            asked = seam.read(request)
             try:
                 answer = session.open(asked)
                 if answer is None:
@@ -194,15 +239,13 @@ def _transports(seam: Family) -> tuple[type, type]:
         try:
             with crossing_seam():
                 response = inner.handle_request(request)
-        except _GIVEN_UP:
+        except GIVEN_UP:
             live.cancel()
             raise
         except Exception as error:
             live.fail(seam.failure(error))
             raise
-        live.head(seam.head(response))
-        response.stream = seam.live_sync(response.stream, live)
-        return response
+        return seam.heard(response, live, seam.live_sync)
 
     class AsyncTransport(lib.AsyncBaseTransport):  # type: ignore[misc,name-defined]
         def __init__(self, inner: Any) -> None:
@@ -210,10 +253,9 @@ def _transports(seam: Family) -> tuple[type, type]:
 
         async def handle_async_request(self, request: Any) -> Any:
             session = current_session()
-            if session is None:
+            if session is None or is_crossing_seam():
                 return await self._inner.handle_async_request(request)
-            await request.aread()
-            asked = seam.request(request)
+            asked = await seam.aread(request)
             try:
                 answer = session.open(asked)
                 if answer is None:
@@ -237,103 +279,14 @@ def _transports(seam: Family) -> tuple[type, type]:
         try:
             with crossing_seam():
                 response = await inner.handle_async_request(request)
-        except _GIVEN_UP:
+            await live.quiet()
+        except GIVEN_UP:
             live.cancel()
             raise
         except Exception as error:
+            await live.quiet()
             live.fail(seam.failure(error))
             raise
-        live.head(seam.head(response))
-        response.stream = seam.live_async(response.stream, live)
-        return response
+        return seam.heard(response, live, seam.live_async)
 
     return SyncTransport, AsyncTransport
-
-
-def _live_streams(seam: Family) -> tuple[type, type]:
-    lib = seam.lib
-
-    class LiveSyncStream(lib.SyncByteStream):  # type: ignore[misc,name-defined]
-        def __init__(self, inner: Any, live: Live) -> None:
-            self._inner = inner
-            self._live = live
-
-        def __iter__(self) -> Iterator[bytes]:
-            try:
-                for chunk in self._inner:
-                    self._live.chunk(chunk)
-                    yield chunk
-            except GeneratorExit:
-                raise  # The consumer stopped between two chunks; `close` says so.
-            except _GIVEN_UP:
-                self._live.cancel()
-                raise
-            except Exception as error:
-                self._live.fail(seam.failure(error))
-                raise
-            self._live.end()
-
-        def close(self) -> None:
-            self._live.abandon()
-            self._inner.close()
-
-    class LiveAsyncStream(lib.AsyncByteStream):  # type: ignore[misc,name-defined]
-        def __init__(self, inner: Any, live: Live) -> None:
-            self._inner = inner
-            self._live = live
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            try:
-                async for chunk in self._inner:
-                    self._live.chunk(chunk)
-                    yield chunk
-            except GeneratorExit:
-                raise
-            except _GIVEN_UP:
-                self._live.cancel()
-                raise
-            except Exception as error:
-                self._live.fail(seam.failure(error))
-                raise
-            self._live.end()
-
-        async def aclose(self) -> None:
-            self._live.abandon()
-            await self._inner.aclose()
-
-    return LiveSyncStream, LiveAsyncStream
-
-
-def _replayed_streams(seam: Family) -> tuple[type, type]:
-    lib = seam.lib
-
-    # Stateful on purpose: the openai SDK iterates a stream again to drain it.
-    class ReplayedSyncStream(lib.SyncByteStream):  # type: ignore[misc,name-defined]
-        def __init__(self, answer: Recorded, request: Any) -> None:
-            self._answer = answer
-            self._request = request
-
-        def __iter__(self) -> Iterator[bytes]:
-            while (piece := self._answer.receive_chunk()) is not None:
-                if isinstance(piece, Failure):
-                    raise seam.exception(piece, self._request)
-                yield piece
-
-        def close(self) -> None:
-            self._answer.close()
-
-    class ReplayedAsyncStream(lib.AsyncByteStream):  # type: ignore[misc,name-defined]
-        def __init__(self, answer: Recorded, request: Any) -> None:
-            self._answer = answer
-            self._request = request
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            while (piece := await self._answer.areceive_chunk()) is not None:
-                if isinstance(piece, Failure):
-                    raise seam.exception(piece, self._request)
-                yield piece
-
-        async def aclose(self) -> None:
-            self._answer.close()
-
-    return ReplayedSyncStream, ReplayedAsyncStream

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from tracefork_core.errors import Candidate, Divergence
 from tracefork_core.exchange.caller import caller
-from tracefork_core.session.matching import Form
+from tracefork_core.session.matching import Form, is_ignored
 from tracefork_core.tape import Exchange, Tape
 
 _MISSING = object()
 _SHOWN = 60
 _CANDIDATES = 3
 _COMPARED = 64
+_DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,14 @@ class Difference:
 
 
 def asked_otherwise(
-    tape: Tape, form: Form, due: Exchange | None, unused: Sequence[Exchange]
+    tape: Tape,
+    form: Form,
+    due: Exchange | None,
+    unused: Sequence[Exchange],
+    matchers: Sequence[str],
 ) -> Divergence:
     """Describe a request that the tape does not hold."""
-    ranked = _rank(form, due, unused)
+    ranked = _rank(form, due, unused, matchers)
     if not ranked:
         return _extra(tape, form)
     nearest, differences = ranked[0]
@@ -85,28 +90,33 @@ def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
     )
 
 
-def stalled(tape: Tape, waiting: Exchange, missing: int, seconds: float) -> Divergence:
-    """Describe a recorded order that cannot come about because an exchange is never asked for."""
+def stalled(
+    tape: Tape, waiting: Exchange, missing: Exchange, seconds: float, *, asked: bool
+) -> Divergence:
+    """Describe a recorded order that cannot come about: an earlier answer is not taken."""
+    now = "not read on" if asked else "not asked for"
     return Divergence(
         kind="stalled",
         summary=(
-            f"exchange {waiting.n} waited {seconds:.0f} s for exchange {missing}, which answered "
-            "earlier when this was recorded and was not asked for now"
+            f"exchange {waiting.n} waited {seconds:.0f} s for exchange {missing.n}, which was "
+            f"answered earlier when this was recorded and is {now} now"
         ),
         tape=str(tape.path),
         of=len(tape.exchanges),
-        n=missing,
+        n=missing.n,
+        step=step_names(tape, missing),
         caller=caller(),
-        request=f"{waiting.method} {waiting.url}",
+        request=f"{missing.method} {missing.url}",
     )
 
 
 def read_further(tape: Tape, exchange: Exchange) -> Divergence:
-    """Describe a stream that is read beyond where the recorded agent stopped."""
+    """Describe an answer that is read beyond where the recorded agent stopped or gave up."""
+    stopped = "gave up waiting" if exchange.end == "cancelled" else "stopped"
     return Divergence(
         kind="read",
         summary=(
-            f"exchange {exchange.n} is read further than when it was recorded: the agent stopped "
+            f"exchange {exchange.n} is read further than when it was recorded: the agent {stopped} "
             f"after {len(exchange.response_body)} bytes then"
         ),
         tape=str(tape.path),
@@ -123,7 +133,7 @@ def step_names(tape: Tape, exchange: Exchange) -> str | None:
     return " ▸ ".join(tape.step_path(exchange.step)) or None
 
 
-def differences(form: Form, exchange: Exchange) -> list[Difference]:
+def differences(form: Form, exchange: Exchange, matchers: Sequence[str] = ()) -> list[Difference]:
     """List where a request differs from a recorded one, most telling first."""
     recorded, actual = exchange.request, form.record
     found: list[Difference] = []
@@ -138,7 +148,7 @@ def differences(form: Form, exchange: Exchange) -> list[Difference]:
             found.append(Difference(f"headers/{name}", *pair))
     if recorded.body != actual.body:
         found.extend(_body_differences(exchange.request_body, form.body))
-    return found
+    return [d for d in found if not is_ignored(d.pointer, matchers)]
 
 
 def _extra(tape: Tape, form: Form) -> Divergence:
@@ -153,11 +163,11 @@ def _extra(tape: Tape, form: Form) -> Divergence:
 
 
 def _rank(
-    form: Form, due: Exchange | None, unused: Sequence[Exchange]
+    form: Form, due: Exchange | None, unused: Sequence[Exchange], matchers: Sequence[str]
 ) -> list[tuple[Exchange, list[Difference]]]:
     """Order candidates by how much differs; the exchange that was due wins a tie."""
     pool = [*([due] if due else []), *(e for e in unused if e is not due)][:_COMPARED]
-    scored = [(exchange, differences(form, exchange)) for exchange in pool]
+    scored = [(exchange, differences(form, exchange, matchers)) for exchange in pool]
     return sorted(scored, key=lambda pair: (_weight(pair[1]), pair[0] is not due))
 
 
@@ -175,29 +185,32 @@ def _reason(found: list[Difference]) -> str:
 
 def _body_differences(recorded: bytes, actual: bytes) -> list[Difference]:
     try:
-        before, now = json.loads(recorded), json.loads(actual)
+        if found := list(_leaves(json.loads(recorded), json.loads(actual), "")):
+            return found
     except (ValueError, RecursionError):
-        before = now = None
-    if before is None or before == now:
-        # Not JSON, or JSON spelled differently: the bytes are what is compared.
-        shown = _windows(recorded.decode("utf-8", "replace"), actual.decode("utf-8", "replace"))
-        return [Difference("body", *shown)]
-    return list(_leaves(before, now, ""))
+        pass
+    # Not JSON, or JSON spelled differently: the bytes are what is compared.
+    shown = _windows(recorded.decode("utf-8", "replace"), actual.decode("utf-8", "replace"))
+    return [Difference("body", *shown)]
 
 
-def _leaves(before: object, now: object, pointer: str) -> Iterator[Difference]:
-    if isinstance(before, dict) and isinstance(now, dict):
+def _leaves(before: object, now: object, pointer: str, depth: int = 0) -> Iterator[Difference]:
+    if depth == _DEEPEST:
+        if before != now:
+            yield Difference(pointer, _short(before), _short(now))
+    elif isinstance(before, dict) and isinstance(now, dict):
         for key in [*now, *(key for key in before if key not in now)]:
             escaped = key.replace("~", "~0").replace("/", "~1")
             pair = before.get(key, _MISSING), now.get(key, _MISSING)
-            yield from _leaves(*pair, f"{pointer}/{escaped}")
+            yield from _leaves(*pair, f"{pointer}/{escaped}", depth + 1)
     elif isinstance(before, list) and isinstance(now, list):
         for i in range(max(len(before), len(now))):
-            yield from _leaves(_at(before, i), _at(now, i), f"{pointer}/{i}")
+            yield from _leaves(_at(before, i), _at(now, i), f"{pointer}/{i}", depth + 1)
     elif isinstance(before, str) and isinstance(now, str):
         if before != now:
             yield Difference(pointer, *_windows(before, now))
-    elif before is _MISSING or now is _MISSING or before != now:
+    elif type(before) is not type(now) or before != now:
+        # Of two types, because Python takes 1, 1.0 and true for equal, and a provider does not.
         yield Difference(pointer, _short(before), _short(now))
 
 
@@ -214,15 +227,22 @@ def _short(value: object) -> str:
 
 def _windows(before: str, now: str) -> tuple[str, str]:
     """Cut both texts to the neighbourhood of their first difference."""
-    first = next(
-        (i for i, (a, b) in enumerate(zip(before, now, strict=False)) if a != b),
-        min(len(before), len(now)),
-    )
-    start = max(0, first - _SHOWN // 2)
+    start = max(0, _shared(before, now) - _SHOWN // 2)
     return _cut(before, start), _cut(now, start)
+
+
+def _shared(before: str, now: str) -> int:
+    """Return the length of the common start of two texts, by halves: bodies can be large."""
+    same, upto = 0, min(len(before), len(now))
+    while same < upto:
+        half = (same + upto + 1) // 2
+        if before[same:half] == now[same:half]:
+            same = half
+        else:
+            upto = half - 1
+    return same
 
 
 def _cut(text: str, start: int) -> str:
     piece = text[start : start + _SHOWN]
     return ("…" if start else "") + piece + ("…" if start + _SHOWN < len(text) else "")
-

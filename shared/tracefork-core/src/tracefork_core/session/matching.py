@@ -26,6 +26,7 @@ import msgspec
 
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.contract import Request
+from tracefork_core.session.credentials import header_value, is_credential, without_secrets
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.event import RequestRecord
 
@@ -38,32 +39,25 @@ SEMANTIC_HEADERS = frozenset(
         "content-type",
         "openai-beta",
         "range",
+        "x-amz-target",
     }
-)
-CREDENTIAL_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
-_CREDENTIAL_WORD = re.compile(r"(^|[-_.])(api-?key|key|token|secret|password|signature|auth)($|[-_.])")
-_CREDENTIAL_QUERY = re.compile(
-    r"^(key|sig|.*(api[-_]?key|token|secret|signature|password|credential).*)$", re.IGNORECASE
 )
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _EPHEMERAL = 32768
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-_BOUNDARY = b"tracefork-boundary"
+_BOUNDARY = "tracefork-boundary"
+_BOUNDARY_PARAMETER = re.compile(r'(;\s*boundary=)("[^"]+"|[^;"\s]+)', re.IGNORECASE)
+_IGNORE = "ignore:"
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A request in comparable form.
-
-    `sent` are the headers that are kept but not compared; `body` is what was really sent, and
-    `stored_as` its sha256 where a matcher made the compared body another one.
-    """
+    """A request in comparable form. `sent` are the headers that are kept but not compared."""
 
     record: RequestRecord
     url: str
     body: bytes
     sent: list[tuple[str, str]]
-    stored_as: str | None = None
 
     @property
     def key(self) -> bytes:
@@ -74,9 +68,7 @@ class Form:
         """Return this form as the named matchers see it."""
         if not matchers:
             return self
-        body = self.body
-        for matcher in matchers:
-            body = _apply(matcher, body)
+        body = _matched(self.body, matchers)
         record = msgspec.structs.replace(self.record, body=sha256(body))
         return Form(record, self.url, body, self.sent)
 
@@ -87,11 +79,10 @@ def form(request: Request) -> Form:
     compared, sent = _headers(request.headers)
     body = request.body
     for i, (name, value) in enumerate(compared):
-        if name == "content-type" and value.startswith("multipart/") and "boundary=" in value:
+        if name == "content-type" and value.lower().startswith("multipart/"):
             compared[i], body = _without_boundary(value, body)
     record = RequestRecord(request.method, canonical_url, compared, sha256(body))
-    stored_as = sha256(request.body) if body is not request.body else None
-    return Form(record, shown_url, request.body, sent, stored_as)
+    return Form(record, shown_url, body, sent)
 
 
 def check_matchers(matchers: Sequence[str]) -> None:
@@ -100,16 +91,19 @@ def check_matchers(matchers: Sequence[str]) -> None:
     Raises:
         UsageError: a name is neither `json` nor `ignore:/pointer`.
     """
+    if isinstance(matchers, str):
+        raise UsageError(f"tracefork: match takes a list of names: match=[{matchers!r}].")
     for matcher in matchers:
-        if matcher != "json" and not matcher.startswith("ignore:/"):
+        if matcher != "json" and not matcher.startswith(f"{_IGNORE}/"):
             raise UsageError(
                 f"tracefork: no matcher {matcher!r}. There are `json` and `ignore:/json/pointer`."
             )
 
 
-def is_credential(name: str) -> bool:
-    """Return whether a header of this (lower-case) name carries a credential."""
-    return name in CREDENTIAL_HEADERS or bool(_CREDENTIAL_WORD.search(name))
+def is_ignored(pointer: str, matchers: Sequence[str]) -> bool:
+    """Return whether the named matchers take the value at a JSON pointer out of the comparison."""
+    ignored = (matcher.removeprefix(_IGNORE) for matcher in matchers)
+    return any(pointer == place or pointer.startswith(f"{place}/") for place in ignored)
 
 
 def _headers(
@@ -117,12 +111,12 @@ def _headers(
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     compared: list[tuple[str, str]] = []
     sent: list[tuple[str, str]] = []
-    for name, value in headers:
-        name = name.lower()
+    for spelled, value in headers:
+        name = spelled.lower()
         if name in SEMANTIC_HEADERS:
             compared.append((name, value))
         elif not is_credential(name):
-            sent.append((name, value))
+            sent.append((name, header_value(name, value)))
     compared.sort()
     return compared, sent
 
@@ -137,35 +131,32 @@ def _urls(url: str) -> tuple[str, str]:
     volatile = host in _LOOPBACK and port is not None and port >= _EPHEMERAL
     if ":" in host:
         host = f"[{host}]"
-    query = "&".join(_without_secret(pair) for pair in parts.query.split("&"))
+    query = without_secrets(parts.query)
     path = parts.path or "/"
     shown = urlunsplit((parts.scheme, host + shown_port, path, query, ""))
-    compared = urlunsplit((parts.scheme, host + (":*" if volatile else shown_port), path, query, ""))
-    return compared, shown
-
-
-def _without_secret(pair: str) -> str:
-    name, equals, _ = pair.partition("=")
-    return f"{name}=*" if equals and _CREDENTIAL_QUERY.match(name) else pair
+    compared_port = ":*" if volatile else shown_port
+    return urlunsplit((parts.scheme, host + compared_port, path, query, "")), shown
 
 
 def _without_boundary(content_type: str, body: bytes) -> tuple[tuple[str, str], bytes]:
-    boundary = content_type.partition("boundary=")[2].split(";")[0].strip().strip('"')
-    fixed = _BOUNDARY.decode()
-    if not boundary:
+    found = _BOUNDARY_PARAMETER.search(content_type)
+    if found is None:
         return ("content-type", content_type), body
-    named = content_type.replace(boundary, fixed)
-    return ("content-type", named), body.replace(boundary.encode("latin-1"), _BOUNDARY)
+    named = content_type[: found.start(2)] + _BOUNDARY + content_type[found.end(2) :]
+    boundary = found[2].strip('"').encode("latin-1")
+    return ("content-type", named), body.replace(b"--" + boundary, b"--" + _BOUNDARY.encode())
 
 
-def _apply(matcher: str, body: bytes) -> bytes:
+def _matched(body: bytes, matchers: Sequence[str]) -> bytes:
+    """Return the body as the named matchers compare it; what is not JSON they leave alone."""
     try:
         document = json.loads(body)
+        for matcher in matchers:
+            if matcher != "json":
+                _remove(document, matcher.removeprefix(_IGNORE))
+        return json.dumps(document, sort_keys=True).encode()
     except (ValueError, RecursionError):
         return body
-    if matcher != "json":
-        _remove(document, matcher.removeprefix("ignore:"))
-    return canonical(document)
 
 
 def _remove(document: object, pointer: str) -> None:
@@ -176,13 +167,13 @@ def _remove(document: object, pointer: str) -> None:
         place = _child(place, part)
     if isinstance(place, dict):
         place.pop(last, None)
-    elif isinstance(place, list) and last.isdigit() and int(last) < len(place):
+    elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
         place[int(last)] = None
 
 
 def _child(place: object, part: str) -> object:
     if isinstance(place, dict):
         return place.get(part)
-    if isinstance(place, list) and part.isdigit() and int(part) < len(place):
+    if isinstance(place, list) and part.isdecimal() and int(part) < len(place):
         return place[int(part)]
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from typing import TYPE_CHECKING
 
 from tracefork_core.exchange.contract import Failure, Head
@@ -34,60 +35,75 @@ class LiveExchange:
         self._response: ResponseRecord | None = None
         self._pieces: list[bytes] = []
         self._missing: int | None = None
-        self.ended = False
+        self._head_is_written = False
+        self._ended = False
+        # The end of the session may come from another thread than the pieces.
+        self._lock = threading.Lock()
         session.write(lambda sink: sink.begin(self._payload(), aside, form.body))
 
+    async def quiet(self) -> None:
+        if not self._ended:
+            await self._session.line.pass_on(self)
+
     def head(self, head: Head) -> None:
-        self._turn()
-        aside = self._aside
-        aside.first_byte = self._session.wall_ns() - self._began
-        aside.http_version = head.http_version
-        headers: list[tuple[str, str | None]] = []
-        for name, value in head.headers:
-            if name.lower() in CLOCK_HEADERS:
-                aside.received[name.lower()] = value
-                headers.append((name, None))
-            else:
-                headers.append((name, value))
-        self._response = ResponseRecord(head.status, head.reason, headers, body="")
-        self._missing = self._declared_length(head)
-        if self._missing is None:
-            self._session.write(lambda sink: sink.head(self._payload(), aside))
+        with self._lock:
+            if self._ended:
+                return
+            aside = self._aside
+            self._turn()
+            aside.first_byte = self._session.wall_ns() - self._began
+            aside.http_version = head.http_version
+            headers = [self._header(name, value) for name, value in head.headers]
+            self._response = ResponseRecord(head.status, head.reason, headers, body="")
+            self._missing = self._declared_length(head)
+            if self._missing is None:
+                self._write_head()
 
     def chunk(self, data: bytes) -> None:
-        if self.ended:
-            return
-        self._turn()
-        self._pieces.append(data)
-        self._aside.sizes.append(len(data))
-        if self._missing is not None:
-            self._missing -= len(data)
-            if self._missing <= 0:
-                self.end()  # The last byte is here, before the agent has it.
+        with self._lock:
+            if self._ended:
                 return
-        i = len(self._pieces) - 1
-        self._session.write(lambda sink: sink.chunk(self._n, i, data))
+            is_last = self._is_last(data)
+            if not is_last:
+                self._write_head()
+            turn = self._turn()
+            self._pieces.append(data)
+            self._aside.sizes.append(len(data))
+            if is_last:
+                self._finish("eof")
+            else:
+                self._session.write(lambda sink: sink.chunk(self._n, turn, data))
 
     def end(self) -> None:
-        if not self.ended:
-            self._turn()
-            self._finish("eof")
+        with self._lock:
+            if not self._ended:
+                self._turn()
+                self._finish("eof")
 
     def abandon(self) -> None:
-        self._finish("abandoned")
+        with self._lock:
+            self._finish("abandoned")
 
     def fail(self, failure: Failure) -> None:
-        if not self.ended:
-            self._turn()
-            self._finish("failed", FailureRecord(failure.kind, failure.message))
+        with self._lock:
+            if not self._ended:
+                self._turn()
+                message = failure.message.encode("utf-8", "backslashreplace").decode()
+                self._finish("failed", FailureRecord(failure.kind, message))
 
     def cancel(self) -> None:
-        self._finish("cancelled")
+        with self._lock:
+            self._finish("cancelled")
+
+    def leave_open(self) -> None:
+        """The session ends first; what came so far is on the tape."""
+        with self._lock:
+            self._finish("open")
 
     def _finish(self, end: str, failure: FailureRecord | None = None) -> None:
-        if self.ended:
+        if self._ended:
             return
-        self.ended = True
+        self._ended = True
         body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces = []
         self._aside.end = end
@@ -96,13 +112,25 @@ class LiveExchange:
         self._session.write(lambda sink: sink.end(payload, self._aside, body))
         self._session.forget(self._n)
 
+    def _write_head(self) -> None:
+        if not self._head_is_written:
+            self._head_is_written = True
+            self._session.write(lambda sink: sink.head(self._payload(), self._aside))
+
+    def _header(self, name: str, value: str) -> tuple[str, str | None]:
+        lower = name.lower()
+        if lower in CLOCK_HEADERS:
+            self._aside.received[lower] = value
+            return name, None
+        return name, value
+
     def _payload(self, body: str = "", failure: FailureRecord | None = None) -> ExchangePayload:
         response = self._response
         if response is not None:
             response = ResponseRecord(response.status, response.reason, response.headers, body)
         return ExchangePayload(self._n, self._form.record, response, failure)
 
-    def _turn(self) -> None:
+    def _turn(self) -> int:
         """Take the next turn: the place of this delivery among all of the run."""
         turn = self._session.next_turn()
         turns = self._aside.turns
@@ -110,6 +138,14 @@ class LiveExchange:
             turns[-1][1] += 1
         else:
             turns.append([turn, 1])
+        return turn
+
+    def _is_last(self, data: bytes) -> bool:
+        """Return whether a body of declared length ends here, before the agent has its end."""
+        if self._missing is None:
+            return False
+        self._missing -= len(data)
+        return self._missing <= 0
 
     def _declared_length(self, head: Head) -> int | None:
         """Return how many bytes the body will have, where the head says so in plain terms."""
@@ -118,7 +154,7 @@ class LiveExchange:
         length = None
         for name, value in head.headers:
             match name.lower():
-                case "content-length" if value.isdigit():
+                case "content-length" if value.isascii() and value.isdigit():
                     length = int(value)
                 case "content-encoding" | "transfer-encoding":
                     return None

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Failure, Head
-from tracefork_core.session.turns import Stalled
+from tracefork_core.session.turns import StallError
 
 if TYPE_CHECKING:
     from tracefork_core.session.session import Session
     from tracefork_core.tape import Exchange
 
 
-_PENDING = b"\0pending"
-"""Told apart by identity: no piece ever comes, the recorded agent was cancelled while it waited."""
+_NOTHING = b"\0nothing"
+"""Told apart by identity: the tape holds no further piece, and no end."""
 
 
 class ReplayedExchange:
@@ -25,6 +25,8 @@ class ReplayedExchange:
         self._session = session
         self._exchange = exchange
         self._turns = _expand(exchange.aside.turns)
+        # Whoever waits now waits no shorter than when it was recorded.
+        self._patience = (exchange.aside.took or 0) / 1e9
         self._chunks: Iterator[bytes] = iter(())
         self._over = False
         failure = exchange.failure
@@ -32,44 +34,40 @@ class ReplayedExchange:
 
     def receive_head(self) -> Head | Failure:
         self._wait()
-        if self._exchange.payload.response is None:
-            if self._failure is None:
-                raise self._session.unanswered(self._exchange)
-            return self._fail()
-        return self._head()
+        return self._head() or self._nothing_comes()
 
     async def areceive_head(self) -> Head | Failure:
         await self._await()
-        if self._exchange.payload.response is None:
-            if self._failure is None:
-                await self._until_cancelled()
-            return self._fail()
-        return self._head()
+        return self._head() or await self._nothing_comes_async()
 
     def receive_chunk(self) -> bytes | Failure | None:
         if self._over:
             return None
         self._wait()
-        if (piece := self._next()) is _PENDING:
-            raise self._session.unanswered(self._exchange)
+        if (piece := self._next()) is _NOTHING:
+            return self._nothing_comes()
         return piece
 
     async def areceive_chunk(self) -> bytes | Failure | None:
         if self._over:
             return None
         await self._await()
-        if (piece := self._next()) is _PENDING:
-            await self._until_cancelled()
+        if (piece := self._next()) is _NOTHING:
+            return await self._nothing_comes_async()
         return piece
 
     def close(self) -> None:
         self._over = True
         self._session.turnstile.give_up(self._turns)
 
-    def _head(self) -> Head:
+    def _head(self) -> Head | Failure | None:
         exchange = self._exchange
-        self._chunks = iter(exchange.chunks)
-        assert exchange.status is not None
+        if exchange.status is None:
+            return self._fail()
+        try:
+            self._chunks = iter(exchange.chunks)
+        except TapeError as damage:
+            raise self._session.poison_with(damage) from damage.__cause__
         return Head(
             exchange.status,
             exchange.reason,
@@ -81,41 +79,59 @@ class ReplayedExchange:
         chunk = next(self._chunks, None)
         if chunk is not None:
             return chunk
-        if self._failure is not None:
-            return self._fail()
-        match self._exchange.end:
-            case "eof":
-                self._over = True
-                return None
-            case "cancelled":
-                return _PENDING
-            case _:
-                raise self._session.unanswered(self._exchange)
+        if self._exchange.end == "eof":
+            self._over = True
+            return None
+        return self._fail() or _NOTHING
 
-    def _fail(self) -> Failure:
-        assert self._failure is not None
-        self._over = True
+    def _fail(self) -> Failure | None:
+        self._over = self._failure is not None
         return self._failure
 
-    async def _until_cancelled(self) -> None:
-        """Stay unanswered: when this was recorded, the agent gave up waiting here."""
-        if self._exchange.end != "cancelled":
-            raise self._session.unanswered(self._exchange)
-        await asyncio.get_running_loop().create_future()
+    def _nothing_comes(self) -> Failure:
+        """Wait where the recorded agent waited in vain, and raise."""
+        if self._is_cut_off():
+            self._wait()
+        elif self._exchange.end == "open":
+            self._session.turnstile.wait_for_end(self._patience)
+        raise self._session.unanswered(self._exchange)
+
+    async def _nothing_comes_async(self) -> Failure:
+        """Wait until the agent gives up waiting, as it did when this was recorded, or raise."""
+        if self._is_cut_off():
+            await self._await()
+        elif self._exchange.end in ("open", "cancelled"):
+            await self._session.turnstile.await_end(self._patience)
+        raise self._session.unanswered(self._exchange)
+
+    def _is_cut_off(self) -> bool:
+        """Return whether the tape ends here; if so, the next turn comes after all that it holds."""
+        if self._exchange.end != "open" or self._session.is_complete:
+            return False
+        self._turns = iter([self._session.turnstile.last_turn(self._exchange.n)])
+        return True
 
     def _wait(self) -> None:
-        if (turn := next(self._turns, None)) is not None:
+        turn = next(self._turns, None)
+        if turn is not None:
             try:
-                self._session.turnstile.wait(turn, self._exchange.n)
-            except Stalled as stalled:
-                raise self._session.stalled(self._exchange, stalled.owner) from None
+                self._session.turnstile.wait(turn, self._exchange.n, self._patience)
+            except BaseException:
+                self.close()
+                raise
+        self._session.check()
 
     async def _await(self) -> None:
-        if (turn := next(self._turns, None)) is not None:
+        turn = next(self._turns, None)
+        if turn is not None:
             try:
-                await self._session.turnstile.await_turn(turn, self._exchange.n)
-            except Stalled as stalled:
-                raise self._session.stalled(self._exchange, stalled.owner) from None
+                await self._session.turnstile.await_turn(turn, self._exchange.n, self._patience)
+            except StallError as stalled:
+                raise self._session.stalled(self._exchange, stalled) from None
+            except BaseException:
+                self.close()
+                raise
+        self._session.check()
 
 
 def _expand(runs: list[list[int]]) -> Iterator[int]:

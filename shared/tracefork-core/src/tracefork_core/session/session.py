@@ -11,14 +11,20 @@ The first thing that goes wrong poisons the session: every later exchange raises
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+import msgspec
 
 from tracefork_core.errors import (
     Divergence,
     DivergenceError,
+    EgressError,
     ReplayError,
     TapeError,
     TraceforkError,
@@ -26,13 +32,14 @@ from tracefork_core.errors import (
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import current_step
-from tracefork_core.exchange.lane import begin_lanes, current_lane
+from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
 from tracefork_core.session.matching import Form, check_matchers, form
+from tracefork_core.session.quiet import Line
 from tracefork_core.session.recording import LiveExchange
 from tracefork_core.session.replaying import ReplayedExchange
-from tracefork_core.session.turns import STALL_SECONDS, Turnstile
+from tracefork_core.session.turns import StallError, Turnstile
 from tracefork_core.session.unused import Unused
 from tracefork_core.tape import Exchange, StepRecord, Tape, TapeWriter
 from tracefork_core.tape.canonical import canonical
@@ -66,8 +73,10 @@ class Session:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._open = True
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
         self._asked = 0
-        self._turns = 0
+        self.next_turn = itertools.count().__next__
+        """Takes the next place among the deliveries of a recording."""
         self._flights: dict[int, LiveExchange] = {}
         self._replayed: dict[int, bytes] = {}
         self._parents: dict[str, str | None] = {}
@@ -82,7 +91,6 @@ class Session:
             for turn in range(first, first + count)
         )
         self.before_exchange: list[Callable[[TapeWriter], None]] = []
-        begin_lanes(self)
 
     @property
     def active(self) -> bool:
@@ -96,14 +104,20 @@ class Session:
             TraceforkError: the session is poisoned, or this request poisons it.
         """
         if is_telemetry(request.url):
+            if self.source is not None:
+                raise self._refuse_telemetry(request.url)
             return None
         with self._lock:
-            if self.poison is not None:
-                raise self.poison
+            self.check()
             comparable = form(request)
             if self.source is not None:
                 return self._answer(self.source, comparable)
             return self._live(comparable, request.seam) if self.sink else None
+
+    def check(self) -> None:
+        """Raise the error that poisoned the session, if one did."""
+        if self.poison is not None:
+            raise again(self.poison)
 
     def begin_step(
         self, kind: str, name: str, parent: str | None, detail: dict[str, object]
@@ -126,21 +140,32 @@ class Session:
     def poison_with(self, error: TraceforkError) -> TraceforkError:
         """Remember the first error, let everybody who waits run into it, and return it."""
         with self._lock:
+            if not self._open:
+                return error
             if self.poison is None:
                 self.poison = error
         self.turnstile.break_open()
         return self.poison
 
     def close(self) -> None:
-        """End the session: what is still in flight was abandoned, what is left over is said."""
+        """End the session: what is in flight stays open on the tape, what is left over is said."""
         with self._lock:
             if not self._open:
                 return
-            for flight in list(self._flights.values()):
-                flight.abandon()
             if self.source and self.poison is None and (left := self._unused.remaining()):
                 self.left_over = DivergenceError(divergence.left_over(self.source, left))
             self._open = False
+            flights = list(self._flights.values())
+        for flight in flights:
+            flight.leave_open()
+        if self.sink is not None:
+            self._prepare(self.sink)
+        self.turnstile.break_open()
+
+    @property
+    def line(self) -> Line:
+        """Those who have something to deliver on the running event loop."""
+        return self._lines.setdefault(asyncio.get_running_loop(), Line())
 
     @property
     def asked(self) -> int:
@@ -156,12 +181,6 @@ class Session:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
         return self._wall_zero + time.monotonic_ns()
 
-    def next_turn(self) -> int:
-        """Take the next place among the deliveries of a recording."""
-        with self._lock:
-            self._turns += 1
-            return self._turns - 1
-
     def write(self, action: Callable[[TapeWriter], None]) -> None:
         """Write to the tape. A tape that cannot be written ends the recording, not the agent."""
         if self.sink is None or self.broken is not None:
@@ -170,34 +189,59 @@ class Session:
             action(self.sink)
         except TapeError as error:
             self.broken = error
+        except Exception as error:  # noqa: BLE001 - said when the block ends; the agent goes on
+            self.broken = TapeError(f"tracefork: recording to {self.sink.path} stopped: {error!r}.")
+            self.broken.__cause__ = error
 
     def forget(self, n: int) -> None:
         """Strike a finished exchange off the list of those in flight."""
         self._flights.pop(n, None)
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the recording that is replayed was closed."""
+        return self.source is not None and self.source.complete
+
     def unanswered(self, exchange: Exchange) -> TraceforkError:
         """Poison the session: more is asked of an exchange than the tape holds."""
         assert self.source is not None
-        if exchange.end == "abandoned":
+        if exchange.end != "open" or self.is_complete:
             return self._diverge(divergence.read_further(self.source, exchange))
-        how = "cut off" if exchange.end == "open" else "interrupted"
-        return self.poison_with(
-            ReplayError(
-                f"tracefork: {self.source.path} ends here: the recording was {how} while exchange "
-                f"{exchange.n} was in flight. Everything before it replayed."
+        path, held = self.source.path, len(self.source.exchanges)
+        cut_off = f"tracefork: {path} is incomplete: the recording was cut off"
+        if exchange.n < held:
+            where = f"while exchange {exchange.n} was in flight. Everything before it replayed."
+        else:
+            where = (
+                f"after {held} exchanges, and {exchange.method} {exchange.url} is not among them. "
+                "It replays up to here."
             )
-        )
+        return self.poison_with(ReplayError(f"{cut_off} {where}"))
 
-    def stalled(self, waiting: Exchange, missing: int) -> TraceforkError:
+    def stalled(self, waiting: Exchange, stall: StallError) -> TraceforkError:
         """Poison the session: the recorded order cannot come about."""
         assert self.source is not None
-        return self._diverge(divergence.stalled(self.source, waiting, missing, STALL_SECONDS))
+        missing = self.source.exchanges[stall.owner]
+        asked = missing.n in self._replayed
+        return self._diverge(
+            divergence.stalled(self.source, waiting, missing, stall.seconds, asked=asked)
+        )
+
+    def _refuse_telemetry(self, url: str) -> EgressError:
+        # Refused here and not left to the guard: it sees hosts, and some share theirs with a model.
+        return EgressError(
+            f"tracefork: {url.partition('?')[0]} is what a framework reports about itself; it is "
+            "not on the tape and not sent during replay. The run goes on."
+        )
+
+    def _prepare(self, sink: TapeWriter) -> None:
+        for prepare in self.before_exchange:
+            prepare(sink)
 
     def _live(self, comparable: Form, seam: str) -> LiveExchange:
         assert self.sink is not None
         n, self._asked = self._asked, self._asked + 1
-        for prepare in self.before_exchange:
-            prepare(self.sink)
+        self._prepare(self.sink)
         aside = ExchangeAside(
             lane=current_lane(self),
             seam=seam,
@@ -205,7 +249,6 @@ class Session:
             step=self._running_step(),
             caller=caller(2),
             url=comparable.url if comparable.url != comparable.record.url else None,
-            body=comparable.stored_as,
             sent=comparable.sent,
         )
         self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
@@ -217,25 +260,31 @@ class Session:
         key = comparable.with_matchers(self._matchers).key
         taken = self._unused.take(key, lane)
         if taken is None:
-            left = self._unused.remaining()
-            if not left and not tape.complete:
-                raise self.poison_with(self._tape_ends(tape))
-            due = self._unused.due(lane)
-            raise self._diverge(divergence.asked_otherwise(tape, comparable, due, left))
+            return self._missed(tape, comparable, lane)
         exchange, due = taken
         if due is not exchange:
             raise self._diverge(divergence.out_of_order(tape, comparable, due, exchange))
         payload = exchange.payload
-        self._replayed[exchange.n] = canonical(
-            ExchangePayload(exchange.n, comparable.record, payload.response, payload.failure)
+        self._replayed[exchange.n] = (
+            exchange.canonical
+            if comparable.record == exchange.request
+            else canonical(msgspec.structs.replace(payload, request=comparable.record))
         )
         return ReplayedExchange(self, exchange)
 
-    def _tape_ends(self, tape: Tape) -> ReplayError:
-        return ReplayError(
-            f"tracefork: {tape.path} is incomplete: it ends after {len(tape.exchanges)} exchanges, "
-            "which all replayed. The agent asked for one more."
-        )
+    def _missed(self, tape: Tape, comparable: Form, lane: str) -> ReplayedExchange:
+        """Poison the session: nothing on the tape answers this request.
+
+        Where the tape was cut off, other lanes go on first, as far as it goes: to them the request
+        is one of those in flight.
+        """
+        due = self._unused.due(lane)
+        if not tape.complete and (due is None or lane == UNORDERED):
+            payload = ExchangePayload(len(tape.exchanges), comparable.record)
+            aside = ExchangeAside(lane, seam="", started=0, url=comparable.url)
+            return ReplayedExchange(self, Exchange(tape, payload, aside, b""))
+        left = self._unused.remaining()
+        raise self._diverge(divergence.asked_otherwise(tape, comparable, due, left, self._matchers))
 
     def _running_step(self) -> str | None:
         """Return the innermost step that runs here and has not ended.
@@ -262,3 +311,13 @@ class Session:
             exchange.aside.seam,
         )
         return form(request).with_matchers(self._matchers).key
+
+
+def again(error: TraceforkError) -> TraceforkError:
+    """Return a fresh copy of an error, to be raised from wherever it is met again.
+
+    One instance raised by several threads would tangle their tracebacks and contexts.
+    """
+    if isinstance(error, DivergenceError):
+        return DivergenceError(error.divergence)
+    return type(error)(*error.args)

@@ -5,131 +5,204 @@ shows it. Every delivery of a recording (a head, a chunk, an end, a failure) has
 delivery waits until all earlier turns were delivered or given up. On an event loop a delivery to
 another exchange than the last also waits until the loop is quiet, so that what the last one set
 off is done.
+
+Nobody waits for ever. On an event loop whatever can ask does ask, so a turn that nobody takes is a
+divergence. A thread may be kept from asking by a lock, or by a smaller pool than that of the
+recording: there the first who waits goes ahead, out of order. What was never asked for is found
+when the run ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from tracefork_core.session.quiet import until_quiet
 
 STALL_SECONDS = 30.0
-_QUIET_ROUNDS = 300
+"""How much longer than when it was recorded a task waits before the replay is given up."""
+GRACE_SECONDS = 2.0
+"""How much longer than when it was recorded a thread waits before it goes ahead."""
 
 
-class Stalled(Exception):
-    """Nothing was delivered for `STALL_SECONDS`; `.owner` is the exchange everybody waits for."""
+class StallError(Exception):
+    """Nothing was delivered for `.seconds`; `.owner` is the exchange everybody waits for."""
 
-    def __init__(self, owner: int) -> None:
+    def __init__(self, owner: int, seconds: float) -> None:
         self.owner = owner
-        super().__init__(f"exchange {owner} was not asked for")
+        self.seconds = seconds
+        super().__init__(f"exchange {owner} did not take its turn for {seconds:.1f} s")
 
 
 class Turnstile:
-    """The turns of one replay. `turns` are pairs of (turn, number of the exchange)."""
+    """The turns of one replay. `turns` are pairs of (turn, number of the exchange).
+
+    `skipped` counts the turns that somebody went ahead of.
+    """
 
     def __init__(self, turns: Iterable[tuple[int, int]]) -> None:
         self._order = sorted(turns)
         self._due = 0
         self._given_up: set[int] = set()
-        self._changed = threading.Condition()
-        self._sleepers: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
-        self._threads_waiting = 0
+        self._absent: set[int] = set()
+        self._lock = threading.Lock()
+        self._waiting: dict[object, Callable[[], object]] = {}
         self._last_owner: int | None = None
-        self._broken = False
+        self._open = False
+        self.skipped = 0
 
-    def wait(self, turn: int, owner: int) -> None:
-        """Block this thread until `turn` is due, and take it.
+    def wait(self, turn: int, owner: int, patience: float) -> None:
+        """Block this thread until `turn` is due, or nothing has moved for long, and take it."""
+        try:
+            while True:
+                with self._lock:
+                    self._absent.discard(owner)
+                    if self._is_due(turn):
+                        return self._take(turn, owner)
+                    if _loop_is_running():
+                        # To block an event loop would stop those this waits for.
+                        self.skipped += 1
+                        return self._give_up(turn)
+                    woken, before = threading.Event(), self._due
+                    self._waiting[turn] = woken.set
+                if not woken.wait(patience + GRACE_SECONDS):
+                    self._go_ahead(before)
+        except BaseException:
+            self.give_up((turn,))
+            raise
 
-        Raises:
-            Stalled: nothing moved for a long time.
-        """
-        with self._changed:
-            if self._is_due(turn):
-                return self._take(turn, owner)
-            if _loop_is_running():
-                # A blocking call on an event loop: to wait here would stop those it waits for.
-                return self._give_up(turn)
-            self._threads_waiting += 1
-            try:
-                while not self._is_due(turn):
-                    before = self._due
-                    moved = self._changed.wait(STALL_SECONDS)
-                    if not moved and before == self._due:
-                        raise Stalled(self._order[self._due][1])
-            finally:
-                self._threads_waiting -= 1
-            self._take(turn, owner)
-
-    async def await_turn(self, turn: int, owner: int) -> None:
+    async def await_turn(self, turn: int, owner: int, patience: float) -> None:
         """Wait on the event loop until `turn` is due and the loop is quiet, and take it.
 
         Raises:
-            Stalled: nothing moved for a long time.
+            StallError: nothing moved for `patience` and `STALL_SECONDS`.
         """
         quiet = False
-        while True:
-            with self._changed:
-                due = self._is_due(turn)
-                if due and (quiet or self._last_owner in (None, owner)):
-                    return self._take(turn, owner)
-                before = self._due
-                sleeper = None if due else self._sleep()
-            if sleeper is None:
-                await _until_quiet()
-                quiet = True
-                continue
-            done, _ = await asyncio.wait([sleeper], timeout=STALL_SECONDS)
-            if not done and before == self._due:
-                sleeper.cancel()
-                raise Stalled(self._order[self._due][1])
+        try:
+            while True:
+                with self._lock:
+                    self._absent.discard(owner)
+                    due, before = self._is_due(turn), self._due
+                    if due and (quiet or self._last_owner in (None, owner)):
+                        return self._take(turn, owner)
+                    woken = None if due else self._sleeper(turn)
+                if woken is None:
+                    await until_quiet()
+                    quiet = True
+                elif not await _woken(woken, patience + STALL_SECONDS):
+                    self._check_moved(before, patience)
+        except BaseException:
+            self.give_up((turn,))
+            raise
+
+    def last_turn(self, owner: int) -> int:
+        """Return a turn after all others, for one who waits until they were taken."""
+        with self._lock:
+            turn = self._order[-1][0] + 1 if self._order else 0
+            self._order.append((turn, owner))
+            return turn
+
+    def wait_for_end(self, patience: float) -> None:
+        """Block this thread until the replay is over, or for `patience` and `STALL_SECONDS`."""
+        if _loop_is_running():
+            return
+        woken = threading.Event()
+        with self._lock:
+            if self._open:
+                return
+            self._waiting[woken] = woken.set
+        woken.wait(patience + STALL_SECONDS)
+
+    async def await_end(self, patience: float) -> None:
+        """Wait on the event loop as `wait_for_end` does in a thread."""
+        with self._lock:
+            if self._open:
+                return
+            woken = self._sleeper(object())
+        await _woken(woken, patience + STALL_SECONDS)
 
     def give_up(self, turns: Iterable[int]) -> None:
         """Let nobody wait for these turns any more."""
-        with self._changed:
+        with self._lock:
             for turn in turns:
                 self._give_up(turn)
 
     def break_open(self) -> None:
-        """Let everybody through: the session is poisoned, order means nothing now."""
-        with self._changed:
-            self._broken = True
-            self._wake()
+        """Let everybody through: the replay is over or has failed, order means nothing now."""
+        with self._lock:
+            self._open = True
+            waiting, self._waiting = self._waiting, {}
+        for wake in waiting.values():
+            wake()
 
     def _is_due(self, turn: int) -> bool:
-        return self._broken or self._due >= len(self._order) or self._order[self._due][0] >= turn
+        return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
 
     def _take(self, turn: int, owner: int) -> None:
         self._last_owner = owner
         self._give_up(turn)
 
     def _give_up(self, turn: int) -> None:
+        self._wake(turn)
         self._given_up.add(turn)
-        start = self._due
-        while self._due < len(self._order) and self._order[self._due][0] in self._given_up:
-            self._given_up.discard(self._order[self._due][0])
+        self._advance()
+
+    def _advance(self) -> None:
+        """Pass what was taken, given up, or belongs to an exchange that stays away."""
+        order, start = self._order, self._due
+        while self._due < len(order):
+            turn, owner = order[self._due]
+            if turn in self._given_up:
+                self._given_up.discard(turn)
+            elif owner in self._absent:
+                self.skipped += 1
+            else:
+                break
             self._due += 1
-        if self._due != start:
-            self._wake()
+        if start < self._due < len(order):
+            self._wake(order[self._due][0])
 
-    def _wake(self) -> None:
-        if self._threads_waiting:
-            self._changed.notify_all()
-        sleepers, self._sleepers = self._sleepers, []
-        for loop, sleeper in sleepers:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, sleeper)
+    def _wake(self, turn: int) -> None:
+        if wake := self._waiting.pop(turn, None):
+            wake()
 
-    def _sleep(self) -> asyncio.Future[None]:
+    def _go_ahead(self, before: int) -> None:
+        """Pass by those who stay away, up to the first turn that somebody waits for."""
+        with self._lock:
+            waited_for = set(self._waiting)
+            if self._open or self._due != before:
+                return
+            while self._order[self._due][0] not in waited_for:
+                self._absent.add(self._order[self._due][1])
+                self._advance()
+
+    def _check_moved(self, before: int, patience: float) -> None:
+        with self._lock:
+            if self._due == before and not self._open:
+                raise StallError(self._order[before][1], patience + STALL_SECONDS)
+
+    def _sleeper(self, key: object) -> asyncio.Future[None]:
         loop = asyncio.get_running_loop()
-        sleeper: asyncio.Future[None] = loop.create_future()
-        self._sleepers.append((loop, sleeper))
-        return sleeper
+        future: asyncio.Future[None] = loop.create_future()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # A loop that was closed has nobody to wake.
+                loop.call_soon_threadsafe(_resolve, future)
+
+        self._waiting[key] = wake
+        return future
 
 
-def _resolve(sleeper: asyncio.Future[None]) -> None:
-    if not sleeper.done():
-        sleeper.set_result(None)
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+async def _woken(future: asyncio.Future[None], seconds: float) -> bool:
+    done, _ = await asyncio.wait([future], timeout=seconds)
+    return bool(done)
 
 
 def _loop_is_running() -> bool:
@@ -138,12 +211,3 @@ def _loop_is_running() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-async def _until_quiet() -> None:
-    """Yield until no other callback is ready; bounded, since two waiters keep each other awake."""
-    ready = getattr(asyncio.get_running_loop(), "_ready", None)
-    for _ in range(_QUIET_ROUNDS if ready is not None else 20):
-        await asyncio.sleep(0)
-        if ready is not None and not ready:
-            return

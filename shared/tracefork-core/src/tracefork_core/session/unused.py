@@ -22,6 +22,7 @@ class Unused:
         self._by_lane: dict[str, deque[Exchange]] = defaultdict(deque)
         self._left = {exchange.n: exchange for exchange in recorded}
         self._paired: dict[str, str] = {}
+        self._taken: set[str] = set()
         for exchange in recorded:
             lanes = self._by_key.setdefault(key(exchange), {})
             lanes.setdefault(exchange.lane, deque()).append(exchange)
@@ -32,11 +33,9 @@ class Unused:
         return list(self._left.values())
 
     def due(self, lane: str) -> Exchange | None:
-        """Return what the recorded lane asked next, or what is next on the whole tape."""
+        """Return what the recorded lane asked next."""
         recorded = self._by_lane.get(self._paired.get(lane, lane))
-        if recorded and (exchange := self._next(recorded)):
-            return exchange
-        return next(iter(self._left.values()), None)
+        return self._next(recorded) if recorded else None
 
     def take(self, key: bytes, lane: str) -> tuple[Exchange, Exchange] | None:
         """Use up the exchange that answers `key` on `lane`.
@@ -61,11 +60,14 @@ class Unused:
     def _choose(self, lanes: dict[str, deque[Exchange]], lane: str) -> str:
         if (paired := self._paired.get(lane)) is not None:
             return paired if paired in lanes else next(iter(lanes))
-        taken = set(self._paired.values())
-        free = [name for name in lanes if name not in taken]
-        chosen = lane if lane in free else next(iter(free or lanes))
-        if free:
+        if lane in lanes and lane not in self._taken:
+            chosen = lane
+        else:
+            free = (name for name in lanes if name not in self._taken)
+            chosen = next(free, None) or next(iter(lanes))
+        if chosen not in self._taken:
             self._paired[lane] = chosen
+            self._taken.add(chosen)
         return chosen
 
     def _next(self, recorded: deque[Exchange]) -> Exchange | None:

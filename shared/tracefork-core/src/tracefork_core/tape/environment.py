@@ -1,4 +1,4 @@
-"""Describe where a recording is made: python, platform, packages, git commit, command."""
+"""Describe where a recording is made: python, platform, packages, git commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def describe() -> Environment:
         platform=platform.platform(),
         tracefork=__version__,
         packages=_packages(),
-        git_commit=_git_commit(Path.cwd()),
+        git_commit=_git_commit(),
         started=time.time_ns(),
     )
 
@@ -38,24 +38,40 @@ def _packages() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _git_commit(folder: Path) -> str | None:
+def _git_commit() -> str | None:
     """Read the commit from .git by hand: a git process would count as a subprocess."""
-    for parent in (folder, *folder.parents):
-        head = parent / ".git" / "HEAD"
-        if head.is_file():
-            return _resolve(parent / ".git", head.read_text(errors="replace").strip())
+    try:
+        folder = Path.cwd()
+        for parent in (folder, *folder.parents):
+            if (parent / ".git").exists():
+                return _head(_git_folder(parent / ".git"))
+    except OSError:
+        pass  # Not readable, or the current folder is gone: then it is not known.
     return None
 
 
-def _resolve(git: Path, head: str) -> str | None:
+def _git_folder(git: Path) -> Path:
+    """Return the folder behind `.git`, which is a file in worktrees and submodules."""
+    if git.is_dir():
+        return git
+    return git.parent / _text(git).removeprefix("gitdir: ")
+
+
+def _head(git: Path) -> str | None:
+    head = _text(git / "HEAD")
     if not head.startswith("ref: "):
         return head or None
     ref = head.removeprefix("ref: ")
-    if (git / ref).is_file():
-        return (git / ref).read_text(errors="replace").strip()
-    packed = git / "packed-refs"
+    common = git / _text(git / "commondir") if (git / "commondir").is_file() else git
+    if (common / ref).is_file():
+        return _text(common / ref)
+    packed = common / "packed-refs"
     if packed.is_file():
-        for line in packed.read_text(errors="replace").splitlines():
+        for line in _text(packed).splitlines():
             if line.endswith(f" {ref}"):
                 return line.split()[0]
     return None
+
+
+def _text(file: Path) -> str:
+    return file.read_text(errors="replace").strip()

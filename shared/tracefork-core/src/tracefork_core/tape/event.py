@@ -3,7 +3,8 @@
 Every event has two JSON documents. The *payload* is what crossed the boundary: the digest covers
 it. The *aside* is everything about the recording itself: clock times, lane and step, chunk
 boundaries, the order of deliveries, headers nobody compares. Unknown kinds and unknown fields are
-kept in the file and skipped by readers.
+kept in the file and skipped by readers; a reader that must understand a new field to replay needs
+a new format version.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True):
     `sizes` are the chunk lengths of the response body in order. `turns` is the place of each of
     its deliveries (head or failure, each chunk, end) among all deliveries of the run, as runs
     [first, count]. `sent` are request headers that are not compared, `received` the values of
-    response headers outside the digest, `url` and `body` (sha256) what was really sent where a
-    matcher canonicalised it. `end` is "eof", "abandoned", "failed", "cancelled" or "open" (in flight when
-    the recording was cut off).
+    response headers outside the digest, `url` what was really sent where a matcher canonicalised
+    it. `end` is "eof", "abandoned", "failed", "cancelled" or "open" (still in flight when the
+    recording ended, or was cut off).
     """
 
     lane: str
@@ -71,7 +72,6 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True):
     step: str | None = None
     caller: str | None = None
     url: str | None = None
-    body: str | None = None
     sent: Pairs = []
     received: dict[str, str] = {}
     http_version: str = "HTTP/1.1"
@@ -83,7 +83,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True):
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node of the step DAG. `kind` is run, agent, task, node, model, tool, retriever, …"""
+    """A node of the step DAG. `kind` is run, agent, task, node, model, tool or another."""
 
     id: str
     kind: str

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import msgspec
 
@@ -46,19 +46,22 @@ _aside = msgspec.json.Decoder(ExchangeAside).decode
 class Exchange:
     """One recorded exchange. `n` counts from 0 in the order asked."""
 
-    __slots__ = ("_body", "_chunks", "_tape", "aside", "payload")
+    __slots__ = ("_chunks", "_tape", "aside", "canonical", "payload")
 
     def __init__(
         self,
         tape: Tape,
         payload: ExchangePayload,
         aside: ExchangeAside,
+        canonical: bytes,
         chunks: list[bytes] | None = None,
     ) -> None:
         self._tape = tape
         self._chunks = chunks
         self.payload = payload
         self.aside = aside
+        self.canonical = canonical
+        """The payload as the digest covers it."""
 
     @property
     def n(self) -> int:
@@ -97,8 +100,8 @@ class Exchange:
 
     @property
     def request_body(self) -> bytes:
-        """The body that was sent."""
-        return self._tape.blob(self.aside.body or self.payload.request.body)
+        """The body that was sent (a random multipart boundary in it became a fixed word)."""
+        return self._tape.blob(self.payload.request.body)
 
     @property
     def status(self) -> int | None:
@@ -138,7 +141,7 @@ class Exchange:
         if len(sizes) == 1 and sizes[0] == len(body):
             return [body]
         edges = list(accumulate(sizes, initial=0))
-        if edges[-1] != len(body):
+        if edges[-1] != len(body) or min(sizes, default=0) < 0:
             raise TapeError(f"tracefork: exchange {self.n} has chunks that do not make its body.")
         return [body[start:stop] for start, stop in pairwise(edges)]
 
@@ -188,7 +191,7 @@ class Tape:
         """Close the file."""
         self._db.close()
 
-    def __enter__(self) -> Tape:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -203,11 +206,14 @@ class Tape:
     def exchanges(self) -> list[Exchange]:
         """The exchanges in the order asked, with those that were in flight at a crash."""
         found = [
-            Exchange(self, self._read(_payload, payload), self._read(_aside, aside))
+            Exchange(self, self._read(_payload, payload), self._read(_aside, aside), payload)
             for payload, aside in self._events(EXCHANGE)
         ]
         found.extend(self._in_flight())
-        return sorted(found, key=lambda exchange: exchange.n)
+        found.sort(key=lambda exchange: exchange.n)
+        for place, exchange in enumerate(found):
+            self._check(place, exchange)
+        return found
 
     @cached_property
     def steps(self) -> list[StepRecord]:
@@ -219,8 +225,8 @@ class Tape:
         steps = []
         for _, aside in self._events(STEP):
             step = self._read(msgspec.json.Decoder(StepRecord).decode, aside)
-            if end := ends.get(step.id):
-                step = msgspec.structs.replace(step, ended=end.ended, error=end.error)
+            if ended := ends.get(step.id):
+                step = msgspec.structs.replace(step, ended=ended.ended, error=ended.error)
             steps.append(step)
         return steps
 
@@ -228,7 +234,8 @@ class Tape:
     def draws(self) -> list[Reads]:
         """What was drawn, in the order it was written."""
         decode = msgspec.json.Decoder(Draws).decode
-        return [reads for _, aside in self._events(DRAWS) for reads in self._read(decode, aside).reads]
+        draws = (self._read(decode, aside) for _, aside in self._events(DRAWS))
+        return [reads for drawn in draws for reads in drawn.reads]
 
     @property
     def environment(self) -> Environment | None:
@@ -243,7 +250,7 @@ class Tape:
     @cached_property
     def digest(self) -> str:
         """The digest of the run, computed from what the file holds (not read from its receipt)."""
-        return chain(canonical(exchange.payload) for exchange in self.exchanges)
+        return chain(exchange.canonical for exchange in self.exchanges)
 
     def blob(self, sha: str) -> bytes:
         """Return the bytes at an address, verified."""
@@ -269,13 +276,26 @@ class Tape:
         for n, payload_json, aside_json in self._rows("SELECT n, payload, aside FROM flights"):
             payload = self._read(_payload, payload_json)
             aside = self._read(_aside, aside_json)
-            rows = self._rows("SELECT data FROM flight_chunks WHERE n = ? ORDER BY i", (n,))
-            chunks = [data for (data,) in rows]
+            query = "SELECT turn, data FROM flight_chunks WHERE n = ? ORDER BY turn"
+            rows = self._rows(query, (n,))
+            chunks = [data for _, data in rows]
             aside.sizes = [len(chunk) for chunk in chunks]
+            aside.turns.extend([turn, 1] for turn, _ in rows)
             if payload.response is not None:
                 response = msgspec.structs.replace(payload.response, body=sha256(b"".join(chunks)))
                 payload = msgspec.structs.replace(payload, response=response)
-            yield Exchange(self, payload, aside, chunks)
+            yield Exchange(self, payload, aside, canonical(payload), chunks)
+
+    def _check(self, place: int, exchange: Exchange) -> None:
+        """Refuse what no writer writes, before a replay counts on it."""
+        turns = exchange.aside.turns
+        deliveries = len(exchange.aside.sizes) + 2  # a head, chunks, an end
+        if exchange.n != place:
+            raise TapeError(f"tracefork: {self.path} has no exchange {place}: the tape is damaged.")
+        if any(len(run) != 2 or min(run) < 0 for run in turns) or (
+            sum(count for _, count in turns) > deliveries
+        ):
+            raise TapeError(f"tracefork: {self.path}: exchange {place} has impossible turns.")
 
     def _events(self, kind: str) -> list[tuple[bytes, bytes]]:
         return self._rows("SELECT payload, aside FROM events WHERE kind = ? ORDER BY seq", (kind,))

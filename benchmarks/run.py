@@ -1,0 +1,87 @@
+"""Measure tracefork beside the tools people know: `python benchmarks/run.py`.
+
+Everything is measured on this machine in one run, in turns, so that its ratios hold even where its
+times would not. docs/explanation/performance.md says how, and what came out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import peers
+from bench import opened
+from recorders import OURS
+from table import Measurement
+from tracefork_core import __version__
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_FILE_WIDTH = 120
+MEASUREMENTS = ("first_token", "record_overhead", "replay_rate", "startup", "tape_size")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and return 0: a benchmark does not pass or fail."""
+    parser = argparse.ArgumentParser(description="Measure tracefork beside the tools people know.")
+    parser.add_argument("--only", choices=MEASUREMENTS, action="append", help="may be repeated")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds, smaller cases")
+    parser.add_argument(
+        "--no-peers", action="store_true", help="tracefork and the plain client only"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--folder", type=Path, help="where tapes go: on the disk to be measured")
+    options = parser.parse_args(argv)
+    python = dict.fromkeys(OURS, Path(sys.executable))
+    if not options.no_peers:
+        python |= dict.fromkeys(peers.PEERS, peers.install())
+    found: list[Measurement] = []
+    with (
+        tempfile.TemporaryDirectory(dir=options.folder or Path.cwd()) as folder,
+        opened(python, Path(folder), quick=options.quick) as bench,
+    ):
+        for name in options.only or MEASUREMENTS:
+            measurement: Measurement = importlib.import_module(name).measure(bench)
+            found.append(measurement)
+            if not options.json:
+                _show(measurement.table())
+    if options.json:
+        document = {**_setting(), "measurements": [one.document() for one in found]}
+        sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    else:
+        _show(" · ".join(f"{name} {value}" for name, value in _setting().items()))
+    return 0
+
+
+def _show(what: Table | str) -> None:
+    from rich.console import Console
+
+    # Piped into a file there is no terminal to fit into.
+    width = None if sys.stdout.isatty() else _FILE_WIDTH
+    Console(width=width, highlight=False).print(what)
+
+
+def _setting() -> dict[str, object]:
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[1], 1),
+        "python": platform.python_version(),
+        "tracefork-core": __version__,
+        **{name: version(name) for name in ("httpx2", "openai")},
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

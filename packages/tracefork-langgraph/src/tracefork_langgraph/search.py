@@ -1,0 +1,77 @@
+"""Find the chat models in a runnable: in its fields, and in what its functions close over."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import types
+from collections.abc import Iterable, Iterator, Mapping
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+
+_FRAMEWORKS = frozenset({"langchain", "langchain_core", "langgraph"})
+_CONTAINERS = (list, tuple, set, frozenset)
+_DEEPEST = 16
+
+
+def chat_models(x: object) -> Iterator[BaseChatModel]:
+    """Yield each chat model that `x` holds, once.
+
+    Looks into runnables and graphs, into the closures and globals of their functions, and into
+    the objects whose methods they are. A model that is created while the graph runs is not found.
+    """
+    seen: set[int] = set()
+    waiting = [(x, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        if id(value) in seen or depth > _DEEPEST:
+            continue
+        seen.add(id(value))
+        if isinstance(value, BaseChatModel):
+            yield value
+        else:
+            waiting.extend((part, depth + 1) for part in _parts(value))
+
+
+def _parts(value: object) -> Iterable[object]:
+    match value:
+        case types.FunctionType():
+            return _used_by(value)
+        case types.MethodType():
+            return [value.__func__, *_attributes(value.__self__)]
+        case functools.partial():
+            return [value.func, *value.args, *value.keywords.values()]
+        case Mapping():
+            return list(value.values())
+        case type() | types.ModuleType():
+            return ()
+    if isinstance(value, _CONTAINERS):
+        return value
+    framework = type(value).__module__.partition(".")[0] in _FRAMEWORKS
+    return _attributes(value) if framework or isinstance(value, Runnable) else ()
+
+
+def _attributes(value: object) -> list[object]:
+    """Return what the attributes of an object hold."""
+    return list(getattr(value, "__dict__", {}).values())
+
+
+def _used_by(function: types.FunctionType) -> list[object]:
+    """Return what a function closes over, and the globals that it names."""
+    used = list(vars(function).values())
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # The cell of a name that is not bound yet.
+            used.append(cell.cell_contents)
+    if (function.__module__ or "").partition(".")[0] in _FRAMEWORKS:
+        return used  # The globals of the framework are its machinery.
+    names = function.__globals__
+    return used + [names[name] for name in _named_in(function.__code__) if name in names]
+
+
+def _named_in(code: types.CodeType) -> Iterator[str]:
+    """Yield the names that code looks up, in its inner functions and comprehensions too."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _named_in(constant)

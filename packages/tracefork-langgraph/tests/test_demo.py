@@ -1,0 +1,93 @@
+"""The demo's agent tells the story that `tracefork demo` needs."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+import time_machine
+
+import tracefork_core as tracefork
+from tracefork_langgraph import demo
+
+
+@pytest.fixture
+def told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Path, str], str]:
+    """Run a script as `python script.py` would, pointed at a provider; return what it printed."""
+
+    def run(script: Path, url: str) -> str:
+        for name, value in demo.ENVIRONMENT(url).items():
+            monkeypatch.setitem(os.environ, name, value)
+        monkeypatch.setattr(sys, "argv", [str(script)])
+        runpy.run_path(str(script), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_the_demo_is_found_by_its_entry_point() -> None:
+    """`tracefork demo` finds the module under the name langgraph."""
+    (point,) = entry_points(group="tracefork.demos", name="langgraph")
+    assert point.load() is demo
+    assert demo.AGENT.name == "support_agent.py"
+
+
+def test_the_story(told: Any, tape: Path, paths: Any) -> None:
+    """Two tools at once, then the clock, then an answer in tokens; replayed it is the same."""
+    with demo.provider() as provider:
+        url = provider.url
+        with tracefork.record(tape):
+            printed = told(demo.AGENT, url)
+        asked = [request.json() for request in provider.requests]
+    assert [len(document["messages"]) for document in asked] == [2, 5, 7]
+    assert [call["function"]["name"] for call in asked[1]["messages"][2]["tool_calls"]] == [
+        "lookup_order",
+        "search_policy",
+    ]
+    assert all(document["stream"] for document in asked)
+    assert printed.startswith("ticket: Where is order 17?\n")
+    assert printed.count(". ") in (2, 3)
+    assert paths() == [("support", "model", "ChatOpenAI")] * 3
+    with tracefork.replay(tape) as run:
+        assert told(demo.AGENT, url) == printed
+    assert run.digest == run.tape.digest
+    assert run.clock_misses == 0
+
+
+def test_the_edit_is_one_byte_of_the_prompt(told: Any, tape: Path, tmp_path: Path) -> None:
+    """The edit changes one byte, in one place, and the replay says where."""
+    before, after = (text.encode() for text in demo.EDIT)
+    assert len(before) == len(after)
+    assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
+    source = demo.AGENT.read_text()
+    assert source.count(demo.EDIT[0]) == 1
+    edited = tmp_path / "support_agent.py"
+    edited.write_text(source.replace(*demo.EDIT))
+    with demo.provider() as provider, tracefork.record(tape):
+        told(demo.AGENT, url := provider.url)
+    with pytest.raises(tracefork.DivergenceError) as caught, tracefork.replay(tape):
+        told(edited, url)
+    assert caught.value.divergence.pointer == "/messages/0/content"
+    assert caught.value.divergence.n == 0
+
+
+def test_the_clock_of_the_tool_is_on_the_tape(told: Any, tape: Path) -> None:
+    """The time in the answer comes from the tape: without its clock the replay diverges."""
+    with demo.provider() as provider, tracefork.record(tape):
+        told(demo.AGENT, url := provider.url)
+    with (
+        time_machine.travel(datetime(2031, 5, 4, 3, 2, tzinfo=UTC)),
+        pytest.raises(tracefork.DivergenceError) as caught,
+        tracefork.replay(tape, clock=False),
+    ):
+        told(demo.AGENT, url)
+    assert "2031-05-04" in (caught.value.divergence.actual or "")

@@ -1,0 +1,199 @@
+"""Branches that run side by side and ask the same thing get their own recorded answers.
+
+The provider answers equal requests differently, and at replay the branches ask in the reverse of
+the recorded order: content cannot tell them apart, and arrival would tell them apart wrongly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Send
+
+import tracefork_core as tracefork
+from tracefork_testkit import ProviderServer
+
+BRANCHES = ["a", "b", "c", "d"]
+
+
+class State(TypedDict):
+    answers: Annotated[list[tuple[str, str]], operator.add]
+
+
+class Queue:
+    """Lets threads ask one after another, in an order that the test sets."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self._asked: dict[str, threading.Event] = {}
+
+    def expect(self, order: list[str]) -> None:
+        self.order = order
+        self._asked = {name: threading.Event() for name in order}
+        self._here = threading.local()
+
+    def wait(self, name: str) -> None:
+        """Wait until whoever comes before `name` has sent its request."""
+        self._here.name = name
+        if (place := self.order.index(name)) > 0:
+            assert self._asked[self.order[place - 1]].wait(20)
+
+    def sent(self, _: object) -> None:
+        self._asked[self._here.name].set()
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def ask(server: ProviderServer, model: Callable[..., Any], queue: Queue) -> Callable[[str], str]:
+    """Ask the same question for any branch, when it is the branch's turn."""
+    asked = model()
+    # The hook of the HTTP client runs just before its transport: the request is on its way.
+    asked.root_client._client.event_hooks["request"].append(queue.sent)
+
+    def ask(branch: str) -> str:
+        queue.wait(branch)
+        return str(asked.invoke("the same question").content)
+
+    return ask
+
+
+@pytest.fixture
+def reversed_replay(queue: Queue, twice: Any) -> Callable[..., tuple[Any, Any]]:
+    """Record with the branches in order, and replay with them in reverse."""
+
+    def run(action: Callable[[], Any], names: list[str]) -> tuple[Any, Any]:
+        orders = iter([names, names[::-1]])
+
+        def once() -> Any:
+            queue.expect(next(orders))
+            return action()
+
+        # With the clock on tape, a lane would be numbered when its thread starts, not when it asks.
+        return twice(once, clock=False)
+
+    return run
+
+
+def four_nodes(ask: Callable[[str], str]) -> Any:
+    """Compile a graph of four parallel nodes."""
+    builder = StateGraph(State)
+    for name in BRANCHES:
+        builder.add_node(name, lambda _, name=name: {"answers": [(name, ask(name))]})
+        builder.add_edge(START, name)
+    return builder.compile()
+
+
+def test_parallel_nodes_get_their_own_answers(
+    ask: Any, attached: Any, reversed_replay: Any
+) -> None:
+    """Four parallel nodes with one prompt each have the answer that was recorded for them."""
+    graph = attached(four_nodes(ask))
+    recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
+    assert replayed == recorded
+    assert len({answer for _, answer in recorded["answers"]}) == 4
+
+
+def test_without_attach_the_answers_change_places(ask: Any, reversed_replay: Any) -> None:
+    """The proof above can fail: lanes that are numbered by arrival mix the branches up."""
+    graph = four_nodes(ask)
+    recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
+    assert sorted(answer for _, answer in replayed["answers"]) == sorted(
+        answer for _, answer in recorded["answers"]
+    )
+    assert replayed != recorded
+
+
+def test_a_fan_out_of_one_node_gets_its_own_answers(
+    ask: Any, attached: Any, reversed_replay: Any
+) -> None:
+    """Twenty sends of one node with one prompt are told apart by their place in the fan-out."""
+    names = [str(i) for i in range(20)]
+    builder = StateGraph(State)
+    builder.add_node("worker", lambda name: {"answers": [(name, ask(name))]})
+    builder.add_conditional_edges(START, lambda _: [Send("worker", n) for n in names], ["worker"])
+    graph = attached(builder.compile())
+    config = {"max_concurrency": 20}
+    recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}, config), names)
+    assert replayed == recorded
+    assert len({answer for _, answer in recorded["answers"]}) == 20
+
+
+def test_nodes_of_parallel_subgraphs_get_their_own_answers(
+    ask: Any, attached: Any, reversed_replay: Any
+) -> None:
+    """Nodes of one name in two subgraphs are told apart by the nodes around them."""
+    builder = StateGraph(State)
+    for name in ("left", "right"):
+        inner = StateGraph(State)
+        inner.add_node("worker", lambda _, name=name: {"answers": [(name, ask(name))]})
+        inner.add_edge(START, "worker")
+        builder.add_node(name, inner.compile())
+        builder.add_edge(START, name)
+    graph = attached(builder.compile())
+    recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), ["left", "right"])
+    assert replayed == recorded
+
+
+def test_tools_of_one_node_get_their_own_answers(
+    ask: Any, attached: Any, reversed_replay: Any
+) -> None:
+    """Tools that a single ToolNode runs at once are told apart by the ids of their calls."""
+
+    def ask_expert(branch: str) -> str:
+        """Ask an expert."""
+        return ask(branch)
+
+    calls = [{"name": "ask_expert", "args": {"branch": b}, "id": f"call_{b}"} for b in BRANCHES]
+    builder = StateGraph(dict).add_node("tools", ToolNode([ask_expert])).add_edge(START, "tools")
+    graph = attached(builder.compile())
+    state = {"messages": [AIMessage("", tool_calls=calls)]}
+    recorded, replayed = reversed_replay(
+        lambda: [message.content for message in graph.invoke(state)["messages"]], BRANCHES
+    )
+    assert replayed == recorded
+    assert len(set(recorded)) == 4
+
+
+def test_branches_of_a_parallel_chain_get_their_own_answers(
+    ask: Any, attached: Any, reversed_replay: Any
+) -> None:
+    """The branches of a RunnableParallel are told apart by their keys."""
+    chain = attached(RunnableParallel({n: RunnableLambda(lambda _, n=n: ask(n)) for n in BRANCHES}))
+    recorded, replayed = reversed_replay(lambda: chain.invoke("go"), BRANCHES)
+    assert replayed == recorded
+    assert len(set(recorded.values())) == 4
+
+
+def test_two_graphs_at_once_keep_their_answers(
+    model: Any, attached: Any, server: ProviderServer, tape: Path
+) -> None:
+    """The same graph twice at once, in two tasks: each run has the lanes of its own task."""
+    asked = model()
+
+    async def node(_: State) -> dict[str, Any]:
+        return {"answers": [("node", (await asked.ainvoke("the same question")).content)]}
+
+    graph = attached(StateGraph(State).add_node("n", node).add_edge(START, "n").compile())
+
+    async def both() -> list[Any]:
+        return await asyncio.gather(*(graph.ainvoke({"answers": []}) for _ in range(2)))
+
+    with tracefork.record(tape):
+        recorded = asyncio.run(both())
+    server.stop()
+    with tracefork.replay(tape):
+        assert asyncio.run(both()) == recorded

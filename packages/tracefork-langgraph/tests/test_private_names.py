@@ -1,0 +1,171 @@
+"""Names of LangChain and LangGraph that are nobody's promise, and that the adapter leans on.
+
+Each test fails by saying what moved, and which file has to follow.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from typing import Any, TypedDict
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda, RunnableParallel
+from langchain_core.tracers import context
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Send
+
+from tracefork_langgraph.attachment import _Ear
+
+
+class State(TypedDict):
+    messages: list[Any]
+
+
+class Witness(BaseCallbackHandler):
+    """Keeps what every run starts with."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.starts: list[dict[str, Any]] = []
+
+    def on_chain_start(self, *_: object, **started: Any) -> None:
+        self.starts.append({"event": "chain", **started})
+
+    def on_chat_model_start(self, *_: object, **started: Any) -> None:
+        self.starts.append({"event": "model", **started})
+
+    def on_tool_start(self, *args: object, **started: Any) -> None:
+        self.starts.append({"event": "tool", **started})
+
+
+@pytest.fixture
+def witness() -> Witness:
+    return Witness()
+
+
+def test_nodes_carry_their_tag_and_their_path(witness: Witness) -> None:
+    """handler.py tells nodes by the tag graph:step:N, and branches by metadata langgraph_path."""
+    builder = StateGraph(State).add_node("first", lambda _: {}).add_node("worker", lambda _: {})
+    builder.add_edge(START, "first")
+    builder.add_conditional_edges("first", lambda _: [Send("worker", {})] * 2, ["worker"])
+    builder.compile().invoke({"messages": []}, {"callbacks": [witness]})
+    nodes = [s for s in witness.starts if any(t.startswith("graph:step:") for t in s["tags"])]
+    assert {s["name"] for s in nodes} == {"first", "worker"}, (
+        "LangGraph no longer tags the runs of nodes, and only those, with graph:step:N"
+    )
+    found = sorted(s["metadata"].get("langgraph_path", ())[:2] for s in nodes)
+    assert found == [
+        ("__pregel_pull", "first"),
+        ("__pregel_push", 0),
+        ("__pregel_push", 1),
+    ], "langgraph_path no longer holds the place of a task in its fan-out"
+    assert all(type(s["metadata"].get("langgraph_step")) is int for s in nodes)
+
+
+def test_branches_of_a_parallel_chain_carry_their_key(witness: Witness) -> None:
+    """handler.py tells the branches of a RunnableParallel by the tag map:key:K."""
+    chain = RunnableParallel({"a": RunnableLambda(str), "b": RunnableLambda(str)})
+    chain.invoke("x", {"callbacks": [witness]})
+    tags = {tag for start in witness.starts for tag in start["tags"]}
+    assert {"map:key:a", "map:key:b"} <= tags, "RunnableParallel no longer tags map:key:K"
+
+
+@pytest.mark.filterwarnings("ignore:Unexpected type for token usage")
+def test_models_say_how_many_prompts_they_start(model: Any, witness: Witness) -> None:
+    """handler.py leaves exchanges unattributed where batch_size is not 1."""
+    asked = model()
+    config = {"callbacks": [witness]}
+    asked.invoke("a", config)
+    list(asked.stream("a", config))
+    asked.generate([[HumanMessage("a")], [HumanMessage("b")]], callbacks=[witness])
+    sizes = [start.get("batch_size") for start in witness.starts]
+    assert sizes == [1, 1, 2, 2], "on_chat_model_start no longer says batch_size"
+    assert witness.starts[0]["invocation_params"]["model"] == "some-model"
+
+
+def test_tools_say_which_call_they_answer(witness: Witness) -> None:
+    """handler.py tells parallel tools of one node by tool_call_id."""
+
+    def echo(text: str) -> str:
+        """Echo."""
+        return text
+
+    builder = StateGraph(dict).add_node("tools", ToolNode([echo])).add_edge(START, "tools")
+    call = {"name": "echo", "args": {"text": "x"}, "id": "call_1"}
+    state = {"messages": [AIMessage("", tool_calls=[call])]}
+    builder.compile().invoke(state, {"callbacks": [witness]})
+    (tool,) = (start for start in witness.starts if start["event"] == "tool")
+    assert tool.get("tool_call_id") == "call_1", "on_tool_start no longer says tool_call_id"
+    assert tool["metadata"]["langgraph_path"][0] == "__pregel_pull"
+
+
+def test_an_agent_says_its_name(agent: Any, witness: Witness) -> None:
+    """handler.py tells agents by metadata lc_agent_name."""
+    agent().invoke({"messages": [("user", "hello")]}, {"callbacks": [witness]})
+    assert witness.starts[0]["metadata"].get("lc_agent_name") == "support", (
+        "create_agent no longer puts lc_agent_name in the metadata of its run"
+    )
+
+
+def test_interrupts_bubble_up() -> None:
+    """handler.py treats GraphBubbleUp as control flow, not as an error."""
+    assert issubclass(GraphInterrupt, GraphBubbleUp)
+
+
+def test_configure_hooks_are_asked_with_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    """attachment.py registers an object that has `get`, where LangChain names a ContextVar."""
+    from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
+
+    asked: list[object] = []
+
+    class Asked(_Ear):
+        def get(self) -> None:
+            asked.append(self)
+
+    monkeypatch.setattr(context, "_configure_hooks", [])
+    context.register_configure_hook(Asked(), inheritable=True, handle_class=BaseCallbackHandler)
+    get_callback_manager_for_config(ensure_config())
+    assert asked, "LangChain no longer asks its configure hooks with `get`"
+
+
+def test_what_a_handler_raises_is_logged_by_one_logger(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """handler.py filters the logger of langchain_core.callbacks.manager."""
+
+    class Failing(BaseCallbackHandler):
+        def on_chain_start(self, *_: object, **__: object) -> None:
+            raise LookupError("x")
+
+    with caplog.at_level(logging.WARNING):
+        RunnableLambda(str).invoke("x", {"callbacks": [Failing()]})
+    assert [record.name for record in caplog.records] == ["langchain_core.callbacks.manager"]
+
+
+@pytest.mark.parametrize("brand", ["chat", "responses"])
+def test_where_chat_openai_keeps_its_clients(model: Any, brand: str) -> None:
+    """chat_models.py swaps `_client` of the SDK clients in root_client and root_async_client."""
+    asked = model(brand)
+    for name, resource in (("root_client", "client"), ("root_async_client", "async_client")):
+        sdk = vars(asked).get(name)
+        assert type(sdk).__module__.startswith("openai"), f"ChatOpenAI.{name} moved"
+        assert "_client" in vars(sdk), "the OpenAI SDK no longer keeps its HTTP client in _client"
+        assert vars(asked)[resource]._client is sdk, f"ChatOpenAI.{resource} has another client"
+
+
+def test_where_chat_anthropic_keeps_its_clients(model: Any) -> None:
+    """chat_models.py wakes the cached properties _client and _async_client."""
+    asked = model("anthropic")
+    for name in ("_client", "_async_client"):
+        declared = getattr(type(asked), name, None)
+        assert isinstance(declared, cached_property), f"ChatAnthropic.{name} is not cached any more"
+        sdk = getattr(asked, name)
+        assert vars(asked).get(name) is sdk, f"ChatAnthropic.{name} is not kept on the model"
+        assert type(sdk).__module__.startswith("anthropic")
+        assert "_client" in vars(sdk), "the Anthropic SDK no longer keeps its client in _client"

@@ -1,0 +1,115 @@
+"""What a tape holds in figures: model calls, tokens, cost, bytes on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from tracefork_core.cli import figures
+from tracefork_core.cli.text import printable
+from tracefork_core.providers import ModelCall, cost, decode
+from tracefork_core.tape import Exchange, Tape
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The figures of one tape.
+
+    Attributes:
+        exchanges: how many there are.
+        model_calls: how many of them are calls of a model.
+        models: the models that answered, in order of appearance.
+        lanes: how many lanes asked.
+        wire: bytes of all bodies, both ways.
+        spent: US dollars for the calls whose price is known; None where no price is.
+        unpriced: how many answered model calls have no known price.
+    """
+
+    exchanges: int
+    model_calls: int
+    models: tuple[str, ...]
+    lanes: int
+    wire: int
+    spent: Decimal | None
+    unpriced: int
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What the run cost, where every answered model call has a known price."""
+        return None if self.unpriced else self.spent
+
+    @property
+    def cost_words(self) -> str:
+        """Return "$0.0143", "$0.0143 for 5 of 6 model calls" or "cost —"."""
+        if self.spent is None:
+            return f"cost {figures.UNKNOWN}"
+        if not self.unpriced:
+            return figures.money(self.spent)
+        answered = self.model_calls
+        return (
+            f"{figures.money(self.spent)} for {answered - self.unpriced} of {answered} model calls"
+        )
+
+    def document(self) -> dict[str, object]:
+        """Return the account as JSON-able values."""
+        return {
+            "exchanges": self.exchanges,
+            "model_calls": self.model_calls,
+            "models": list(self.models),
+            "lanes": self.lanes,
+            "bytes_on_wire": self.wire,
+            "cost_usd": dollars(self.cost),
+        }
+
+
+def take_account(tape: Tape) -> Account:
+    """Read every exchange of a tape once and add it up.
+
+    Raises:
+        TapeError: the tape is damaged.
+    """
+    wire = unpriced = 0
+    models: dict[str, None] = {}
+    spent: Decimal | None = None
+    calls = 0
+    for exchange in tape.exchanges:
+        wire += len(exchange.request_body) + len(exchange.response_body)
+        if (call := model_call(exchange)) is None:
+            continue
+        calls += 1
+        models.setdefault(model_name(call))
+        if (price := price_of(exchange, call)) is not None:
+            spent = (spent or Decimal(0)) + price
+        elif call.error is None:
+            unpriced += 1  # A refused call (429, 500) is not charged.
+    lanes = {exchange.lane for exchange in tape.exchanges}
+    return Account(len(tape.exchanges), calls, tuple(models), len(lanes), wire, spent, unpriced)
+
+
+def model_call(exchange: Exchange) -> ModelCall | None:
+    """Return what an exchange means as a model call, or None where it is not one."""
+    return decode(
+        exchange.method,
+        exchange.url,
+        exchange.request_headers,
+        exchange.request_body,
+        exchange.status,
+        exchange.response_headers,
+        exchange.response_body,
+    )
+
+
+def model_name(call: ModelCall) -> str:
+    """Return the model that was asked for, printable."""
+    return printable(call.request_model or call.response_model or figures.UNKNOWN)
+
+
+def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
+    """Return what a call cost by the prices of its day, or None where that is not known."""
+    return cost(call, datetime.fromtimestamp(exchange.aside.started / 1e9, UTC))
+
+
+def dollars(amount: Decimal | None) -> str | None:
+    """Return an amount as JSON holds it: a decimal string, or None."""
+    return None if amount is None else format(amount.normalize(), "f")

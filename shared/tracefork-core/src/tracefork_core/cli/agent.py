@@ -1,0 +1,234 @@
+"""The agent: a script, a module or a function, run in this process as Python itself would.
+
+What Python does when the main thread is done belongs to the run too: thread pools finish, threads
+are joined and exit handlers run while the session is still open (`_wind_down`). Otherwise a last
+upload in an exit handler would go out live behind a replay.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import importlib.util
+import io
+import shlex
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Literal, TypeVar
+
+from tracefork_core.cli.ending import Ending
+from tracefork_core.errors import TraceforkError, UsageError
+
+R = TypeVar("R")
+Form = Literal["script", "module", "function"]
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What is recorded or replayed: `target` is a path, a module or "pkg.mod:function"."""
+
+    form: Form
+    target: str
+    args: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The stem of a tape's default name."""
+        if self.form == "script":
+            return Path(self.target).stem
+        return self.target.partition(":")[0].rpartition(".")[2]
+
+    @property
+    def argv(self) -> list[str]:
+        """The command as words behind `tracefork record`."""
+        option = {"script": [], "module": ["-m"], "function": ["--agent"]}[self.form]
+        return [*option, self.target, *(["--", *self.args] if self.args else [])]
+
+    @property
+    def words(self) -> str:
+        """The command as it is typed behind `tracefork record`."""
+        return shlex.join(self.argv)
+
+    def prepare(self) -> None:
+        """Set `sys.argv` and `sys.path` as Python would, and see that there is something to run.
+
+        Raises:
+            UsageError: there is no such script, module or function.
+        """
+        script = self.form == "script"
+        if script and not Path(self.target).is_file():
+            raise UsageError(f"tracefork: no script at {self.target}.")
+        if self.target.partition(".")[0] != "pytest":
+            _load_clock()
+        if not sys.flags.safe_path:
+            # The first entry belongs to whatever started this process; now the agent does.
+            sys.path[0] = str(Path(self.target).resolve().parent if script else Path.cwd())
+        sys.argv = [self.target, *self.args]
+        if not script:
+            self._check_module()
+
+    def run_under(self, scope: AbstractContextManager[R], *, show: bool) -> tuple[R, Ending]:
+        """Run inside a recording or a replay; return what that gave, and the agent's ending.
+
+        `show` prints an exception of the agent at once, as Python does, and not only when it is
+        known that the run did not diverge.
+
+        Raises:
+            TraceforkError: what the scope raises, and what of ours came out of the agent.
+        """
+        ending: Ending | None = None
+        try:
+            with scope as run:
+                ending = self._run()
+                if show and not isinstance(ending.error, TraceforkError):
+                    ending.show()
+                _wind_down()
+                if ending.error is not None:
+                    raise ending.error
+        except BaseException as error:
+            ours = isinstance(error, TraceforkError)
+            if ours or ending is None or error is not ending.error:
+                raise
+        return run, ending
+
+    def _run(self) -> Ending:
+        try:
+            if self.form == "script":
+                _as_main(*_script(self.target))
+            elif self.form == "module":
+                _as_main(*_module(self.target))
+            else:
+                self._call()
+        except BaseException as error:  # noqa: BLE001 - whatever ends the agent is its ending
+            return Ending.of(error)
+        return Ending(0)
+
+    def _check_module(self) -> None:
+        module, colon, function = self.target.partition(":")
+        if self.form == "function" and not (colon and module and function.isidentifier()):
+            raise UsageError(
+                f"tracefork: --agent takes package.module:function, not {self.target}."
+            )
+        top = module.partition(".")[0]
+        try:
+            found = importlib.util.find_spec(top) if top else None
+        except ValueError:  # __main__, or a module without a spec
+            found = None
+        if found is None:
+            raise UsageError(
+                f"tracefork: no module named {top or module} in {Path.cwd()} or installed."
+            )
+
+    def _call(self) -> None:
+        import asyncio
+        import inspect
+
+        module, _, name = self.target.partition(":")
+        function = getattr(import_module(module), name)
+        answer = function(*self.args)
+        if inspect.iscoroutine(answer):
+            asyncio.run(answer)
+
+
+def read_agent(
+    words: Sequence[str], after: Sequence[str], module: str | None, function: str | None
+) -> Agent | None:
+    """Return the agent that command line words name, or None where they name none.
+
+    `words` stand before `--` and `after` behind it. With a module or a function all of them are
+    arguments; otherwise the first word is a script.
+
+    Raises:
+        UsageError: a module and a function are both given, or arguments without an agent.
+    """
+    if module and function:
+        raise UsageError("tracefork: -m and --agent exclude one another.")
+    if module:
+        return Agent("module", module, (*words, *after))
+    if function:
+        return Agent("function", function, (*words, *after))
+    if words:
+        return Agent("script", words[0], (*words[1:], *after))
+    if after:
+        raise UsageError("tracefork: arguments after `--`, but no script before it.")
+    return None
+
+
+def _wind_down() -> None:
+    """Finish what Python finishes after the main thread: pools, threads, exit handlers."""
+    if pools := sys.modules.get("concurrent.futures.thread"):
+        pools._python_exit()  # noqa: SLF001 - what the interpreter calls before it joins threads
+    while waiting := [
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon and thread is not threading.current_thread()
+    ]:
+        waiting[0].join()
+    atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
+
+
+def _load_clock() -> None:
+    """Import time-machine without the pytest it loads for its plugin, wherever there is one.
+
+    That costs half a second, and a library that looks for pytest would think it is being tested.
+    """
+    hidden = "pytest" not in sys.modules
+    if hidden:
+        sys.modules["pytest"] = None  # type: ignore[assignment]
+    try:
+        import time_machine  # noqa: F401
+    finally:
+        if hidden:
+            del sys.modules["pytest"]
+
+
+def _script(target: str) -> tuple[CodeType, ModuleType]:
+    path = str(Path(target).absolute())
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path)
+    )
+    return code, main
+
+
+def _module(name: str) -> tuple[CodeType, ModuleType]:
+    spec = importlib.util.find_spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        name = f"{name}.__main__"
+        spec = importlib.util.find_spec(name)
+    code = _code_of(spec, name)
+    assert spec is not None
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __file__=spec.origin,
+        __cached__=spec.cached,
+        __loader__=spec.loader,
+        __package__=spec.parent,
+        __spec__=spec,
+    )
+    sys.argv[0] = spec.origin or name
+    return code, main
+
+
+def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
+    get_code = getattr(spec.loader, "get_code", None) if spec else None
+    code = get_code(name) if get_code else None
+    if not isinstance(code, CodeType):
+        raise ModuleNotFoundError(f"No module named {name} that can be run", name=name)
+    return code
+
+
+def _as_main(code: CodeType, main: ModuleType) -> None:
+    """Run code as `__main__`, which it stays: threads and exit handlers may still look it up."""
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)  # noqa: S102 - it is the user's own command

@@ -1,0 +1,49 @@
+"""The table of commands, and the help that is printed from it alone.
+
+`tracefork --help` must be there at once, so it loads no verb and no library: what a verb needs is
+imported when that verb runs.
+"""
+
+from __future__ import annotations
+
+SUMMARIES = {
+    "record": "Run an agent live and record it on a tape.",
+    "replay": "Run an agent again, answered from its tape.",
+    "verify": "Prove that a tape replays, or that it is undamaged.",
+    "show": "Show the timeline of a tape, or one exchange of it.",
+    "ls": "List the tapes of a folder.",
+    "doctor": "Say what is seen here, and what would bypass it.",
+    "demo": "Take a guided tour, offline, with real commands.",
+}
+WITH_AGENT = frozenset({"record", "replay", "verify"})
+"""Commands whose words behind `--` belong to the agent."""
+
+EXITS = {
+    0: "same",
+    1: "different",
+    2: "usage",
+    3: "replay failed",
+    4: "egress",
+    5: "bad tape",
+    6: "internal",
+}
+
+
+def overview() -> str:
+    """Return what `tracefork --help` prints."""
+    rows = "\n".join(f"  {name:<8}{summary}" for name, summary in SUMMARIES.items())
+    codes = [f"{code} {word}" for code, word in EXITS.items()]
+    return f"""Usage: tracefork COMMAND [OPTIONS] [ARGS]
+
+  Time-travel debugging for AI agents: record, replay for nothing, prove it.
+
+Commands:
+{rows}
+
+Every command has --help, and --json for one document on stdout.
+Exit codes: {" · ".join(codes[:4])} ·
+            {" · ".join(codes[4:])}
+
+  tracefork record agent.py -- "Where is order 17?"
+  tracefork replay last
+"""

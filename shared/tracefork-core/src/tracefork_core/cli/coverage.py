@@ -1,0 +1,35 @@
+"""Coverage: how much of what left the process while recording crossed a seam."""
+
+from __future__ import annotations
+
+from tracefork_core.cli import figures
+from tracefork_core.cli.text import printable
+from tracefork_core.tape import Receipt
+
+
+def coverage_words(receipt: Receipt) -> str:
+    """Say how many connections crossed a seam, and which did not."""
+    connections = figures.several(receipt.connections, "connection")
+    words = f"coverage {receipt.crossed} of {connections} crossed a seam"
+    if receipt.strays:
+        words += f", not: {_names(receipt.strays)}"
+    if receipt.subprocesses:
+        started = figures.several(len(receipt.subprocesses), "subprocess", "subprocesses")
+        words += f"; {started}: {_names(receipt.subprocesses)}"
+    return words
+
+
+def coverage_document(receipt: Receipt) -> dict[str, object]:
+    """Return the coverage of a recording as JSON-able values."""
+    return {
+        "connections": receipt.connections,
+        "crossed": receipt.crossed,
+        "strays": receipt.strays,
+        "subprocesses": receipt.subprocesses,
+    }
+
+
+def _names(found: list[str]) -> str:
+    counted = {name: found.count(name) for name in dict.fromkeys(found)}
+    names = [printable(name) + (f" x{n}" if n > 1 else "") for name, n in counted.items()]
+    return ", ".join([*names[:4], *([f"{len(names) - 4} more"] if len(names) > 4 else [])])

@@ -1,0 +1,100 @@
+"""`tracefork doctor`: what is seen here, what would bypass it, and which adapters are there."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import asdict
+from textwrap import wrap
+from typing import TYPE_CHECKING
+
+import typer
+
+from tracefork_core.cli import figures, options, screen, store
+from tracefork_core.cli.text import printable
+from tracefork_core.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from tracefork_core.cli.surroundings import FoundAdapter, Library
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def doctor(as_json: options.AsJson = False) -> int:
+    """Say which libraries are seen here, which are not, and what would get past the guard."""
+    from tracefork_core.cli import surroundings
+
+    here = _here()
+    transports, sdks = surroundings.transports(), surroundings.sdks()
+    adapters, blind = surroundings.adapters(), surroundings.blind_spots()
+    if as_json:
+        document: dict[str, object] = {"command": "doctor", "exit": 0, **here}
+        document["transports"] = [asdict(library) for library in transports]
+        document["sdks"] = [asdict(library) for library in sdks]
+        document["adapters"] = [asdict(adapter) for adapter in adapters]
+        document["blind_spots"] = [asdict(library) for library in blind]
+        screen.say_json(document)
+        return 0
+    console = screen.stdout()
+    _print_here(console, here)
+    _print_libraries(console, "HTTP libraries", transports)
+    _print_libraries(console, "model SDKs", sdks)
+    _print_adapters(console, adapters)
+    _print_libraries(console, "not seen by the guard", blind)
+    return 0
+
+
+def _here() -> dict[str, object]:
+    return {
+        "tracefork": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "hash_seed": os.environ.get("PYTHONHASHSEED") or "random",
+        "store": str(store.home()),
+    }
+
+
+def _print_here(console: Console, here: dict[str, object]) -> None:
+    from rich.text import Text
+
+    for name, value in here.items():
+        words = str(value)
+        if name == "hash_seed" and words == "random":
+            words += " · sets of strings iterate in another order in every run;"
+            words += "\n             PYTHONHASHSEED=0 fixes it"
+        line = Text(f"{name.replace('_', ' '):<13}", screen.DIM)
+        console.print(line.append(printable(words, lines=True), "default"), soft_wrap=True)
+
+
+def _print_libraries(console: Console, title: str, libraries: Sequence[Library]) -> None:
+    console.print(f"\n{title}", style=screen.STRONG)
+    if not libraries:
+        console.print("  none installed")
+        return
+    for library in libraries:
+        head = f"  {library.name:<13} {printable(library.version):<8} "
+        words = ("✓ " if library.seen == "seam" else "") + library.seen
+        for line in wrap(head + words, console.width, subsequent_indent=" " * len(head)):
+            console.print(line)
+
+
+def _print_adapters(console: Console, adapters: Sequence[FoundAdapter]) -> None:
+    console.print("\nadapters", style=screen.STRONG)
+    if not adapters:
+        console.print("  none installed; they are packages named tracefork-…")
+    for adapter in adapters:
+        if adapter.problem:
+            console.print(f"  ✗ {printable(adapter.name)}: {printable(adapter.problem)}")
+            continue
+        mark = {True: "✓", False: "✗", None: "?"}[adapter.supported]
+        framework = f"{adapter.framework} {adapter.framework_version or 'is not installed'}"
+        line = f"  {mark} {adapter.distribution} {adapter.version or figures.UNKNOWN} · {framework}"
+        console.print(printable(f"{line} (supports {adapter.range or figures.UNKNOWN})"))
+        console.print(f"    seams: {printable(', '.join(adapter.seams)) or figures.UNKNOWN}")

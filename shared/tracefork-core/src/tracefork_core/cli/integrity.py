@@ -1,0 +1,137 @@
+"""Read and hash all of a tape, and name what is damaged."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+from tracefork_core.tape import Exchange, Tape, event, schema
+from tracefork_core.tape.blobs import EMPTY, Blobs
+
+_PAYLOADS = {event.EXCHANGE: event.ExchangePayload}
+_ASIDES = {
+    event.EXCHANGE: event.ExchangeAside,
+    event.STEP: event.StepRecord,
+    event.STEP_END: event.StepEnd,
+    event.DRAWS: event.Draws,
+    event.ENVIRONMENT: event.Environment,
+    event.RECEIPT: event.Receipt,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One thing that is not as it was written."""
+
+    where: str
+    what: str
+
+
+@dataclass(slots=True)
+class Integrity:
+    """What reading all of a tape came to. `recorded` is the digest in its receipt."""
+
+    events: int = 0
+    blobs: int = 0
+    exchanges: int = 0
+    complete: bool = False
+    digest: str | None = None
+    recorded: str | None = None
+    damage: list[Damage] = field(default_factory=list)
+
+    def found(self, where: str, what: object) -> None:
+        """Note a damage."""
+        message = str(what).removeprefix("tracefork: ")
+        if all(damage.what != message for damage in self.damage):
+            self.damage.append(Damage(where, message))
+
+
+def check_integrity(path: Path) -> Integrity:
+    """Check the file, every blob, every event, and the digest against the receipt.
+
+    Raises:
+        UsageError: there is no such file.
+        TapeError: the file is not a tape at all.
+    """
+    result = Integrity()
+    with closing(schema.open_readonly(path)) as db:
+        for check in (_check_file, _check_blobs, _check_events):
+            try:
+                check(db, result)
+            except sqlite3.Error as error:
+                result.found("file", error)
+    try:
+        with Tape.open(path) as tape:
+            _check_exchanges(tape, result)
+    except (TapeError, TypeError, ValueError) as error:
+        result.found("exchanges", error)
+    return result
+
+
+def _check_file(db: sqlite3.Connection, result: Integrity) -> None:
+    for (message,) in db.execute("PRAGMA integrity_check"):
+        if message != "ok":
+            result.found("file", message)
+
+
+def _check_blobs(db: sqlite3.Connection, result: Integrity) -> None:
+    blobs = Blobs(db)
+    for (sha,) in db.execute("SELECT sha FROM blobs ORDER BY id").fetchall():
+        result.blobs += 1
+        name = sha.hex() if isinstance(sha, bytes) else str(sha)
+        try:
+            blobs.get(name)
+        except TapeError as error:
+            result.found(f"blob {name[:12]}", error)
+
+
+def _check_events(db: sqlite3.Connection, result: Integrity) -> None:
+    for seq, kind, payload, aside in db.execute("SELECT seq, kind, payload, aside FROM events"):
+        result.events += 1
+        for data, types in ((payload, _PAYLOADS), (aside, _ASIDES)):
+            try:
+                if not isinstance(data, bytes):
+                    result.found(f"event {seq} ({kind})", "it is not stored as bytes")
+                msgspec.json.decode(data, type=types.get(kind, msgspec.Raw))
+            except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+                result.found(f"event {seq} ({kind})", error)
+
+
+def _check_exchanges(tape: Tape, result: Integrity) -> None:
+    result.complete = tape.complete
+    exchanges = tape.exchanges
+    result.exchanges = len(exchanges)
+    for exchange in exchanges:
+        for where, what in _faults(tape, exchange):
+            result.found(f"exchange {exchange.n}, {where}", what)
+    result.digest = tape.digest
+    receipt = tape.receipt
+    if receipt is None:
+        if tape.complete:
+            result.found("receipt", "it is missing from a tape that says it is complete")
+        return
+    result.recorded = receipt.digest
+    if receipt.digest != tape.digest:
+        result.found("digest", f"the receipt says {receipt.digest}, the tape holds {tape.digest}")
+    if receipt.exchanges > len(exchanges):
+        missing = receipt.exchanges - len(exchanges)
+        result.found("exchanges", f"{missing} of the {receipt.exchanges} recorded are missing")
+
+
+def _faults(tape: Tape, exchange: Exchange) -> Iterator[tuple[str, object]]:
+    """Yield the bodies of an exchange that cannot be read as they were recorded."""
+    try:
+        if (sha := exchange.request.body) != EMPTY:
+            tape.blob(sha)
+    except TapeError as error:
+        yield "request body", error
+    try:
+        _ = exchange.chunks
+    except TapeError as error:
+        yield "response body", error

@@ -1,0 +1,113 @@
+"""The entry point: find the verb, run it, and turn what went wrong into an exit code.
+
+A person's mistake never shows a traceback; a mistake of ours does, with TRACEFORK_TRACEBACK=1.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from tracefork_core.cli.commands import EXITS, SUMMARIES, WITH_AGENT, overview
+from tracefork_core.errors import DivergenceError, TraceforkError, UsageError
+from tracefork_core.version import __version__
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("--help", "-h", "help"):
+        print(overview(), end="")
+        return 0 if words else UsageError.exit_code
+    if words[0] in ("--version", "-V"):
+        print(f"tracefork {__version__}")
+        return 0
+    name, rest, after = words[0], words[1:], None
+    if name in WITH_AGENT and "--" in rest:
+        place = rest.index("--")
+        rest, after = rest[:place], rest[place + 1 :]
+    try:
+        return _run(name, rest, after)
+    except TraceforkError as error:
+        return _report(name, error, as_json="--json" in rest)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain once more while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("TRACEFORK_TRACEBACK"):
+            raise
+        wrapped = TraceforkError(
+            f"tracefork: this is a bug in tracefork: {type(error).__name__}: {error}. "
+            "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
+        )
+        return _report(name, wrapped, as_json="--json" in rest)
+
+
+def _run(name: str, rest: list[str], after: list[str] | None) -> int:
+    if name not in SUMMARIES:
+        raise UsageError(f"tracefork: no command {name!r}.{_guess(name)} See tracefork --help.")
+    import typer
+
+    verb = import_module(f"tracefork_core.cli.{name}")
+    command = typer.main.get_command(verb.app)
+    # The base of all mistakes on a command line. It lies elsewhere in every other release.
+    mistake: type[Exception] = typer.BadParameter.__mro__[2]
+    try:
+        code = command.main(
+            args=rest, prog_name=f"tracefork {name}", standalone_mode=False, obj=after
+        )
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except mistake as error:
+        raise UsageError(f"tracefork: {_words(error, name, after)}") from error
+    return code if isinstance(code, int) else 0
+
+
+def _words(error: BaseException, name: str, after: list[str] | None) -> str:
+    message = str(getattr(error, "format_message", error.__str__)())
+    if name in WITH_AGENT and after is None and "option" in message.lower():
+        message += " Options of the agent itself go behind `--`."
+    return f"{message} See tracefork {name} --help."
+
+
+def _guess(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, SUMMARIES, n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
+    """Print an error for people or as a document, and return its exit code."""
+    from tracefork_core.cli import screen
+    from tracefork_core.cli.card import card_document, print_card
+    from tracefork_core.cli.text import printable
+
+    divergence = error.divergence if isinstance(error, DivergenceError) else None
+    message = str(error).removeprefix("tracefork: ")
+    if as_json:
+        screen.say_json(
+            {
+                "command": name,
+                "exit": error.exit_code,
+                "result": EXITS[error.exit_code],
+                "error": {"kind": type(error).__name__, "message": message},
+                "divergence": card_document(divergence) if divergence else None,
+            }
+        )
+    elif divergence:
+        print_card(screen.stderr(), divergence)
+    else:
+        screen.stderr().print(f"✗ {printable(message, lines=True)}", soft_wrap=True)
+    return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

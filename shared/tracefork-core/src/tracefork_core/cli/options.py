@@ -1,0 +1,72 @@
+"""Options and arguments that several verbs share, each spelled once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer.core import TyperCommand
+
+
+class AgentCommand(TyperCommand):
+    """A verb whose usage line shows where the agent and its arguments stand."""
+
+    usage = "[OPTIONS] SCRIPT.py [-- ARGS]"
+
+    def collect_usage_pieces(self, ctx: object) -> list[str]:
+        """Return the words of the usage line."""
+        return [self.usage]
+
+
+class TapeAndAgent(AgentCommand):
+    """A verb that takes a tape, and an agent where none is known."""
+
+    usage = "[OPTIONS] TAPE [SCRIPT.py [-- ARGS]]"
+
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document on stdout; notes go to stderr.")
+]
+TapeName = Annotated[
+    str,
+    typer.Argument(
+        metavar="TAPE", help="A path, `last`, or the name of a tape recorded on this machine."
+    ),
+]
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="SCRIPT.py", help="The agent; its own arguments follow `--`."),
+]
+Module = Annotated[
+    str | None, typer.Option("-m", "--module", metavar="MODULE", help="Run a module, as python -m.")
+]
+Function = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="PKG.MOD:FN", help="Call a function, async ones too."),
+]
+Match = Annotated[
+    list[str] | None,
+    typer.Option("--match", metavar="NAME", help="Widen what counts as equal: json."),
+]
+Ignore = Annotated[
+    list[str] | None,
+    typer.Option("--ignore", metavar="/POINTER", help="Do not compare this place of JSON bodies."),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="HOST", help="Let connections to HOST or HOST:PORT through."),
+]
+NoClock = Annotated[bool, typer.Option("--no-clock", help="Leave the wall clock alone.")]
+NoSubprocess = Annotated[
+    bool, typer.Option("--no-subprocess", help="Refuse to start other programs.")
+]
+
+
+def matchers(match: list[str] | None, ignore: list[str] | None) -> list[str]:
+    """Return the matchers that --match and --ignore ask for."""
+    return [*(match or []), *(f"ignore:{pointer}" for pointer in ignore or [])]
+
+
+def given(after: object) -> list[str]:
+    """Return the words behind `--`, which the command line hands over apart."""
+    return [str(word) for word in after] if isinstance(after, list) else []

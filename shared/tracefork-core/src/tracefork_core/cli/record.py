@@ -1,0 +1,139 @@
+"""`tracefork record`: run an agent live and put its run on a tape."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracefork_core.cli import figures, options, screen, store, tapes
+from tracefork_core.cli.agent import Agent, read_agent
+from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.account import Account
+    from tracefork_core.tape import Receipt
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.AgentCommand)
+def record(
+    ctx: typer.Context,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the tape goes.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a tape of that name.")
+    ] = False,
+    no_clock: options.NoClock = False,
+    no_subprocess: options.NoSubprocess = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an agent live and record it on a tape.
+
+    The agent runs in this process as `python SCRIPT` would run it; its output is untouched and its
+    exit status is passed on. Without -o the tape is named after the script, with a number where
+    that name is taken.
+    """
+    from tracefork_core.run import record as recording
+
+    agent = read_agent(command or [], options.given(ctx.obj), module, function)
+    if agent is None:
+        raise UsageError("tracefork: record what? A script, -m MODULE or --agent PKG.MOD:FN.")
+    path = (output or tapes.free_name(agent.name)).absolute()
+    shown, cwd = tapes.shown(path), Path.cwd()
+    agent.prepare()
+    scope = recording(path, overwrite=overwrite, clock=not no_clock, subprocesses=not no_subprocess)
+    with screen.stdout_kept(as_json):
+        run, ending = agent.run_under(scope, show=True)
+    assert run.receipt is not None
+    _remember(path, run.receipt.digest, agent, cwd)
+    _report(path, shown, run.receipt, agent, status=ending.status, as_json=as_json)
+    return ending.status
+
+
+def _remember(path: Path, digest: str, agent: Agent, cwd: Path) -> None:
+    try:
+        store.remember(
+            store.Run(
+                tape=str(path),
+                digest=digest,
+                recorded=time.time_ns(),
+                cwd=str(cwd),
+                form=agent.form,
+                target=agent.target,
+                args=list(agent.args),
+            )
+        )
+    except OSError as error:
+        screen.stderr().print(f"! the command was not remembered: {error}", style=screen.WARN)
+
+
+def _report(
+    path: Path, shown: str, receipt: Receipt, agent: Agent, *, status: int, as_json: bool
+) -> None:
+    from tracefork_core.cli.account import take_account
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        account = take_account(tape)
+    following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
+    if as_json:
+        screen.say_json(
+            {
+                "command": "record",
+                "exit": status,
+                "tape": str(path),
+                "digest": receipt.digest,
+                "outcome": receipt.outcome,
+                "seconds": receipt.took / 1e9,
+                **account.document(),
+                "bytes_on_disk": path.stat().st_size,
+                "coverage": coverage_document(receipt),
+                "next": following,
+            }
+        )
+    else:
+        _print_summary(path, shown, receipt, account, following)
+
+
+def _print_summary(
+    path: Path, shown: str, receipt: Receipt, account: Account, following: str
+) -> None:
+    from rich.text import Text
+
+    console = screen.stderr()
+    kinds = _kinds(account)
+    facts = [
+        f"{figures.several(account.exchanges, 'exchange')}{f' ({kinds})' if kinds else ''}",
+        figures.several(account.lanes, "lane"),
+        figures.duration(receipt.took / 1e9),
+        account.cost_words,
+    ]
+    head = Text("● recorded ", screen.GOOD).append(shown, "bold").append(" · ", "default")
+    console.print(head.append(" · ".join(facts), "default"))
+    bytes_ = f"{figures.size(path.stat().st_size)} for {figures.size(account.wire)} on the wire"
+    console.print(f"  digest {figures.digest(receipt.digest)} · {bytes_}")
+    console.print(f"  {coverage_words(receipt)}")
+    if receipt.outcome != "ok":
+        console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")
+    if not account.exchanges:
+        console.print(
+            "  ! nothing crossed a seam; `tracefork doctor` lists what has one",
+            style=screen.WARN,
+        )
+    console.print(Text("  next: ", screen.DIM).append(following, "default"), soft_wrap=True)
+
+
+def _kinds(account: Account) -> str:
+    other = account.exchanges - account.model_calls
+    kinds = [f"{account.model_calls} model"] if account.model_calls else []
+    return ", ".join([*kinds, f"{other} other"]) if other and kinds else "".join(kinds)

@@ -1,0 +1,235 @@
+"""`tracefork replay`: run an agent again, answered from its tape, with the network closed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.command import agent_for
+from tracefork_core.cli.text import printable
+from tracefork_core.errors import DivergenceError
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.ending import Ending
+    from tracefork_core.run.replay import Replaying
+
+SAME, DIFFERENT, FAILED = 0, 1, 3
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def replay(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    match: options.Match = None,
+    ignore: options.Ignore = None,
+    allow: options.Allow = None,
+    no_clock: options.NoClock = False,
+    no_subprocess: options.NoSubprocess = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an agent again, answered from its tape.
+
+    Nothing leaves the process. The exit status is 0 only where every exchange was asked for as it
+    was recorded and the agent ended as it did then. Without a command, the one that recorded the
+    tape on this machine is run, in the folder where it ran then.
+    """
+    from tracefork_core.run import replay as replaying
+
+    path = tapes.find(tape)
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    recorded = _read(path)
+    if not (command or module or function):
+        note = f"· as recorded: {agent.words} (in {folder})"
+        screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
+    os.chdir(folder)
+    agent.prepare()
+    matchers = options.matchers(match, ignore)
+    scope = replaying(
+        path,
+        match=matchers,
+        clock=not no_clock,
+        allow=allow or [],
+        subprocesses=not no_subprocess,
+    )
+    began = time.perf_counter()
+    try:
+        with screen.stdout_kept(as_json):
+            run, ending = agent.run_under(scope, show=False)
+    except DivergenceError as error:
+        return _diverged(error, recorded, agent, as_json=as_json)
+    verdict = _judge(recorded, run, ending, matchers, time.perf_counter() - began)
+    ending.show()
+    if as_json:
+        screen.say_json(_document(recorded, verdict))
+    else:
+        _print(recorded, verdict)
+    return verdict.exit
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a tape says about its recording. `outcome` is None where that was cut off."""
+
+    path: Path
+    shown: str
+    exchanges: int
+    digest: str
+    outcome: str | None
+    clock: bool
+
+    @property
+    def complete(self) -> bool:
+        return self.outcome is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a replay that did not diverge came to."""
+
+    exit: int
+    run: Replaying
+    ending: Ending
+    matchers: list[str]
+    seconds: float
+    reason: str | None
+
+
+def _read(path: Path) -> _Recorded:
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        return _Recorded(
+            path,
+            tapes.shown(path),
+            len(tape.exchanges),
+            tape.digest,
+            tape.receipt.outcome if tape.receipt else None,
+            bool(tape.draws),
+        )
+
+
+def _judge(
+    recorded: _Recorded, run: Replaying, ending: Ending, matchers: list[str], seconds: float
+) -> _Verdict:
+    """Compare how the agent ended with how it ended when it was recorded."""
+    code, reason = SAME, None
+    then, now = recorded.outcome, ending.outcome
+    if ending.status == 130 or (ending.error and now != then):
+        code, reason = FAILED, f"the agent failed by itself with {now}"
+    elif run.exchanges != recorded.exchanges:
+        code, reason = FAILED, f"the agent failed with {now} before it asked for everything"
+    elif then is not None and now != then:
+        code, reason = DIFFERENT, f"the agent ended well now; when recorded it ended with {then}"
+    elif run.digest != recorded.digest and not matchers:
+        code, reason = FAILED, f"the digest of this replay is {run.digest}, not the tape's"
+    return _Verdict(code, run, ending, matchers, seconds, reason)
+
+
+def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_json: bool) -> int:
+    from tracefork_core.cli.card import card_document, print_card
+
+    divergence = replace(error.divergence, tape=recorded.shown)
+    if as_json:
+        screen.say_json(
+            {
+                "command": "replay",
+                "exit": DIFFERENT,
+                "result": "different",
+                "tape": str(recorded.path),
+                "of": recorded.exchanges,
+                "tape_digest": recorded.digest,
+                "complete": recorded.complete,
+                "agent": agent.words,
+                "divergence": card_document(divergence, agent.words),
+            }
+        )
+    else:
+        print_card(screen.stderr(), divergence, agent=agent.words, clock=recorded.clock)
+    return DIFFERENT
+
+
+def _saved(recorded: _Recorded) -> Decimal | None:
+    from tracefork_core.cli.account import take_account
+    from tracefork_core.tape import Tape
+
+    with Tape.open(recorded.path) as tape:
+        return take_account(tape).cost
+
+
+def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
+    from tracefork_core.cli.account import dollars
+
+    run = verdict.run
+    return {
+        "command": "replay",
+        "exit": verdict.exit,
+        "result": {SAME: "same", DIFFERENT: "different", FAILED: "failed"}[verdict.exit],
+        "reason": verdict.reason,
+        "tape": str(recorded.path),
+        "exchanges": run.exchanges,
+        "of": recorded.exchanges,
+        "digest": run.digest,
+        "tape_digest": recorded.digest,
+        "bit_exact": run.digest == recorded.digest,
+        "complete": recorded.complete,
+        "sockets": run.sockets,
+        "matchers": verdict.matchers,
+        "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
+        "clock_misses": run.clock_misses,
+        "seconds": verdict.seconds,
+        "saved_usd": dollars(_saved(recorded)),
+        "divergence": None,
+    }
+
+
+def _print(recorded: _Recorded, verdict: _Verdict) -> None:
+    from rich.text import Text
+
+    console, run = screen.stderr(), verdict.run
+    share = f"{run.exchanges} of {figures.several(recorded.exchanges, 'exchange')}"
+    sockets = figures.several(run.sockets, "socket")
+    if verdict.exit != SAME:
+        head = Text("✗ ", screen.BAD).append(printable(verdict.reason or ""), "default")
+        console.print(head.append(f" · {share} replayed · {sockets}"))
+        console.print(Text("  see   ", screen.DIM).append(_see(recorded), "default"))
+        return
+    exact = "bit-exact" if run.digest == recorded.digest else "alike"
+    saved = f"$0 (saved {figures.money(_saved(recorded))})"
+    facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
+    console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"))
+    console.print(f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict), sep="\n  ")
+
+
+def _see(recorded: _Recorded) -> str:
+    return f"tracefork show {shlex.quote(recorded.shown)}"
+
+
+def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
+    """Return what a person should know about a replay that went well."""
+    notes = []
+    if verdict.run.digest != recorded.digest:
+        notes.append(
+            f"tape digest {figures.digest(recorded.digest)}; not compared: "
+            f"{', '.join(verdict.matchers)}"
+        )
+    if not recorded.complete:
+        notes.append("incomplete: the recording was cut off; what it holds was replayed")
+    elif recorded.outcome != "ok":
+        notes.append(f"the agent failed with {recorded.outcome}, as when it was recorded")
+    if misses := verdict.run.clock_misses:
+        notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
+    return [printable(note) for note in notes]

@@ -1,0 +1,98 @@
+"""Where output goes: people's text through rich, documents as JSON, never both on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+GOOD, BAD, WARN, DIM, STRONG = "green", "red", "yellow", "dim", "bold"
+
+
+def stdout() -> Console:
+    """Return the console for results."""
+    return _console(stderr=False)
+
+
+def stderr() -> Console:
+    """Return the console for notes, and for results where the agent owns stdout."""
+    return _console(stderr=True)
+
+
+def say_json(document: dict[str, object]) -> None:
+    """Write the one document of a command to stdout.
+
+    Non-ASCII characters are escaped: the document is as safe in a terminal as the text.
+    """
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    sys.stdout.flush()
+
+
+def grid(*columns: str) -> Table:
+    """Return a table with a line under its titles; `>` in front of a title aligns it right.
+
+    `~` in front names the column that gives way first when the screen is narrow.
+    """
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        header_style=DIM,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        collapse_padding=True,
+    )
+    for column in columns:
+        gives_way = column.startswith("~")
+        title = column.removeprefix("~").removeprefix(">")
+        right = column.startswith(">")
+        table.add_column(
+            title,
+            justify="right" if right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=1 if gives_way else None,
+        )
+    return table
+
+
+@contextmanager
+def stdout_kept(for_json: bool) -> Iterator[None]:
+    """Keep stdout for the document: what the agent and its children print goes to stderr."""
+    if not for_json:
+        yield
+        sys.stdout.flush()  # Our notes on stderr come after what the agent said.
+        return
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _console(*, stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    if "utf" not in (stream.encoding or "").lower() and hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")
+    return Console(
+        file=stream,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )

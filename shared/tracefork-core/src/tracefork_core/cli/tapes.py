@@ -1,0 +1,51 @@
+"""Find the tape a name means, and a free name for a new one."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+from tracefork_core.cli import store
+from tracefork_core.errors import UsageError
+
+SUFFIX = ".tape"
+
+
+def find(name: str) -> Path:
+    """Return the path of the tape that is meant, absolute.
+
+    `name` is a path, a path without its suffix, `last` for the tape recorded last on this machine,
+    or the name of a tape recorded on this machine from anywhere.
+
+    Raises:
+        UsageError: nothing of that name is known.
+    """
+    for path in (Path(name), Path(name + SUFFIX)):
+        if path.is_file():
+            return path.absolute()
+    known = [run for run in store.runs() if run.path.is_file()]
+    if name != "last":
+        known = [run for run in known if name in (run.path.stem, run.path.name)]
+    if known:
+        return max(known, key=lambda run: run.recorded).path
+    if name == "last":
+        raise UsageError("tracefork: nothing recorded on this machine is still there to be `last`.")
+    raise UsageError(
+        f"tracefork: no tape at {name}, and none of that name was recorded on this machine. "
+        "`tracefork ls` lists the tapes of a folder."
+    )
+
+
+def free_name(stem: str) -> Path:
+    """Return `stem.tape`, or the first of `stem-2.tape`, `stem-3.tape` … that is free."""
+    if not (first := Path(stem + SUFFIX)).exists():
+        return first
+    numbered = (Path(f"{stem}-{i}{SUFFIX}") for i in itertools.count(2))
+    return next(path for path in numbered if not path.exists())
+
+
+def shown(path: Path) -> str:
+    """Return a path as a person would type it here."""
+    path = path.absolute()
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,115 @@
+"""The timeline of a tape: one line for each exchange."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tracefork_core.cli import figures, screen
+from tracefork_core.cli.account import dollars, model_call, model_name, price_of, take_account
+from tracefork_core.cli.text import printable
+from tracefork_core.providers import ModelCall
+from tracefork_core.tape import Exchange, Tape
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def print_timeline(console: Console, tape: Tape, shown: str) -> None:
+    """Print the head of a tape and its exchanges as a table."""
+    account, receipt = take_account(tape), tape.receipt
+    facts = [
+        figures.several(account.exchanges, "exchange"),
+        figures.several(account.lanes, "lane"),
+        figures.duration(receipt.took / 1e9) if receipt else "incomplete: cut off",
+        account.cost_words,
+        f"digest {figures.digest(tape.digest)}",
+    ]
+    console.print(f"{printable(shown)} · {' · '.join(facts)}")
+    if not account.exchanges:
+        return
+    table = screen.grid(">#", "lane", "~step", "model", ">in → out", ">ms", ">$")
+    for exchange in tape.exchanges:
+        table.add_row(*_row(tape, exchange, model_call(exchange)))
+    console.print(table)
+    if receipt and receipt.outcome != "ok":
+        console.print(f"the agent ended with {printable(receipt.outcome)}")
+    console.print(f"next: tracefork show {shlex.quote(shown)} N", style=screen.DIM, soft_wrap=True)
+
+
+def document(tape: Tape) -> dict[str, object]:
+    """Return the timeline as JSON-able values."""
+    receipt, environment = tape.receipt, tape.environment
+    return {
+        "tape": str(tape.path),
+        "complete": tape.complete,
+        "digest": tape.digest,
+        "outcome": receipt.outcome if receipt else None,
+        "seconds": receipt.took / 1e9 if receipt else None,
+        "recorded": environment.started if environment else None,
+        **take_account(tape).document(),
+        "timeline": [summary(tape, exchange, model_call(exchange)) for exchange in tape.exchanges],
+    }
+
+
+def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str, object]:
+    """Return one line of the timeline as JSON-able values."""
+    usage = call.usage if call else None
+    took = exchange.aside.took
+    return {
+        "n": exchange.n,
+        "lane": exchange.lane,
+        "step": list(tape.step_path(exchange.step)),
+        "caller": exchange.aside.caller,
+        "method": exchange.method,
+        "url": exchange.url,
+        "status": exchange.status,
+        "end": exchange.end,
+        "failure": exchange.failure.kind if exchange.failure else None,
+        "model": (call.request_model or call.response_model) if call else None,
+        "input_tokens": usage.input_tokens if usage else None,
+        "output_tokens": usage.output_tokens if usage else None,
+        "milliseconds": took / 1e6 if took is not None else None,
+        "cost_usd": dollars(price_of(exchange, call)) if call else None,
+    }
+
+
+def step_words(tape: Tape, exchange: Exchange) -> str:
+    """Return "agent ▸ model", or the line of code that asked where no step is known."""
+    return printable(" ▸ ".join(tape.step_path(exchange.step)) or exchange.aside.caller or "—")
+
+
+def _row(tape: Tape, exchange: Exchange, call: ModelCall | None) -> list[str]:
+    return [
+        str(exchange.n),
+        printable(exchange.lane),
+        step_words(tape, exchange),
+        model_name(call) if call else _place(exchange),
+        _in_and_out(exchange, call),
+        figures.milliseconds(exchange.aside.took),
+        figures.money(price_of(exchange, call)).removeprefix("$") if call else "",
+    ]
+
+
+def _place(exchange: Exchange) -> str:
+    parts = urlsplit(exchange.url)
+    return printable(f"{exchange.method} {parts.path or '/'}")
+
+
+def _in_and_out(exchange: Exchange, call: ModelCall | None) -> str:
+    if exchange.failure:
+        return printable(f"✗ {exchange.failure.kind}")
+    if exchange.status is None:
+        return "✗ no answer"
+    if exchange.status >= 400:
+        return f"✗ {exchange.status}"
+    if exchange.end in ("open", "cancelled"):
+        return f"✗ {exchange.end}"
+    if call and call.usage:
+        asked, answered = call.usage.input_tokens, call.usage.output_tokens
+        return f"{figures.tokens(asked)} → {figures.tokens(answered)}"
+    if call:
+        return figures.UNKNOWN
+    sizes = (len(exchange.request_body), sum(exchange.aside.sizes))
+    return f"{figures.size(sizes[0])} → {figures.size(sizes[1])}"

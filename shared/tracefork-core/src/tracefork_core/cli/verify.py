@@ -1,0 +1,206 @@
+"""`tracefork verify`: prove that a tape replays, each time in a fresh process, or is undamaged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.command import agent_for
+from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.cli.text import printable
+from tracefork_core.errors import ReplayError, TapeError, UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.integrity import Integrity
+    from tracefork_core.tape import Receipt
+
+_TAIL = 20
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def verify(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    times: Annotated[int, typer.Option("--times", min=1, metavar="N", help="Replay N times.")] = 1,
+    integrity: Annotated[
+        bool, typer.Option("--integrity", help="Read and hash all of the tape; run nothing.")
+    ] = False,
+    match: options.Match = None,
+    ignore: options.Ignore = None,
+    allow: options.Allow = None,
+    no_clock: options.NoClock = False,
+    no_subprocess: options.NoSubprocess = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Prove that a tape replays, and print the receipt.
+
+    Every replay runs in a fresh process of this interpreter, so that no state of modules leaks from
+    one to the next. With --integrity nothing is run: every event and body is read and hashed.
+    """
+    path = tapes.find(tape)
+    if integrity:
+        if command or module or function:
+            raise UsageError("tracefork: --integrity runs nothing: leave the command away.")
+        return _check(path, as_json=as_json)
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    switches = [f"--match={name}" for name in options.matchers(match, ignore)]
+    switches += [f"--allow={host}" for host in allow or []]
+    switches += ["--no-clock"] * no_clock + ["--no-subprocess"] * no_subprocess
+    replays = [_replay(path, agent, folder, switches) for _ in range(times)]
+    receipt = _receipt(path)
+    code = next((replay.exit for replay in replays if replay.exit), 0)
+    if as_json:
+        screen.say_json(_document(receipt, replays, code))
+    else:
+        _print(receipt, replays)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class _Tape:
+    """What the tape says about itself. `receipt` is None where the recording was cut off."""
+
+    path: Path
+    shown: str
+    digest: str
+    exchanges: int
+    receipt: Receipt | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """One replay in a process of its own: its document, and what it wrote on stderr."""
+
+    exit: int
+    document: dict[str, object]
+    stderr: str
+
+
+def _receipt(path: Path) -> _Tape:
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        return _Tape(path, tapes.shown(path), tape.digest, len(tape.exchanges), tape.receipt)
+
+
+def _replay(path: Path, agent: Agent, folder: Path, switches: Sequence[str]) -> _Replay:
+    command = [sys.executable, "-m", "tracefork_core.cli.main", "replay", "--json", *switches]
+    command += [str(path), *agent.argv]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)  # noqa: S603
+    stderr = done.stderr.decode("utf-8", "backslashreplace")
+    try:
+        document = json.loads(done.stdout)
+    except ValueError:
+        document = {"reason": f"the replay ended without a result, with status {done.returncode}"}
+        return _Replay(ReplayError.exit_code, document, stderr)
+    return _Replay(done.returncode, document, stderr)
+
+
+def _document(tape: _Tape, replays: Sequence[_Replay], code: int) -> dict[str, object]:
+    return {
+        "command": "verify",
+        "exit": code,
+        "tape": str(tape.path),
+        "tape_digest": tape.digest,
+        "exchanges": tape.exchanges,
+        "complete": tape.receipt is not None,
+        "coverage": coverage_document(tape.receipt) if tape.receipt else None,
+        "times": len(replays),
+        "same": sum(replay.exit == 0 for replay in replays),
+        "replays": [replay.document for replay in replays],
+    }
+
+
+def _print(tape: _Tape, replays: Sequence[_Replay]) -> None:
+    from rich.text import Text
+
+    console = screen.stdout()
+    same = sum(replay.exit == 0 for replay in replays)
+    good = same == len(replays)
+    share = f"{same} of {figures.several(len(replays), 'replay')} proven"
+    mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
+    console.print(mark.append(f"{tape.shown} · {share}", "default"))
+    last = next((replay for replay in replays if replay.exit), replays[-1])
+    facts = {
+        "tape digest": tape.digest,
+        "replay digest": printable(str(last.document.get("digest") or figures.UNKNOWN)),
+        "exchanges": f"{last.document.get('exchanges', figures.UNKNOWN)} of {tape.exchanges}",
+        "sockets": str(last.document.get("sockets", figures.UNKNOWN)),
+        "recording": _recording_words(tape.receipt),
+    }
+    for name, value in facts.items():
+        console.print(Text(f"  {name:<15}", screen.DIM).append(value, "default"), soft_wrap=True)
+    if not good:
+        _print_failure(last)
+
+
+def _recording_words(receipt: Receipt | None) -> str:
+    if receipt is None:
+        return "incomplete: it was cut off, so its coverage is not known"
+    return coverage_words(receipt)
+
+
+def _print_failure(replay: _Replay) -> None:
+    """Print the card of a replay that diverged, or the end of what it said."""
+    import msgspec
+
+    from tracefork_core.cli.card import print_card
+    from tracefork_core.errors import Divergence
+
+    console = screen.stdout()
+    if divergence := replay.document.get("divergence"):
+        agent = str(replay.document.get("agent") or "…")
+        print_card(console, msgspec.convert(divergence, Divergence), agent=agent)
+        return
+    error = replay.document.get("error")
+    reason = error.get("message") if isinstance(error, dict) else replay.document.get("reason")
+    console.print(f"  {printable(str(reason or ''), lines=True)}", soft_wrap=True)
+    for line in replay.stderr.splitlines()[-_TAIL:]:
+        console.print(f"  │ {printable(line)}", style=screen.DIM, soft_wrap=True)
+
+
+def _check(path: Path, *, as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from tracefork_core.cli.integrity import check_integrity
+
+    result = check_integrity(path)
+    code = TapeError.exit_code if result.damage else 0
+    if as_json:
+        document = {"command": "verify", "exit": code, "tape": str(path), **asdict(result)}
+        screen.say_json(document)
+    else:
+        _print_integrity(tapes.shown(path), result)
+    return code
+
+
+def _print_integrity(shown: str, result: Integrity) -> None:
+    from rich.text import Text
+
+    console = screen.stdout()
+    good = not result.damage
+    state = "undamaged" if good else figures.several(len(result.damage), "damaged place")
+    mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
+    bodies = figures.several(result.blobs, "body", "bodies")
+    read = f"{figures.several(result.events, 'event')}, {bodies}"
+    console.print(mark.append(f"{shown} · {state} · {read} read and hashed", "default"))
+    for damage in result.damage:
+        console.print(f"  {printable(damage.where)}: {printable(damage.what)}", soft_wrap=True)
+    if result.digest and good:
+        console.print(f"  digest {result.digest}", soft_wrap=True)
+    if good and not result.complete:
+        console.print("  incomplete: the recording was cut off, there is no receipt to compare")

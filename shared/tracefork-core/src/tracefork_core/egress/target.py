@@ -1,0 +1,96 @@
+"""Tell from an audit event what is reached, and whether anything leaves by it."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Collection
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+_FORWARD = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
+_REVERSE = frozenset({"socket.gethostbyaddr", "socket.getnameinfo"})
+LOOKUPS = _FORWARD | _REVERSE
+
+# Sockets to this machine's kernel: nothing can leave by them.
+_KERNEL = {getattr(socket, name, None) for name in ("AF_NETLINK", "AF_ALG")} - {None}
+_resolving: ContextVar[bool] = ContextVar("tracefork_resolving", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What somebody wants to reach: "host:port", "host" where no port is known, or "unix:path".
+
+    `is_local` says of a look-up that it asks nobody: an address, this machine's own name.
+    """
+
+    host: str
+    port: object = None
+    is_local: bool = False
+
+    def __str__(self) -> str:
+        """Return the target as `allow` and receipts spell it."""
+        if self.port is None:
+            return self.host
+        return f"unix:{self.host}" if self.port == "unix" else f"{self.host}:{self.port}"
+
+
+def target(event: str, args: tuple[object, ...]) -> Target | None:
+    """Return what a connection or a look-up reaches, or None where nothing leaves."""
+    if _resolving.get():
+        return None
+    if event in LOOKUPS:
+        return _looked_up(event, args)
+    address = args[1] if len(args) > 1 else None
+    family = getattr(args[0], "family", None)
+    if address is None or family in _KERNEL:
+        return None  # An answer on a socket that is connected already, or a word with the kernel.
+    if isinstance(address, tuple) and len(address) >= 2:
+        return Target(_text(address[0]), address[1])
+    return Target(_text(address), "unix")
+
+
+def addresses_of(wanted: Target, allow: Collection[str]) -> set[str]:
+    """Return the addresses of an allowed name, with its port if only that is allowed."""
+    token = _resolving.set(True)
+    try:
+        found = {_text(info[4][0]) for info in socket.getaddrinfo(wanted.host, None)}
+    except OSError:
+        return set()
+    finally:
+        _resolving.reset(token)
+    whole = wanted.host in allow
+    return {address if whole else f"{address}:{wanted.port}" for address in found}
+
+
+def _looked_up(event: str, args: tuple[object, ...]) -> Target | None:
+    place = args[0]
+    if isinstance(place, tuple):  # getnameinfo takes an address with its port.
+        place = place[0]
+    if place is None:
+        return None
+    name = _text(place)
+    port = args[1] if event == "socket.getaddrinfo" and len(args) > 1 else None
+    return Target(name, port, _is_local(name, reverse=event in _REVERSE))
+
+
+def _is_local(name: str, *, reverse: bool) -> bool:
+    """Return whether looking `name` up asks nobody.
+
+    An address is its own answer, but to ask for its name is a question to the network.
+    """
+    if name.lower() in ("", "localhost", os.uname().nodename.lower()):
+        return True
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return name.lower().endswith(".localhost")
+    return address.is_loopback or address.is_unspecified or not reverse
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (bytes, bytearray)):
+        return value.decode("utf-8", "replace")
+    return str(value)

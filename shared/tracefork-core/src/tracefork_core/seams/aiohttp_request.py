@@ -1,0 +1,132 @@
+"""What aiohttp is about to send: read once, compared, and sent just so.
+
+The body is taken from aiohttp's payload as it would be written, and a payload that writes the same
+pieces is put in its place. So a generator or a file is read once, a multipart body keeps its
+boundary, and the framing on the wire is what it was. What `compress=` asks for is done below, by
+aiohttp's writer.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from tracefork_core.exchange.contract import Request
+
+_BODY_METHODS = frozenset({"PATCH", "POST", "PUT"})
+
+
+class Requests:
+    """Turn requests of one aiohttp into those of the contract."""
+
+    def __init__(self, lib: ModuleType) -> None:
+        self._pieces = _pieces(lib)
+        self._captured = _captured(lib)
+
+    async def read(self, request: Any) -> Request:
+        """Read the body of `request` and return it in the words of the contract."""
+        body = await self._body(request)
+        headers = [(str(name), str(value)) for name, value in request.headers.items()]
+        if request.compress:
+            headers = [pair for pair in headers if pair[0].lower() != "content-encoding"]
+        if (
+            # aiohttp adds it at the last moment, while it writes.
+            request.method in _BODY_METHODS
+            and "content-type" not in request.skip_auto_headers
+            and "content-type" not in request.headers
+        ):
+            headers.append(("Content-Type", "application/octet-stream"))
+        return Request(request.method, str(request.url), tuple(headers), body, "aiohttp")
+
+    async def _body(self, request: Any) -> bytes:
+        # Up to 3.11 `body` is an attribute, since 3.12 a property that warns when it is set.
+        place = "_body" if hasattr(type(request), "_body") else "body"
+        payload = getattr(request, place)
+        if not payload:
+            return b""
+        if isinstance(payload, (bytes, bytearray)):
+            return bytes(payload)
+        if isinstance(payload, self._captured):
+            payload = payload.original  # A second attempt reads a rewound file again.
+        pieces = self._pieces()
+        error: Exception | None = None
+        try:
+            if hasattr(payload, "write_with_length"):
+                await payload.write_with_length(pieces, request._get_content_length())
+            else:
+                await payload.write(pieces)
+        except Exception as raised:
+            # While it is sent is when aiohttp expects it, and wraps it.
+            error = raised
+        setattr(request, place, self._captured(payload, pieces.written, error))
+        return b"".join(pieces.written)
+
+
+def _pieces(lib: ModuleType) -> type:
+    class Pieces(lib.abc.AbstractStreamWriter):  # type: ignore[misc,name-defined]
+        """A writer that keeps what is written."""
+
+        def __init__(self) -> None:
+            self.written: list[bytes] = []
+
+        async def write(self, chunk: bytes | bytearray | memoryview) -> None:
+            self.written.append(bytes(chunk))
+
+        async def write_eof(self, chunk: bytes = b"") -> None: ...
+
+        async def drain(self) -> None: ...
+
+        def enable_compression(self, *args: object, **kwargs: object) -> None: ...
+
+        def enable_chunking(self) -> None: ...
+
+        async def write_headers(self, status_line: str, headers: object) -> None: ...
+
+    return Pieces
+
+
+def _captured(lib: ModuleType) -> type:
+    class Captured(lib.Payload):  # type: ignore[misc,name-defined]
+        """A payload that was read, and writes what was read; the rest is as the original says."""
+
+        def __init__(self, original: Any, pieces: list[bytes], error: Exception | None) -> None:
+            self.original = original
+            self._pieces = pieces
+            self._error = error
+            self._headers = original.headers
+            self._encoding = original.encoding
+            self._filename = original.filename
+
+        @property
+        def size(self) -> int | None:
+            return self.original.size  # type: ignore[no-any-return]
+
+        @property
+        def consumed(self) -> bool:
+            return bool(getattr(self.original, "consumed", False))
+
+        @property
+        def autoclose(self) -> bool:
+            return bool(getattr(self.original, "autoclose", True))
+
+        def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+            return b"".join(self._pieces).decode(encoding, errors)
+
+        async def write(self, writer: Any) -> None:
+            for piece in self._pieces:
+                await writer.write(piece)
+            if self._error is not None:
+                raise self._error
+
+        async def as_bytes(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+            return b"".join(self._pieces)
+
+        def _close(self) -> None:
+            if hasattr(self.original, "_close"):
+                self.original._close()
+
+        async def close(self) -> None:
+            if hasattr(self.original, "close"):
+                await self.original.close()
+
+    return Captured

@@ -1,0 +1,140 @@
+"""The streams that the seam of httpx and httpx2 puts in place of theirs.
+
+*Held*: a request body that had to be read to be compared, and is sent in the pieces it came in.
+*Live*: a response body that tells the session what is read of it. *Replayed*: one from the tape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from tracefork_core.exchange.contract import Failure, Live, Recorded
+
+GIVEN_UP = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, SystemExit)
+
+ToFailure = Callable[[BaseException], Failure]
+ToException = Callable[[Failure, Any], Exception]
+
+
+def held_streams(lib: ModuleType) -> tuple[type, type]:
+    """Return the sync and async class of held streams."""
+
+    class HeldSyncStream(lib.SyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, inner: Any, pieces: list[bytes]) -> None:
+            self._inner = inner
+            self._pieces: list[bytes] | None = pieces
+
+        def __iter__(self) -> Iterator[bytes]:
+            # A second reading is up to the original, which may well refuse it.
+            pieces, self._pieces = self._pieces, None
+            yield from self._inner if pieces is None else pieces
+
+    class HeldAsyncStream(lib.AsyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, inner: Any, pieces: list[bytes]) -> None:
+            self._inner = inner
+            self._pieces: list[bytes] | None = pieces
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            pieces, self._pieces = self._pieces, None
+            if pieces is None:
+                async for piece in self._inner:
+                    yield piece
+            for piece in pieces or ():
+                yield piece
+
+    return HeldSyncStream, HeldAsyncStream
+
+
+def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
+    """Return the sync and async class of live streams."""
+
+    class LiveSyncStream(lib.SyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, inner: Any, live: Live) -> None:
+            self._inner = inner
+            self._live = live
+
+        def __iter__(self) -> Iterator[bytes]:
+            try:
+                for chunk in self._inner:
+                    self._live.chunk(chunk)
+                    yield chunk
+            except GeneratorExit:
+                raise  # The consumer stopped between two chunks; `close` says so.
+            except GIVEN_UP:
+                self._live.cancel()
+                raise
+            except Exception as error:
+                self._live.fail(failure(error))
+                raise
+            self._live.end()
+
+        def close(self) -> None:
+            self._live.abandon()
+            self._inner.close()
+
+    class LiveAsyncStream(lib.AsyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, inner: Any, live: Live) -> None:
+            self._inner = inner
+            self._live = live
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for chunk in self._inner:
+                    await self._live.quiet()
+                    self._live.chunk(chunk)
+                    yield chunk
+                await self._live.quiet()
+            except GeneratorExit:
+                raise
+            except GIVEN_UP:
+                self._live.cancel()
+                raise
+            except Exception as error:
+                await self._live.quiet()
+                self._live.fail(failure(error))
+                raise
+            self._live.end()
+
+        async def aclose(self) -> None:
+            self._live.abandon()
+            await self._inner.aclose()
+
+    return LiveSyncStream, LiveAsyncStream
+
+
+def replayed_streams(lib: ModuleType, exception: ToException) -> tuple[type, type]:
+    """Return the sync and async class of replayed streams."""
+
+    # Stateful on purpose: the openai SDK iterates a stream again to drain it.
+    class ReplayedSyncStream(lib.SyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, answer: Recorded, request: Any) -> None:
+            self._answer = answer
+            self._request = request
+
+        def __iter__(self) -> Iterator[bytes]:
+            while (piece := self._answer.receive_chunk()) is not None:
+                if isinstance(piece, Failure):
+                    raise exception(piece, self._request)
+                yield piece
+
+        def close(self) -> None:
+            self._answer.close()
+
+    class ReplayedAsyncStream(lib.AsyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, answer: Recorded, request: Any) -> None:
+            self._answer = answer
+            self._request = request
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            while (piece := await self._answer.areceive_chunk()) is not None:
+                if isinstance(piece, Failure):
+                    raise exception(piece, self._request)
+                yield piece
+
+        async def aclose(self) -> None:
+            self._answer.close()
+
+    return ReplayedSyncStream, ReplayedAsyncStream

@@ -1,0 +1,134 @@
+"""What the tests of the command line share: a shell, and a provider for small agents."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_testkit import ProviderServer
+
+OPENAI_AGENT = """\
+import os
+import sys
+
+import openai
+
+client = openai.OpenAI(base_url=os.environ["PROVIDER"] + "/v1", api_key="sk-none")
+SYSTEM = "You answer support tickets. Be brief."
+for question in sys.argv[1:] or ["Where is order 17?"]:
+    answer = client.chat.completions.create(
+        model="gpt-5-mini",
+        messages=[{"role": "system", "content": SYSTEM}, {"role": "user", "content": question}],
+    )
+    print(answer.choices[0].message.content)
+"""
+
+PLAIN_AGENT = """\
+import os
+import sys
+
+import httpx
+
+for word in sys.argv[1:] or ["one", "two"]:
+    print(httpx.post(os.environ["PROVIDER"] + "/echo", content=word.encode()).text)
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command came to."""
+
+    exit: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The one JSON document on stdout."""
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+@dataclass
+class Shell:
+    """A person in a folder who types tracefork commands, each a process of its own."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def python_path(self) -> str:
+        """What a longer PYTHONPATH has to end with."""
+        return os.environ.get("PYTHONPATH", "")
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file into the folder."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def edit(self, name: str, before: str, after: str) -> None:
+        """Replace a text that is in a file."""
+        text = (self.folder / name).read_text()
+        assert before in text
+        (self.folder / name).write_text(text.replace(before, after))
+
+    def at(self, folder: Path) -> Shell:
+        """Return a shell in another folder."""
+        return replace(self, folder=folder)
+
+    def tracefork(self, *words: str, **environment: str) -> Done:
+        """Run one command."""
+        return self.python("-m", "tracefork_core.cli.main", *words, **environment)
+
+    def python(self, *words: str, **environment: str) -> Done:
+        """Run Python in the folder."""
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=self.folder,
+            env={**os.environ, **self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.fixture(scope="session")
+def provider() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+@pytest.fixture
+def shell(tmp_path: Path, provider: ProviderServer) -> Shell:
+    """Return a shell in an empty folder, with a store of its own."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(tmp_path / "home")})
+    found.write("agent.py", PLAIN_AGENT)
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Shell:
+    """Return a shell in a folder where an agent on the openai SDK was recorded. Look only."""
+    folder = tmp_path_factory.mktemp("recorded")
+    home = tmp_path_factory.mktemp("home")
+    found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(home)})
+    found.write("support.py", OPENAI_AGENT)
+    found.write("plain.py", PLAIN_AGENT)
+    for name in ("support", "plain"):
+        done = found.tracefork("record", f"{name}.py")
+        assert done.exit == 0, done.err
+    return found

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tracefork_core.cli.card import card_document, print_card
+from tracefork_core.errors import Candidate, Divergence
+
+RECORDED = "…ou answer support tickets. Be brief. Today is 2026-11-20."
+NOW = "…ou answer support tickets. Be brief. Today is 2026-11-21."
+
+
+def divergence(recorded: str = RECORDED, actual: str = NOW, **other: object) -> Divergence:
+    given: dict[str, object] = {
+        "kind": "request",
+        "summary": "the request differs from recorded exchange 3",
+        "tape": "refund.tape",
+        "of": 7,
+        "n": 3,
+        "step": "agent ▸ plan",
+        "caller": "support_agent.py:41",
+        "request": "POST https://api.openai.com/v1/chat/completions",
+        "pointer": "/messages/0/content",
+        "recorded": recorded,
+        "actual": actual,
+        "candidates": (Candidate(3, "1 difference: /messages/0/content"),),
+    }
+    return Divergence(**{**given, **other})  # type: ignore[arg-type]
+
+
+def printed(found: Divergence, *, width: int = 80, clock: bool = True) -> list[str]:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, markup=False, highlight=False)
+    print_card(console, found, agent="agent.py", clock=clock)
+    return stream.getvalue().splitlines()
+
+
+def test_the_card_says_where_what_and_how_to_go_on() -> None:
+    """Place, request, pointer, both values, the nearest exchange and the next commands."""
+    assert printed(divergence(), clock=False) == [
+        "✗ diverged at exchange 3 of 7 · step agent ▸ plan · support_agent.py:41",
+        "  POST api.openai.com/v1/chat/completions",
+        "  /messages/0/content",
+        f"    recorded  {RECORDED}",
+        f"    now       {NOW}",
+        " " * (14 + NOW.index("21.") + 1) + "▲",
+        "    ─ a date or time? The clock is not on this tape (recorded with --no-clock)",
+        "  nearest #3 1 difference: /messages/0/content",
+        "  see     tracefork show refund.tape 3",
+        "  keep    tracefork record -o refund.tape --overwrite agent.py",
+        "  ignore  tracefork replay --ignore /messages/0/content refund.tape agent.py",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "actual", "place"),
+    [
+        ("kind.", "kinD.", 3),
+        ("same", "same and more", 4),
+        ("a\tb", "a b", 1),
+        ("", "x", 0),
+        ("漢字 one", "漢字 two", 5),
+    ],
+)
+def test_the_first_difference_is_pointed_at(recorded: str, actual: str, place: int) -> None:
+    """The mark stands under the first character that differs, as wide as it is shown."""
+    lines = printed(divergence(recorded, actual))
+    assert lines[5] == " " * (14 + place) + "▲"
+
+
+def test_invisible_differences_become_visible() -> None:
+    """Zero-width characters and terminal escapes are spelled out."""
+    lines = printed(divergence("order\u200b 17", "order\x1b[2J 17"))
+    assert lines[3].endswith(r"order\u200b 17")
+    assert lines[4].endswith(r"order\x1b[2J 17")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_values_fit_the_screen(width: int) -> None:
+    """Long values are cut around the difference, which stays in view."""
+    recorded, actual = "x" * 300 + "A" + "y" * 300, "x" * 300 + "B" + "y" * 300
+    lines = printed(divergence(recorded, actual), width=width)
+    (place,) = (i for i, line in enumerate(lines) if line.strip() == "▲")
+    then, now, mark = lines[place - 2 : place + 1]
+    assert max(len(then), len(now)) <= width
+    assert (then[mark.index("▲")], now[mark.index("▲")]) == ("A", "B")
+
+
+def test_an_id_is_recognised() -> None:
+    """Where random ids differ the card says that ids are not on the tape; else it is silent."""
+    ids = ("id 0b5c9c52-9d5b-4a58-8f0a-0f7a3cbb1a11", "id 7b5c9c52-9d5b-4a58-8f0a-0f7a3cbb1a11")
+    assert any("Ids are not on the tape" in line for line in printed(divergence(*ids)))
+    assert not any("─" in line for line in printed(divergence("red", "blue")))
+
+
+def test_a_run_that_asks_for_more_has_no_number() -> None:
+    """After the last exchange there is nothing recorded to show or to ignore."""
+    extra = divergence(
+        kind="extra", n=None, pointer=None, candidates=(), summary="one more request", step=None
+    )
+    lines = printed(extra)
+    assert lines[0] == "✗ diverged after the last exchange of 7 · support_agent.py:41"
+    assert lines[1] == "  one more request"
+    assert [line.split()[0] for line in lines[3:]] == ["see", "keep"]
+
+
+def test_the_document_says_the_same() -> None:
+    """As JSON the card has every field of the divergence, and the commands."""
+    document = card_document(divergence(), "agent.py")
+    assert document["pointer"] == "/messages/0/content"
+    assert document["candidates"] == ({"n": 3, "reason": "1 difference: /messages/0/content"},)
+    assert document["commands"] == {
+        "see": "tracefork show refund.tape 3",
+        "keep": "tracefork record -o refund.tape --overwrite agent.py",
+        "ignore": "tracefork replay --ignore /messages/0/content refund.tape agent.py",
+    }

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import PLAIN_AGENT, Shell
+
+MODULE = """\
+from pathlib import Path
+from tracefork_testkit import ProviderServer
+
+AGENT = Path(__file__).with_name("toy_agent.py")
+EDIT = ("one", "onE")
+
+
+def provider():
+    return ProviderServer()
+
+
+def ENVIRONMENT(url):
+    return {"PROVIDER": url}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, shell: Shell) -> dict[str, str]:
+    """Lay a demo out as an installed distribution and return the environment that sees it."""
+    site = tmp_path / "site"
+    metadata = site / "toy_demo-0.1.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-demo\nVersion: 0.1\n")
+    (metadata / "entry_points.txt").write_text("[tracefork.demos]\na_toy = toy_demo\n")
+    (site / "toy_demo.py").write_text(MODULE)
+    (site / "toy_agent.py").write_text(PLAIN_AGENT)
+    return {"PYTHONPATH": f"{site}:{shell.python_path}"}
+
+
+def test_the_tour_runs_real_commands(shell: Shell, path: dict[str, str]) -> None:
+    """Record, replay without a provider, show, change one byte, diverge: each command is shown."""
+    done = shell.tracefork("demo", "a_toy", **path)
+    assert done.exit == 0, done.err
+    commands = [line[2:] for line in done.out.splitlines() if line.startswith("$ ")]
+    assert commands == [
+        "tracefork record -o ticket.tape toy_agent.py",
+        "tracefork replay ticket.tape toy_agent.py",
+        "tracefork show ticket.tape",
+        "tracefork replay ticket.tape toy_agent.py",
+    ]
+    assert "  - one\n  + onE" in done.out
+    assert "✓ replayed 2 of 2 exchanges bit-exact · 0 sockets" in done.err
+    assert "✗ diverged at exchange 0 of 2" in done.err
+    assert (shell.folder / "tracefork-demo" / "ticket.tape").exists()
+
+
+def test_the_tour_as_a_document(shell: Shell, path: dict[str, str]) -> None:
+    """With --json the steps are one document; --temp leaves the current folder alone."""
+    done = shell.tracefork("demo", "a_toy", "--temp", "--json", **path)
+    steps = done.document["steps"]
+    assert [(step["exit"], step["expected"]) for step in steps] == [(0, 0), (0, 0), (0, 0), (1, 1)]
+    assert "✗ diverged" in steps[3]["output"]
+    assert not (shell.folder / "tracefork-demo").exists()
+
+
+def test_a_step_that_goes_wrong_ends_the_tour(
+    shell: Shell, path: dict[str, str], tmp_path: Path
+) -> None:
+    """Where a byte that changes nothing was edited, the tour says which step differed."""
+    agent = tmp_path / "site" / "toy_agent.py"
+    agent.write_text("# one\n" + PLAIN_AGENT.replace('["one", "two"]', '["1"]'))
+    done = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
+    assert done.exit == 1
+    assert "\n✗ tracefork replay ticket.tape toy_agent.py\n" in done.err
+    assert "ended with 0 (same); here it should end with 1 (different)" in done.err
+    again = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
+    assert again.exit == 2
+    assert "not an empty folder" in again.err
+
+
+def test_a_demo_that_is_not_there_says_how_to_get_it(
+    shell: Shell, path: dict[str, str], tmp_path: Path
+) -> None:
+    """An unknown demo, or one whose package is missing, ends with 2 and the install command."""
+    done = shell.tracefork("demo", "no_such", **path)
+    assert done.exit == 2
+    assert "a_toy" in done.err
+    (tmp_path / "site" / "toy_demo.py").write_text("import no_such_module\n")
+    done = shell.tracefork("demo", "a_toy", **path)
+    assert done.exit == 2
+    assert "pip install 'tracefork-langgraph[demo]'" in done.err.replace("\n", " ")

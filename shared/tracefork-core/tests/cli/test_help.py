@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from tracefork_core.cli.commands import SUMMARIES
+from tracefork_core.cli.main import main
+
+from .conftest import Shell
+
+REFERENCE = Path(__file__).resolve().parents[4] / "docs" / "reference" / "cli.md"
+HEAVY = {"asyncio", "httpx", "importlib.metadata", "msgspec", "openai", "pydantic"}
+HEAVY |= {"rich", "sqlite3", "time_machine", "typer", "tracefork_core.run", "tracefork_core.tape"}
+
+
+def test_the_overview_loads_nothing_heavy(shell: Shell) -> None:
+    """`tracefork --help` imports neither a verb nor any library."""
+    code = (
+        "import sys, json; from tracefork_core.cli.main import main; code = main(['--help']);"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    *overview, modules = shell.python("-c", code).out.splitlines()
+    loaded = set(json.loads(modules))
+    assert "Usage: tracefork COMMAND [OPTIONS] [ARGS]" in overview
+    assert loaded & HEAVY == set()
+    assert {f"tracefork_core.cli.{verb}" for verb in SUMMARIES} & loaded == set()
+
+
+def test_a_verb_does_load_its_libraries(shell: Shell) -> None:
+    """The control: the same probe sees typer where a verb's own help is asked for."""
+    code = (
+        "import sys; from tracefork_core.cli.main import main; main(['ls', '--help']);"
+        "print('typer' in sys.modules)"
+    )
+    assert shell.python("-c", code).out.splitlines()[-1] == "True"
+
+
+def test_the_overview_fits_the_narrowest_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """No line of the overview is wider than 80 columns, and every command is in it."""
+    assert main(["--help"]) == 0
+    overview = capsys.readouterr().out
+    assert max(len(line) for line in overview.splitlines()) <= 80
+    assert all(f"  {verb:<8}{summary}" in overview for verb, summary in SUMMARIES.items())
+
+
+@pytest.mark.parametrize("verb", SUMMARIES)
+def test_every_command_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command explains itself and every option it has."""
+    from importlib import import_module
+
+    assert main([verb, "--help"]) == 0
+    text = capsys.readouterr().out
+    command = get_command(import_module(f"tracefork_core.cli.{verb}").app)
+    assert f"Usage: tracefork {verb}" in text
+    assert command.help
+    for parameter in command.params:
+        assert getattr(parameter, "help", None), f"{verb} {parameter.name} has no help"
+    assert "--json" in text
+
+
+@pytest.mark.parametrize("verb", SUMMARIES)
+def test_every_command_is_in_the_reference(verb: str) -> None:
+    """docs/reference/cli.md has a section for each command that names all of its options."""
+    from importlib import import_module
+
+    sections = REFERENCE.read_text().split("\n## ")
+    (section,) = (text for text in sections if text.startswith(f"`tracefork {verb}`\n"))
+    command = get_command(import_module(f"tracefork_core.cli.{verb}").app)
+    names = [name for option in command.params for name in option.opts if name.startswith("-")]
+    assert [name for name in names if f"`{name}" not in section] == []
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """`tracefork --version` prints the version of the package."""
+    from tracefork_core import __version__
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tracefork {__version__}\n"

@@ -1,0 +1,187 @@
+"""`tracefork ls` and `tracefork show`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from contextlib import closing
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_core.cli.account import model_call, price_of
+from tracefork_core.cli.main import main
+from tracefork_testkit import ProviderServer, Reply, ToolCall
+
+from .conftest import Shell
+
+HOSTILE = "\x1b[31mred\x07 \u202eevil\u200b\x9b2J"
+
+
+@pytest.fixture
+def look(
+    recorded: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Any:
+    """Return a function that runs a command in the folder of tapes and gives its stdout."""
+    monkeypatch.chdir(recorded.folder)
+    monkeypatch.setenv("TRACEFORK_HOME", recorded.environment["TRACEFORK_HOME"])
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words: str, code: int = 0) -> str:
+        assert main(words) == code
+        found = capsys.readouterr()
+        return found.out if code == 0 else found.err
+
+    return run
+
+
+def test_a_folder_lists_its_tapes(look: Any) -> None:
+    """`ls` has a line for each tape: exchanges, model, size, cost, state and digest."""
+    with tracefork.Tape.open("support.tape") as tape:
+        digest = tape.digest
+    listed = {line.split()[0]: line for line in look("ls").splitlines()}
+    assert "gpt-5-mini" in listed["support.tape"]
+    assert f"✓ {digest[:6]}" in listed["support.tape"]
+    assert listed["plain.tape"].split()[4:6] == ["2", "—"]
+    found = {entry["name"]: entry for entry in json.loads(look("ls", "--json"))["tapes"]}
+    assert found["support.tape"]["digest"] == digest
+    assert found["support.tape"]["models"] == ["gpt-5-mini"]
+    assert found["support.tape"]["state"] == "complete"
+
+
+def test_files_that_are_no_tapes_are_listed_as_such(shell: Shell) -> None:
+    """`ls` names what is damaged or foreign and goes on; its exit code is 0."""
+    shell.tracefork("record", "agent.py")
+    good = (shell.folder / "agent.tape").read_bytes()
+    shell.write("foreign.tape", "hello")
+    shell.write("empty.tape", "")
+    (shell.folder / "text.tape").write_bytes(good)
+    with closing(sqlite3.connect(shell.folder / "text.tape")) as db:
+        db.execute("UPDATE events SET payload = CAST(payload AS TEXT)")
+        db.commit()
+    (shell.folder / "damaged.tape").write_bytes(good[:8192] + b"\xff" * (len(good) - 8192))
+    done = shell.tracefork("ls", "--json")
+    states = {entry["name"]: entry["state"] for entry in done.document["tapes"]}
+    assert states.pop("damaged.tape") in ("damaged", "not a tape")
+    assert states == {
+        "agent.tape": "complete",
+        "text.tape": "damaged",
+        "foreign.tape": "not a tape",
+        "empty.tape": "not a tape",
+    }
+    people = shell.tracefork("ls")
+    assert people.exit == 0
+    assert "! foreign.tape: " in people.out
+    assert "Traceback" not in people.err
+
+
+def test_an_empty_folder_has_no_tapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`ls` of a folder without tapes says so; a folder that is not there is a mistake."""
+    assert main(["ls", str(tmp_path)]) == 0
+    assert "no tapes in" in capsys.readouterr().out
+    assert main(["ls", str(tmp_path / "gone")]) == 2
+
+
+def test_the_timeline_has_a_line_for_each_exchange(look: Any) -> None:
+    """`show TAPE`: number, lane, step or caller, model, tokens in and out, time, cost."""
+    head, titles, _, line, following = look("show", "support.tape").splitlines()
+    assert head.startswith("support.tape · 1 exchange · 1 lane · ")
+    assert titles.split() == ["#", "lane", "step", "model", "in", "→", "out", "ms", "$"]
+    assert line.split()[:4] == ["0", "main", "support.py:9", "gpt-5-mini"]
+    assert following == "next: tracefork show support.tape N"
+    (first, second) = json.loads(look("show", "--json", "plain"))["timeline"]
+    assert (first["n"], second["n"], second["status"]) == (0, 1, 200)
+
+
+def test_an_exchange_is_shown_decoded(look: Any) -> None:
+    """`show TAPE N`: the messages, the answer, tokens, headers and chunks, without the key."""
+    text = look("show", "support.tape", "0")
+    assert "exchange 0 of 1 · support.tape" in text
+    assert "system       You answer support tickets. Be brief." in text
+    assert "user         Where is order 17?" in text
+    assert "← assistant  " in text
+    assert "model        gpt-5-mini, answered gpt-5-mini · openai.chat_completions" in text
+    assert "1 chunk" in text
+    assert "x-stainless-lang: python" in text
+    assert "sk-none" not in text
+    found = json.loads(look("show", "support.tape", "0", "--json"))
+    assert found["request_body"]["model"] == "gpt-5-mini"
+    assert found["call"]["usage"]["input_tokens"] == found["input_tokens"] > 0
+
+
+def test_bodies_come_out_as_they_were(recorded: Shell) -> None:
+    """--raw and --request-raw write exactly the recorded bytes, whose hash the tape knows."""
+    with tracefork.Tape.open(recorded.folder / "support.tape") as tape:
+        request, response = tape.exchanges[0].request, tape.exchanges[0].payload.response
+        assert response is not None
+        hashes = {"--request-raw": request.body, "--raw": response.body}
+    for option, expected in hashes.items():
+        done = recorded.tracefork("show", "support.tape", "0", option)
+        assert hashlib.sha256(done.out.encode()).hexdigest() == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "support.tape", "7"],
+        ["show", "support.tape", "-1"],
+        ["show", "support.tape", "--raw"],
+        ["show", "support.tape", "0", "--raw", "--request-raw"],
+        ["show", "no-such.tape"],
+        ["show"],
+    ],
+)
+def test_what_cannot_be_shown_is_a_mistake(look: Any, words: list[str]) -> None:
+    """A number, a name or a pair of options that cannot work ends with 2 and one sentence."""
+    assert look(*words, code=2).startswith("✗ ")
+
+
+def test_a_hostile_tape_cannot_drive_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Escapes in models, answers, tool calls and headers are spelled out, in every view."""
+    import openai
+
+    path = tmp_path / "hostile.tape"
+    reply = Reply(
+        HOSTILE, tool_calls=[ToolCall(HOSTILE, {HOSTILE: HOSTILE})], headers={"x-evil": "\x9b2J"}
+    )
+    with ProviderServer(script=[reply]) as server:
+        client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x")
+        messages: Any = [{"role": "user", "content": HOSTILE}]
+        with tracefork.record(path):
+            client.chat.completions.create(model=HOSTILE, messages=messages)
+    monkeypatch.chdir(tmp_path)
+    views = [["ls"], ["show", "hostile.tape"], ["show", "hostile.tape", "0"]]
+    for words in [*views, *([*view, "--json"] for view in views)]:
+        assert main(words) == 0
+        out = capsys.readouterr().out
+        assert all(char.isprintable() or char == "\n" for char in out), words
+    assert main(["show", "hostile.tape", "0"]) == 0
+    assert r"\x1b[31mred\x07 \u202eevil\u200b\x9b2J" in capsys.readouterr().out
+
+
+def test_what_a_run_cost_is_told_where_it_is_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cost shown is the sum of the prices that are known, and — where none is."""
+    import openai
+
+    monkeypatch.chdir(tmp_path)
+    messages: Any = [{"role": "user", "content": "Where is order 17?"}]
+    with ProviderServer() as server, server.real_hosts(), tracefork.record("priced.tape"):
+        client = openai.OpenAI(api_key="x")
+        for _ in range(2):
+            client.chat.completions.create(model="gpt-5-mini", messages=messages)
+    with tracefork.Tape.open("priced.tape") as tape:
+        calls = [(exchange, model_call(exchange)) for exchange in tape.exchanges]
+        prices = [price_of(exchange, call) for exchange, call in calls if call]
+    assert main(["show", "priced.tape", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["cost_usd"]
+    known = [price for price in prices if price is not None]
+    assert len(prices) == 2
+    assert (Decimal(found) if found else None) == (sum(known) if known else None)

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import Tape
+from tracefork_testkit import ProviderServer
+
+from .conftest import Shell
+
+PROBE = """\
+import json, sys
+print(json.dumps({
+    "argv": sys.argv,
+    "path": sys.path[0],
+    "name": __name__,
+    "file": __file__,
+    "spec": __spec__ and __spec__.name,
+    "package": __package__,
+    "main": sys.modules["__main__"].__dict__ is globals(),
+    "tested": "pytest" in sys.modules,
+}))
+"""
+
+
+def test_a_script_sees_what_python_gives_it(shell: Shell) -> None:
+    """argv, the path, __main__ and its attributes are those of `python SCRIPT ARGS`."""
+    shell.write("sub/probe.py", PROBE)
+    plain = shell.python("sub/probe.py", "a", "--flag")
+    recorded = shell.tracefork("record", "sub/probe.py", "--", "a", "--flag")
+    assert json.loads(recorded.out) == json.loads(plain.out)
+    assert recorded.exit == 0
+
+
+@pytest.mark.parametrize("module", ["pkg.probe", "pkg"])
+def test_a_module_sees_what_python_gives_it(shell: Shell, module: str) -> None:
+    """-m runs a module, or a package's __main__, as `python -m` does."""
+    shell.write("pkg/__init__.py", "")
+    shell.write("pkg/probe.py", PROBE)
+    shell.write("pkg/__main__.py", PROBE)
+    plain = shell.python("-m", module, "a", "--flag")
+    recorded = shell.tracefork("record", "-m", module, "--", "a", "--flag")
+    assert json.loads(recorded.out) == json.loads(plain.out)
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_a_function_is_called_with_the_words(shell: Shell, kind: str) -> None:
+    """--agent imports a module from the current folder and calls or awaits its function."""
+    shell.write("pkg/calls.py", f"{kind} run(*words):\n    print('called with', words)\n")
+    done = shell.tracefork("record", "--agent", "pkg.calls:run", "--", "x", "y")
+    assert (done.exit, done.out) == (0, "called with ('x', 'y')\n")
+    assert (shell.folder / "calls.tape").exists()
+
+
+def test_an_exception_looks_and_ends_as_without_us(shell: Shell) -> None:
+    """The traceback and the exit status are Python's own; the tape is complete and says so."""
+    shell.write("broken.py", "def fail():\n    raise ValueError('no')\nfail()\n")
+    plain = shell.python("broken.py")
+    done = shell.tracefork("record", "broken.py")
+    assert done.exit == plain.exit == 1
+    assert done.err.startswith(plain.err)
+    with Tape.open(shell.folder / "broken.tape") as tape:
+        assert tape.complete
+        assert tape.receipt is not None
+        assert tape.receipt.outcome == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "stderr"),
+    [
+        ("sys.exit(7)", 7, ""),
+        ("sys.exit()", 0, ""),
+        ("sys.exit('gone wrong')", 1, "gone wrong\n"),
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt\n"),
+        ("1 +* 2", 1, "SyntaxError: invalid syntax\n"),
+    ],
+)
+def test_the_exit_status_is_passed_on(shell: Shell, ending: str, status: int, stderr: str) -> None:
+    """However the agent ends, record ends with its status and its words on stderr."""
+    shell.write("ends.py", f"import sys\n{ending}\n")
+    done = shell.tracefork("record", "ends.py")
+    assert done.exit == status
+    said, _, _ = done.err.partition("● recorded")
+    assert said.endswith(stderr)
+
+
+def test_what_runs_after_the_main_thread_is_recorded(
+    shell: Shell, provider: ProviderServer
+) -> None:
+    """Threads, thread pools and exit handlers belong to the run, and so to its tape."""
+    shell.write(
+        "late.py",
+        "import atexit, os, threading\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import httpx\n"
+        "def ask(word):\n"
+        "    httpx.post(os.environ['PROVIDER'] + '/echo', content=word)\n"
+        "atexit.register(ask, b'exit')\n"
+        "threading.Thread(target=ask, args=[b'thread']).start()\n"
+        "ThreadPoolExecutor().submit(ask, b'pool')\n",
+    )
+    done = shell.tracefork("record", "late.py", "--json")
+    assert done.document["exchanges"] == 3
+    before = len(provider.requests)
+    assert shell.tracefork("replay", "late.tape").exit == 0
+    assert len(provider.requests) == before
+
+
+def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
+    """A taken default name gets a number; a taken -o is refused, until --overwrite."""
+    names = [shell.tracefork("record", "agent.py", "--json").document["tape"] for _ in range(2)]
+    assert [Path(name).name for name in names] == ["agent.tape", "agent-2.tape"]
+    refused = shell.tracefork("record", "-o", "agent.tape", "agent.py")
+    assert refused.exit == 2
+    assert "nothing is overwritten unasked" in refused.err
+    assert shell.tracefork("record", "-o", "agent.tape", "--overwrite", "agent.py").exit == 0
+
+
+def test_the_summary_says_what_matters(shell: Shell) -> None:
+    """The notes have the count, the digest, the coverage its subprocess, and what to type next."""
+    shell.edit("agent.py", "import httpx\n", "import httpx, subprocess\nsubprocess.run(['true'])\n")
+    done = shell.tracefork("record", "agent.py", "--", "a b", "c")
+    assert done.out == "a b\nc\n"
+    with Tape.open(shell.folder / "agent.tape") as tape:
+        digest = tape.digest
+    assert "● recorded agent.tape · 2 exchanges · 1 lane" in done.err
+    assert f"digest {digest[:4]}…{digest[-4:]}" in done.err
+    assert "coverage 2 of 2 connections crossed a seam; 1 subprocess: true" in done.err
+    assert "next: tracefork replay agent.tape agent.py -- 'a b' c" in done.err
+
+
+def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -> None:
+    """A connection of a library without a seam is counted, and the summary names its target."""
+    shell.write(
+        "stray.py",
+        "import os, urllib.request\nurllib.request.urlopen(os.environ['PROVIDER'] + '/echo')\n",
+    )
+    done = shell.tracefork("record", "stray.py")
+    assert f"0 of 1 connection crossed a seam, not: 127.0.0.1:{provider.port}" in done.err
+    assert "nothing crossed a seam" in done.err
+
+
+def test_a_document_has_stdout_to_itself(shell: Shell) -> None:
+    """With --json stdout is one document; what the agent and its children print is on stderr."""
+    shell.edit(
+        "agent.py", "import httpx\n", "import httpx, subprocess\nsubprocess.run(['echo', 'hi'])\n"
+    )
+    done = shell.tracefork("record", "agent.py", "--json")
+    assert done.document["exit"] == 0
+    assert done.document["exchanges"] == 2
+    assert done.document["coverage"]["subprocesses"] == ["echo"]
+    assert done.document["next"] == "tracefork replay agent.tape agent.py"
+    assert "one" in done.err
+    assert "hi" in done.err
+
+
+def test_no_subprocess_refuses_programs(shell: Shell) -> None:
+    """With --no-subprocess starting a program ends the run with 4."""
+    shell.write("starts.py", "import subprocess\nsubprocess.run(['true'])\n")
+    done = shell.tracefork("record", "--no-subprocess", "starts.py")
+    assert done.exit == 4
+    assert "starts.py:2 tried to start true" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_an_agent_that_was_killed_leaves_a_tape(shell: Shell) -> None:
+    """After kill -9 the tape lists as incomplete, shows, and replays until it ends: exit 3."""
+    shell.write(
+        "killed.py",
+        "import os, signal, httpx\n"
+        "for word in (b'one', b'two', b'three'):\n"
+        "    print(httpx.post(os.environ['PROVIDER'] + '/echo', content=word).text)\n"
+        "    if word == b'two' and 'KILL' in os.environ:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n",
+    )
+    assert shell.tracefork("record", "killed.py", KILL="yes").exit == -signal.SIGKILL
+    (listed,) = shell.tracefork("ls", "--json").document["tapes"]
+    assert (listed["state"], listed["exchanges"]) == ("incomplete", 2)
+    assert "incomplete" in shell.tracefork("show", "killed.tape").out
+    assert "incomplete" in shell.tracefork("verify", "--integrity", "killed.tape").out
+    replayed = shell.tracefork("replay", "killed.tape", "killed.py")
+    assert replayed.exit == 3
+    assert replayed.out == "one\ntwo\n"
+    assert "killed.tape is incomplete" in replayed.err

@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import Tape
+from tracefork_testkit import ProviderServer
+
+from .conftest import OPENAI_AGENT, Shell
+
+SWALLOWING = """\
+import os, sys
+import httpx
+try:
+    for word in sys.argv[1:]:
+        httpx.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
+except BaseException:
+    pass
+sys.exit(0)
+"""
+
+
+def test_a_replay_needs_no_provider(shell: Shell) -> None:
+    """With the provider gone the agent prints the same, and the digest is the tape's."""
+    shell.write("agent.py", OPENAI_AGENT)
+    with ProviderServer() as server:
+        recorded = shell.tracefork("record", "agent.py", PROVIDER=server.url)
+        environment = {"PROVIDER": server.url}
+    done = shell.tracefork("replay", "agent.tape", "agent.py", **environment)
+    assert (done.exit, done.out) == (0, recorded.out)
+    with Tape.open(shell.folder / "agent.tape") as tape:
+        digest = tape.digest
+    assert "✓ replayed 1 of 1 exchange bit-exact · 0 sockets · $0 (saved —)" in done.err
+    assert f"digest {digest[:4]}…{digest[-4:]}" in done.err
+
+
+def test_a_replay_reports_as_a_document(shell: Shell) -> None:
+    """With --json the verdict is one document on stdout, the agent's own output on stderr."""
+    shell.tracefork("record", "agent.py")
+    done = shell.tracefork("replay", "agent.tape", "agent.py", "--json")
+    found = done.document
+    assert (found["exit"], found["result"], found["bit_exact"]) == (0, "same", True)
+    assert (found["exchanges"], found["of"], found["sockets"]) == (2, 2, 0)
+    assert found["digest"] == found["tape_digest"]
+    assert found["outcome"] == {"recorded": "ok", "now": "ok"}
+    assert "one\ntwo\n" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "said"),
+    [
+        (["one", "TWO"], "request", "/echo"),
+        (["one", "two", "three"], "extra", "one more request than was recorded"),
+        (["one"], "leftover", "1 recorded exchange(s) were never asked for: #1"),
+    ],
+    ids=["other", "extra", "missing"],
+)
+def test_a_swallowed_divergence_is_told(
+    shell: Shell, words: list[str], kind: str, said: str
+) -> None:
+    """An agent that catches everything and exits with 0 still replays with 1, and a card."""
+    shell.write("agent.py", SWALLOWING)
+    assert shell.tracefork("record", "agent.py", "--", "one", "two").exit == 0
+    done = shell.tracefork("replay", "agent.tape", "agent.py", "--", *words)
+    assert done.exit == 1
+    assert "✗ diverged" in done.err
+    assert said in done.err
+    found = shell.tracefork("replay", "agent.tape", "--json", "agent.py", "--", *words)
+    assert (found.exit, found.document["divergence"]["kind"]) == (1, kind)
+
+
+def test_the_swallowing_agent_replays_when_it_asks_the_same(shell: Shell) -> None:
+    """The control: the same agent with the same words is the same run."""
+    shell.write("agent.py", SWALLOWING)
+    shell.tracefork("record", "agent.py", "--", "one", "two")
+    assert shell.tracefork("replay", "agent.tape", "agent.py", "--", "one", "two").exit == 0
+
+
+def test_an_ignored_place_may_differ(shell: Shell) -> None:
+    """--ignore lets one place of a JSON body differ, and says that it was not compared."""
+    shell.edit("agent.py", "content=word.encode()", 'json={"word": word, "kept": 1}')
+    shell.tracefork("record", "agent.py", "--", "a")
+    assert shell.tracefork("replay", "agent.tape", "agent.py", "--", "b").exit == 1
+    done = shell.tracefork("replay", "--ignore", "/word", "agent.tape", "agent.py", "--", "b")
+    assert done.exit == 0
+    assert "replayed 1 of 1 exchange alike" in done.err
+    assert "not compared: ignore:/word" in done.err
+    shell.edit("agent.py", '"kept": 1', '"kept": 2')
+    assert shell.tracefork("replay", "--ignore=/word", "agent.tape", "agent.py").exit == 1
+
+
+def test_an_agent_that_fails_as_it_did_is_the_same(shell: Shell) -> None:
+    """A recorded failure that comes again is a faithful replay: 0, with the agent's traceback."""
+    shell.edit("agent.py", "import httpx\n", "import httpx, atexit\n")
+    shell.write("agent.py", (shell.folder / "agent.py").read_text() + "raise KeyError('x')\n")
+    assert shell.tracefork("record", "agent.py").exit == 1
+    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    assert done.exit == 0
+    assert "KeyError: 'x'" in done.err
+    assert "the agent failed with KeyError, as when it was recorded" in done.err
+
+
+@pytest.mark.parametrize("line", ["raise KeyError('x')", "import sys; sys.exit(4)"])
+def test_an_agent_that_fails_by_itself_fails_the_replay(shell: Shell, line: str) -> None:
+    """An agent that asked for everything and then failed, but did not then, ends with 3."""
+    shell.tracefork("record", "agent.py")
+    shell.write("agent.py", (shell.folder / "agent.py").read_text() + line + "\n")
+    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    assert done.exit == 3
+    assert "✗ the agent failed by itself" in done.err
+
+
+def test_an_agent_that_fails_earlier_fails_the_replay(shell: Shell) -> None:
+    """The same exception before everything was asked for is not the same run: 3."""
+    agent = (shell.folder / "agent.py").read_text()
+    shell.write("agent.py", agent + "raise KeyError('x')\n")
+    shell.tracefork("record", "agent.py")
+    shell.write("agent.py", "raise KeyError('x')\n")
+    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    assert done.exit == 3
+    assert "before it asked for everything" in done.err
+
+
+def test_an_agent_that_no_longer_fails_is_different(shell: Shell) -> None:
+    """Where the recorded agent failed and this one ends well, the run is another one: 1."""
+    agent = (shell.folder / "agent.py").read_text()
+    shell.write("agent.py", agent + "raise KeyError('x')\n")
+    shell.tracefork("record", "agent.py")
+    shell.write("agent.py", agent)
+    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    assert done.exit == 1
+    assert "when recorded it ended with KeyError" in done.err
+
+
+def test_another_door_is_refused(shell: Shell, provider: ProviderServer) -> None:
+    """A connection past every seam ends a replay with 4, swallowed or not; --allow lets it by."""
+    shell.write(
+        "door.py",
+        "import os, urllib.request\n"
+        "try:\n"
+        "    urllib.request.urlopen(os.environ['PROVIDER'] + '/echo')\n"
+        "except BaseException as error:\n"
+        "    print(type(error).__name__)\n",
+    )
+    assert shell.tracefork("record", "door.py").exit == 0
+    before = len(provider.requests)
+    done = shell.tracefork("replay", "door.tape", "door.py")
+    assert done.exit == 4
+    assert "door.py:3 tried to reach 127.0.0.1" in done.err
+    assert len(provider.requests) == before
+    allowed = shell.tracefork("replay", "--allow", "127.0.0.1", "--json", "door.tape", "door.py")
+    assert (allowed.exit, allowed.document["sockets"]) == (0, 1)
+
+
+def test_a_bad_tape_is_refused(shell: Shell) -> None:
+    """A file that is no tape ends with 5, before anything of the agent runs."""
+    shell.write("agent.py", "print('ran')\n")
+    shell.write("bad.tape", "not a database at all" * 100)
+    done = shell.tracefork("replay", "bad.tape", "agent.py")
+    assert (done.exit, done.out) == (5, "")
+    assert "is not a tape" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_last_command_is_known(shell: Shell, tmp_path: Path) -> None:
+    """Without a command the one that recorded the tape here runs, from any folder."""
+    shell.tracefork("record", "-o", "mine.tape", "agent.py", "--", "a b")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("last", "mine", str(shell.folder / "mine.tape")):
+        done = shell.at(elsewhere).tracefork("replay", name)
+        assert (done.exit, done.out) == (0, "a b\n"), done.err
+    assert f"· as recorded: agent.py -- 'a b' (in {shell.folder})" in done.err
+
+
+def test_a_strangers_tape_runs_nothing(shell: Shell) -> None:
+    """Another tape at a known path does not run the known command: the digest decides."""
+    shell.tracefork("record", "-o", "mine.tape", "agent.py", "--", "a")
+    shell.tracefork("record", "-o", "other.tape", "agent.py", "--", "b")
+    (shell.folder / "other.tape").replace(shell.folder / "mine.tape")
+    done = shell.tracefork("replay", "mine.tape")
+    assert (done.exit, done.out) == (2, "")
+    assert "is not the tape that was recorded there" in done.err
+
+
+def test_an_unknown_command_is_asked_for(shell: Shell, tmp_path: Path) -> None:
+    """A tape that was recorded on another machine says how to replay it: 2."""
+    shell.tracefork("record", "agent.py")
+    other_home = str(tmp_path / "other")
+    done = shell.tracefork("replay", "agent.tape", TRACEFORK_HOME=other_home)
+    assert done.exit == 2
+    assert "Say it: tracefork replay agent.tape SCRIPT.py" in done.err
+    assert shell.tracefork("replay", "last", TRACEFORK_HOME=other_home).exit == 2

@@ -1,0 +1,120 @@
+"""Agents that say what they have seen, each run in a process that may be killed at any moment.
+
+Reads commands from stdin, one JSON document a line, and forks a child for each: a fresh process
+without the cost of a fresh interpreter. What children see, and how they end, goes to stdout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from tracefork_core import record, replay
+
+STREAM = "/chunked?n=6&delay=0.001"
+
+
+def say(**what: object) -> None:
+    """Write one line in one piece: it is there or it is not, whenever the process dies."""
+    os.write(1, json.dumps(what).encode() + b"\n")
+
+
+def saw(query: str, data: bytes, *, whole: bool) -> None:
+    say(query=query, size=len(data), sha=hashlib.sha256(data).hexdigest(), whole=whole)
+
+
+def question(i: int) -> tuple[str, dict[str, Any]]:
+    messages = [{"role": "user", "content": f"question {i}"}]
+    return f"/v1/chat/completions?i={i}", {"model": "m", "messages": messages}
+
+
+def ask(client: httpx2.Client, url: str, i: int) -> None:
+    query, body = question(i)
+    saw(query, client.post(url + query, json=body).content, whole=True)
+
+
+def one_by_one(url: str) -> None:
+    with httpx2.Client(verify=False) as client:
+        for i in itertools.count():
+            ask(client, url, i)
+
+
+def three_then_wait(url: str) -> None:
+    with httpx2.Client(verify=False) as client:
+        for i in range(3):
+            ask(client, url, i)
+        signal.pause()
+
+
+def gathered(url: str) -> None:
+    async def ask_async(client: httpx2.AsyncClient, i: int) -> None:
+        query, body = question(i)
+        saw(query, (await client.post(url + query, json=body)).content, whole=True)
+
+    async def run() -> None:
+        async with httpx2.AsyncClient(verify=False) as client:
+            for first in itertools.count(step=5):
+                await asyncio.gather(*(ask_async(client, first + i) for i in range(5)))
+
+    asyncio.run(run())
+
+
+def streamed(url: str) -> None:
+    with httpx2.Client(verify=False) as client:
+        for i in itertools.count():
+            query, seen = f"{STREAM}&i={i}", b""
+            with client.stream("GET", url + query) as response:
+                for chunk in response.iter_raw():
+                    seen += chunk
+                    saw(query, seen, whole=False)
+            saw(query, seen, whole=True)
+
+
+def threaded(url: str) -> None:
+    with httpx2.Client(verify=False) as client, ThreadPoolExecutor(4) as pool:
+        for first in itertools.count(step=8):
+            list(pool.map(lambda i: ask(client, url, i), range(first, first + 8)))
+
+
+AGENTS = {agent.__name__: agent for agent in (one_by_one, three_then_wait, gathered, streamed, threaded)}
+
+
+def run(verb: str, agent: str, url: str, tape: str) -> None:
+    """Run one agent under a session, and say how it ended."""
+    say(pid=os.getpid())
+    try:
+        with record(Path(tape)) if verb == "record" else replay(Path(tape)):
+            say(began=True)
+            AGENTS[agent](url)
+    except Exception as error:
+        say(error=type(error).__name__, message=str(error))
+
+
+def commands() -> Iterator[dict[str, str]]:
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def main() -> None:
+    for command in commands():
+        child = os.fork()
+        if not child:
+            run(**command)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        say(ended=status)
+
+
+if __name__ == "__main__":
+    main()

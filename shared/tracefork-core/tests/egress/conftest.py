@@ -1,0 +1,73 @@
+"""A listener that nobody may reach, a tape that holds nothing, and scripts run as children."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import record
+
+
+class Listener:
+    """Accept connections on loopback and count them."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self.accepted = 0
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return "127.0.0.1", self.port
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.accepted += 1
+            connection.sendall(
+                b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+            )
+            connection.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    """Serve a listener; a test that made it accept something says so itself."""
+    listener = Listener()
+    yield listener
+    listener.close()
+
+
+@pytest.fixture
+def empty(tape: Path) -> Path:
+    """Record a run that asked for nothing, without its clock: its replay may ask for nothing."""
+    with record(tape, clock=False):
+        pass
+    return tape
+
+
+@pytest.fixture(autouse=True)
+def _sockets_are_collected() -> Iterator[None]:
+    """Collect sockets that a refused `create_connection` left open: it closes for OSError only."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()

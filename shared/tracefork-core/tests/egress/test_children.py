@@ -1,0 +1,153 @@
+"""Child processes: Pythons carry the guard, other programs are named."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import EgressError, Tape, record, replay
+
+from .conftest import Listener
+
+CODE = "import socket, sys; socket.create_connection(('127.0.0.1', int(sys.argv[1])))"
+
+
+def plain(listener: Listener) -> None:
+    subprocess.run([sys.executable, "-c", CODE, str(listener.port)], check=False)
+
+
+def with_an_environment(listener: Listener) -> None:
+    command = [sys.executable, "-c", CODE, str(listener.port)]
+    subprocess.run(command, env={"PATH": os.environ["PATH"]}, check=False)
+
+
+def by_shell(listener: Listener) -> None:
+    subprocess.run(f'"{sys.executable}" -c "{CODE}" {listener.port}', shell=True, check=False)
+
+
+def grandchild(listener: Listener) -> None:
+    inner = [sys.executable, "-c", CODE, str(listener.port)]
+    subprocess.run(
+        [sys.executable, "-c", f"import subprocess; subprocess.run({inner})"], check=False
+    )
+
+
+def by_multiprocessing(method: str) -> Callable[[Listener], None]:
+    def start(listener: Listener) -> None:
+        context = multiprocessing.get_context(method)
+        child = context.Process(target=socket.create_connection, args=(listener.address,))
+        child.start()
+        child.join()
+
+    start.__name__ = method
+    return start
+
+
+WAYS = [
+    plain,
+    with_an_environment,
+    by_shell,
+    grandchild,
+    by_multiprocessing("spawn"),
+    by_multiprocessing("fork"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_a_python_child_is_refused_and_the_parent_says_so(
+    way: Callable[[Listener], None], empty: Path, listener: Listener
+) -> None:
+    """A child that tries to leave fails, and so does the block of its parent."""
+    with pytest.raises(EgressError, match="tried to reach"), replay(empty):
+        way(listener)
+    assert listener.accepted == 0
+
+
+def test_the_same_child_reaches_out_without_a_session(listener: Listener) -> None:
+    """The negative control: nothing but the session held it back."""
+    plain(listener)
+    assert listener.accepted == 1
+
+
+def test_a_child_of_another_environment_is_refused(
+    empty: Path, listener: Listener, tmp_path: Path
+) -> None:
+    """A Python that has no tracefork installed carries the guard as well."""
+    venv.create(tmp_path / "other", with_pip=False)
+    python = str(tmp_path / "other" / "bin" / "python")
+    with pytest.raises(EgressError), replay(empty):
+        subprocess.run([python, "-c", CODE, str(listener.port)], check=False)
+    assert listener.accepted == 0
+
+
+def test_a_childs_own_sitecustomize_still_runs(empty: Path, tmp_path: Path) -> None:
+    """Ours is found first and hands over to the one it hides."""
+    (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = 'ran'")
+    command = [sys.executable, "-c", "print(mine)"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with replay(empty):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "ran\n"
+
+
+def test_a_childs_stray_is_counted_while_recording(tape: Path, listener: Listener) -> None:
+    """What a Python child reaches is on the receipt of its parent."""
+    with record(tape) as run:
+        plain(listener)
+    assert run.receipt is not None
+    assert run.receipt.strays == [f"127.0.0.1:{listener.port}"]
+    assert listener.accepted == 1
+
+
+def test_curl_is_named(tape: Path) -> None:
+    """A program that cannot carry the guard is named in the receipt."""
+    with record(tape) as run:
+        subprocess.run(["curl", "--version"], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run("curl --version > /dev/null", shell=True, check=True)
+    assert run.receipt is not None
+    assert run.receipt.subprocesses == ["curl", "curl"]
+    with Tape.open(tape) as written:
+        assert written.receipt == run.receipt
+
+
+@pytest.mark.parametrize("mode", ["record", "replay"])
+def test_curl_is_refused_when_programs_are_ruled_out(
+    mode: str, tape: Path, listener: Listener
+) -> None:
+    """With `subprocesses=False` other programs do not start, in either mode."""
+    if mode == "replay":
+        with record(tape, clock=False):
+            pass
+        scope = replay(tape, subprocesses=False)
+    else:
+        scope = record(tape, subprocesses=False)
+    with pytest.raises(EgressError, match="tried to start curl"), scope:
+        subprocess.run(["curl", "-s", listener.url], check=False)
+    assert listener.accepted == 0
+
+
+def test_a_python_that_ignores_the_guard_counts_as_another_program(
+    empty: Path, listener: Listener
+) -> None:
+    """`python -I` would not load the guard: it is named, and refused where programs are."""
+    command = [sys.executable, "-I", "-c", "pass"]
+    with pytest.raises(EgressError, match="tried to start python"):
+        with replay(empty, subprocesses=False):
+            subprocess.run(command, check=False)
+
+
+def test_the_process_is_left_as_it_was(empty: Path) -> None:
+    """Environment variables and `subprocess.Popen` are the same after the block."""
+    before = dict(os.environ), subprocess.Popen.__init__
+    with replay(empty):
+        assert "TRACEFORK_EGRESS" in os.environ
+    assert (dict(os.environ), subprocess.Popen.__init__) == before

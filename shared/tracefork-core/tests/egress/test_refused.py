@@ -1,0 +1,171 @@
+"""During replay nothing leaves the process, by whatever door it tries."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+import requests
+
+from tracefork_core import EgressError, record, replay
+
+from .conftest import Listener
+
+
+def by_socket(listener: Listener) -> None:
+    socket.create_connection(listener.address)
+
+
+def by_urllib(listener: Listener) -> None:
+    urllib.request.urlopen(listener.url)
+
+
+def by_requests(listener: Listener) -> None:
+    requests.get(listener.url, timeout=5)
+
+
+def by_asyncio(listener: Listener) -> None:
+    asyncio.run(asyncio.open_connection(*listener.address))
+
+
+def by_datagram(listener: Listener) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"hello", listener.address)
+
+
+def by_look_up(listener: Listener) -> None:
+    socket.getaddrinfo("example.com", 443)
+
+
+def by_old_look_up(listener: Listener) -> None:
+    socket.gethostbyname("example.com")
+
+
+def by_unix_socket(listener: Listener) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect("/nowhere/postgres.sock")
+
+
+def by_thread_pool(listener: Listener) -> None:
+    with ThreadPoolExecutor() as pool:
+        pool.submit(by_socket, listener).result()
+
+
+DOORS = [
+    by_socket,
+    by_urllib,
+    by_requests,
+    by_asyncio,
+    by_datagram,
+    by_look_up,
+    by_old_look_up,
+    by_unix_socket,
+    by_thread_pool,
+]
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__name__)
+def test_a_live_call_is_refused_and_its_caller_named(
+    door: Callable[[Listener], None], empty: Path, listener: Listener
+) -> None:
+    """Every door raises EgressError with the file and line that tried, and nothing arrives."""
+    with pytest.raises(EgressError, match=r"test_refused\.py:\d+ tried to"), replay(empty):
+        door(listener)
+    assert listener.accepted == 0
+
+
+def test_a_refusal_that_is_swallowed_is_raised_when_the_block_ends(
+    empty: Path, listener: Listener
+) -> None:
+    """An agent that catches everything does not hide that it tried to leave."""
+    caught: list[Exception] = []
+
+    def agent() -> None:
+        try:
+            socket.create_connection(listener.address)
+        except Exception as error:
+            caught.append(error)
+
+    with pytest.raises(EgressError), replay(empty):
+        agent()
+    assert len(caught) == 1
+
+
+def test_a_raw_thread_is_refused_and_the_block_says_so(empty: Path, listener: Listener) -> None:
+    """A thread without context cannot leave; its error ends the block, not only the thread."""
+    failures: list[BaseException] = []
+
+    def agent() -> None:
+        try:
+            socket.create_connection(listener.address)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=agent)
+
+    def start() -> None:
+        thread.start()
+        thread.join()
+
+    with pytest.raises(EgressError), replay(empty):
+        start()
+    assert [type(error) for error in failures] == [EgressError]
+    assert listener.accepted == 0
+
+
+@pytest.mark.parametrize("spelling", ["host", "host and port"])
+def test_what_is_allowed_is_reached(spelling: str, empty: Path, listener: Listener) -> None:
+    """`allow` lets a host, or one port of it, through; that is the negative control of refusing."""
+    allowed = "127.0.0.1" if spelling == "host" else f"127.0.0.1:{listener.port}"
+    with replay(empty, allow=[allowed]) as run:
+        with urllib.request.urlopen(listener.url) as answer:
+            assert answer.read() == b"ok"
+    assert run.sockets == 1
+    assert listener.accepted == 1
+
+
+def test_another_port_than_the_allowed_one_is_refused(empty: Path, listener: Listener) -> None:
+    """`allow` is exact: the next port is closed."""
+    allowed = f"127.0.0.1:{listener.port + 1}"
+    with pytest.raises(EgressError), replay(empty, allow=[allowed]):
+        socket.create_connection(listener.address)
+    assert listener.accepted == 0
+
+
+def test_a_server_may_be_started(empty: Path) -> None:
+    """To listen is not to leave: a local server starts under replay, its own name looked up."""
+    with replay(empty):
+        HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler).server_close()
+        socket.getaddrinfo("localhost", 80)
+
+
+def test_telemetry_is_refused_without_failing_the_run(empty: Path) -> None:
+    """A framework that cannot report about itself does not fail a run that replays exactly."""
+    with replay(empty), pytest.raises(EgressError):
+        socket.getaddrinfo("api.smith.langchain.com", 443)
+
+
+def test_after_the_block_the_network_is_open(empty: Path, listener: Listener) -> None:
+    """The guard ends with its session."""
+    with replay(empty):
+        pass
+    socket.create_connection(listener.address).close()
+    with urllib.request.urlopen(listener.url) as answer:
+        assert answer.read() == b"ok"
+
+
+def test_what_crossed_no_seam_is_counted_while_recording(tape: Path, listener: Listener) -> None:
+    """The receipt names connections that are not on the tape."""
+    with record(tape) as run:
+        requests.get(listener.url, timeout=5)
+    assert run.receipt is not None
+    assert run.receipt.connections == 1
+    assert run.receipt.crossed == 0
+    assert run.receipt.strays == [f"127.0.0.1:{listener.port}"]

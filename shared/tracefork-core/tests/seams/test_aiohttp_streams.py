@@ -1,0 +1,248 @@
+"""However an agent reads a response of aiohttp, recording leaves it alone and replay repeats it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_testkit import Fault, Hold, ProviderServer, Reply
+
+Read = Callable[[aiohttp.ClientResponse], Awaitable[Any]]
+CHAT: Any = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+
+
+async def by_lines(response: aiohttp.ClientResponse) -> list[bytes]:
+    """Iterate over the content itself."""
+    return [line async for line in response.content]
+
+
+async def until_the_end(response: aiohttp.ClientResponse) -> list[bytes]:
+    """Ask for the end before each line."""
+    lines = []
+    while not response.content.at_eof():
+        lines.append(await response.content.readline())
+    return [line for line in lines if line]
+
+
+async def exactly(response: aiohttp.ClientResponse) -> list[bytes]:
+    """Read so many bytes, and fall short at the end."""
+    read = [await response.content.readexactly(3)]
+    with pytest.raises(asyncio.IncompleteReadError) as short:
+        await response.content.readexactly(1 << 20)
+    return [*read, short.value.partial]
+
+
+async def a_bit_and_the_rest(response: aiohttp.ClientResponse) -> list[bytes]:
+    """Read some from the stream, and the rest as a body."""
+    return [await response.content.read(5), await response.read()]
+
+
+async def after_the_end(response: aiohttp.ClientResponse) -> list[bytes]:
+    """Wait until everything is there, and read it then."""
+    await response.content.wait_eof()
+    assert response.content.is_eof()
+    return [response.content.read_nowait(4), response.content.read_nowait(), await response.read()]
+
+
+async def twice(response: aiohttp.ClientResponse) -> list[Any]:
+    """Read the body, then read it again, and from its exhausted stream."""
+    body = await response.read()
+    text = await response.text()
+    return [body, text, await response.content.read(), response.content.at_eof()]
+
+
+READS: dict[str, Read] = {
+    "read": lambda response: response.read(),
+    "text": lambda response: response.text(),
+    "lines": by_lines,
+    "until the end": until_the_end,
+    "exactly": exactly,
+    "a bit and the rest": a_bit_and_the_rest,
+    "after the end": after_the_end,
+    "twice": twice,
+    "until": lambda response: response.content.readuntil(b"k"),
+    "any": lambda response: collected(response.content.iter_any()),
+    "chunked": lambda response: collected(response.content.iter_chunked(7)),
+    "chunks": lambda response: collected(response.content.iter_chunks()),
+}
+
+
+async def collected(pieces: Any) -> list[Any]:
+    """Read an iterator to its end."""
+    return [piece async for piece in pieces]
+
+
+@pytest.mark.parametrize("path", ["/chunked?n=5", "/bytes/100", "/gzip", "/bytes/0"])
+@pytest.mark.parametrize("how", READS)
+def test_every_way_to_read(
+    provider: ProviderServer, round_trip: Callable[..., Any], how: str, path: str
+) -> None:
+    """Recorded and replayed give the same pieces, and the same bytes as without us."""
+    if how == "exactly" and path == "/bytes/0":
+        pytest.skip("three bytes of none are not there")
+
+    async def act(url: str) -> Any:
+        async with aiohttp.ClientSession() as client, client.get(url + path) as response:
+            return await READS[how](response), response.content.total_bytes
+
+    plain = asyncio.run(act(provider.url))
+    trip = round_trip(provider, lambda url: asyncio.run(act(url)))
+    assert trip.replayed == trip.recorded
+    if how not in ("any", "chunks"):  # Where a piece ends is up to the network.
+        assert trip.recorded == plain
+
+
+def test_chunks_end_where_they_ended(round_trip: Callable[..., Any]) -> None:
+    """`iter_chunks` tells where a chunk of HTTP ended, at replay as while recording."""
+
+    async def act(url: str) -> Any:
+        async with aiohttp.ClientSession() as client:
+            async with client.get(f"{url}/chunked?n=4&delay=0.01") as response:
+                return await collected(response.content.iter_chunks())
+
+    with ProviderServer() as server:
+        trip = round_trip(server, lambda url: asyncio.run(act(url)))
+    assert trip.recorded == [(b"chunk %d\n" % n, True) for n in range(4)]
+    assert trip.replayed == trip.recorded
+
+
+async def test_a_stream_is_read_on_after_a_read_was_cancelled(tmp_path: Path) -> None:
+    """A heartbeat that waits in slices loses nothing: a cancelled read is not the end."""
+    hold, path = Hold(after_chunks=2), tmp_path / "slices.tape"
+
+    async def agent(url: str) -> tuple[bytes, int]:
+        read, slices = b"", 0
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(f"{url}/v1/chat/completions", json=CHAT) as response,
+        ):
+            while not response.content.at_eof():
+                try:
+                    read += await asyncio.wait_for(response.content.readany(), 0.05)
+                except TimeoutError:
+                    slices += 1
+                    hold.release()
+        return read, slices
+
+    with ProviderServer([Reply("one two three four", hold=hold)]) as server:
+        url = server.url
+        with record(path):
+            recorded, slices = await agent(url)
+    assert slices >= 1
+    with replay(path):
+        assert (await agent(url))[0] == recorded
+    with Tape.open(path) as tape:
+        assert [exchange.end for exchange in tape.exchanges] == ["eof"]
+
+
+async def test_a_chunk_arrives_while_the_stream_is_open(tmp_path: Path) -> None:
+    """The first event is in the agent's hands, and on the tape, before the server sends the next."""
+    hold, path = Hold(after_chunks=1), tmp_path / "live.tape"
+    with ProviderServer([Reply("one two three", hold=hold)]) as server, record(path):
+        async with (
+            aiohttp.ClientSession() as client,
+            client.post(f"{server.url}/v1/chat/completions", json=CHAT) as response,
+        ):
+            first = await response.content.readany()
+            assert hold.reached.is_set()
+            assert first.count(b"data: ") == 1
+            with Tape.open(path) as tape:
+                assert tape.exchanges[0].response_body == first
+            hold.release()
+            assert await response.content.read()
+
+
+async def test_two_readers_at_once_are_refused(tmp_path: Path) -> None:
+    """As without us, a second coroutine cannot wait for the same stream, and breaks nothing."""
+    hold = Hold(after_chunks=1)
+    with ProviderServer([Reply("one two three", hold=hold)]) as server:
+        with record(tmp_path / "two.tape"):
+            async with (
+                aiohttp.ClientSession() as client,
+                client.post(f"{server.url}/v1/chat/completions", json=CHAT) as response,
+            ):
+                await response.content.readany()
+                first = asyncio.ensure_future(response.content.readany())
+                await asyncio.sleep(0)
+                with pytest.raises(RuntimeError, match="another coroutine is already waiting"):
+                    await response.content.readany()
+                hold.release()
+                assert await first
+                await response.read()
+    with Tape.open(tmp_path / "two.tape") as tape:
+        assert tape.exchanges[0].end == "eof"
+
+
+async def test_a_response_that_was_closed_cannot_be_read(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """Released early it gives its connection up and its stream refuses, as aiohttp's own does."""
+
+    async def agent(url: str) -> list[str]:
+        said = []
+        async with aiohttp.ClientSession() as client:
+            for leave in (aiohttp.ClientResponse.close, aiohttp.ClientResponse.release):
+                response = await client.get(f"{url}/chunked?n=3&delay=0.05")
+                leave(response)
+                with pytest.raises(aiohttp.ClientConnectionError) as refused:
+                    await response.content.read()
+                said.append(str(refused.value))
+                assert response.closed
+                assert response.connection is None
+        return said
+
+    url = provider.url
+    plain = await agent(url)
+    with record(tmp_path / "closed.tape"):
+        assert await agent(url) == plain
+    with replay(tmp_path / "closed.tape"):
+        assert await agent(url) == plain
+    with Tape.open(tmp_path / "closed.tape") as tape:
+        assert [exchange.end for exchange in tape.exchanges] == ["abandoned"] * 2
+
+
+async def test_what_was_not_read_is_not_there(provider: ProviderServer, tmp_path: Path) -> None:
+    """A replay that reads a body which was left unread is told that the tape does not hold it."""
+    url, path = f"{provider.url}/bytes/50", tmp_path / "unread.tape"
+    async with aiohttp.ClientSession() as client:
+        with record(path):
+            async with client.get(url) as response:
+                assert response.status == 200
+        with pytest.raises(DivergenceError, match="read further"), replay(path):
+            async with client.get(url) as response:
+                await response.read()
+
+
+async def test_a_limit_on_the_whole_request_runs_out_again(tmp_path: Path) -> None:
+    """aiohttp's `total` ends in a TimeoutError before the head and in the body; at replay at once."""
+    limit = aiohttp.ClientTimeout(total=0.15)
+    script = [Fault(kind="timeout"), Reply("one two three", hold=Hold(after_chunks=1))]
+
+    async def agent(url: str) -> list[tuple[str, str, bytes]]:
+        seen = []
+        async with aiohttp.ClientSession(timeout=limit) as client:
+            for _ in script:
+                read = b""
+                try:
+                    async with client.post(f"{url}/v1/chat/completions", json=CHAT) as response:
+                        while piece := await response.content.readany():
+                            read += piece
+                except TimeoutError as error:
+                    seen.append((type(error).__name__, str(error), read))
+        return seen
+
+    with ProviderServer(script) as server:
+        url = server.url
+        with record(tmp_path / "total.tape"):
+            recorded = await agent(url)
+    limit = aiohttp.ClientTimeout(total=3600)
+    with replay(tmp_path / "total.tape"):
+        assert await agent(url) == recorded
+    assert [kind for kind, _, _ in recorded] == ["TimeoutError"] * 2
+    assert recorded[1][2].count(b"data: ") == 1

@@ -1,0 +1,103 @@
+"""An attempt that ended in an exception ends in it again: same class, same words."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import Tape, record, replay
+from tracefork_testkit import Fault, ProviderServer, Reply
+
+ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+LONG = Reply("one two three four five six seven eight nine ten")
+
+FAULTS = {
+    "no answer": Fault(kind="timeout"),
+    "reset before the head": Fault(kind="reset"),
+    "reset in the body": Fault(kind="reset", after_chunks=2, reply=LONG),
+    "truncated": Fault(kind="truncate", after_chunks=2, reply=LONG),
+    "truncated at once": Fault(kind="truncate", after_chunks=0, reply=LONG),
+    "misframed": Fault(kind="misframed", after_chunks=2, reply=LONG),
+}
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """Hold a port that nobody listens on."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_replays_a_broken_attempt(
+    library: Any, round_trip: Callable[..., Any], fault: str, stream: bool
+) -> None:
+    """What came before the break, the class of the exception and its message are the same."""
+    with ProviderServer([FAULTS[fault]]) as server:
+        ask = {
+            "path": "/v1/chat/completions",
+            "method": "POST",
+            "json": {**ASK, "stream": stream},
+            "timeout": 0.2 if fault == "no answer" else 30,
+        }
+        trip = round_trip(server, lambda url: library.all(url, ask))
+    assert trip.recorded[0].error is not None
+    assert trip.replayed == trip.recorded
+    assert trip.tape[0][2] == "failed"
+
+
+def test_replays_a_refused_connection(
+    library: Any, closed_port: int, round_trip: Callable[..., Any]
+) -> None:
+    """A connection that nobody took is refused again, without another try."""
+    with ProviderServer() as server:
+        trip = round_trip(server, lambda _: library.one(f"http://127.0.0.1:{closed_port}", "/"))
+    assert trip.recorded.status is None
+    assert "Connect" in trip.recorded.error[0]
+    assert trip.replayed == trip.recorded
+
+
+def test_replays_a_name_that_nobody_knows(library: Any, tmp_path: Path) -> None:
+    """A name that was not found is not looked up again: it is not found again."""
+    path = tmp_path / "name.tape"
+    with record(path):
+        recorded = library.one("http://nowhere.invalid", "/")
+    with replay(path):
+        assert library.one("http://nowhere.invalid", "/") == recorded
+    assert "Connect" in recorded.error[0]
+
+
+def test_an_error_status_is_an_answer(library: Any, round_trip: Callable[..., Any]) -> None:
+    """429 and 500 with their headers and bodies are no failures of the attempt."""
+    faults = [Fault(status=429, headers={"retry-after": "7"}), Fault(status=500)]
+    with ProviderServer(faults) as server:
+        ask = {"path": "/v1/chat/completions", "method": "POST", "json": ASK}
+        trip = round_trip(server, lambda url: library.all(url, ask, ask))
+    assert [seen.status for seen in trip.replayed] == [429, 500]
+    assert trip.replayed[0].header("retry-after") == "7"
+    assert trip.replayed == trip.recorded
+
+
+def test_what_a_tape_names_is_never_looked_up(
+    library: Any, closed_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name outside the table is not a class to find: it becomes the family's plain error."""
+    path, url = tmp_path / "strange.tape", f"http://127.0.0.1:{closed_port}"
+    with record(path):
+        library.one(url, "/")
+    with Tape.open(path) as tape:
+        failure = tape.exchanges[0].failure
+    strange = type(failure)("os.system", "touch pwned")
+    monkeypatch.setattr("tracefork_core.tape.reader.Exchange.failure", strange)
+    with replay(path):
+        replayed = library.one(url, "/")
+    assert replayed.error in [
+        ("TransportError", "os.system: touch pwned"),
+        ("ClientError", "os.system: touch pwned"),
+    ]

@@ -1,0 +1,158 @@
+"""An agent that stops reading, or stops waiting, is recorded as far as it went."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import httpx
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_testkit import Hold, ProviderServer, Reply
+
+ASK: dict[str, Any] = {
+    "model": "m",
+    "stream": True,
+    "messages": [{"role": "user", "content": "hi"}],
+}
+LONG = Reply("one two three four five six seven eight nine ten", chunk_delay=0.002)
+
+Open = Callable[[str], Any]
+
+
+@asynccontextmanager
+async def with_aiohttp(url: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """Open a stream and yield its pieces."""
+    async with (
+        aiohttp.ClientSession() as client,
+        client.post(f"{url}/v1/chat/completions", json=ASK) as response,
+    ):
+        yield response.content.iter_any()
+
+
+def with_httpx(lib: Any) -> Open:
+    """Return what opens a stream of httpx or httpx2 and yields its pieces."""
+
+    @asynccontextmanager
+    async def opened(url: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        async with (
+            lib.AsyncClient(verify=False) as client,
+            client.stream("POST", f"{url}/v1/chat/completions", json=ASK) as response,
+        ):
+            yield response.aiter_raw()
+
+    return opened
+
+
+STREAMS = {"httpx": with_httpx(httpx), "httpx2": with_httpx(httpx2), "aiohttp": with_aiohttp}
+
+
+@pytest.fixture(params=STREAMS.values(), ids=STREAMS.keys())
+def opened(request: pytest.FixtureRequest) -> Open:
+    """Every library that is asynchronous."""
+    found: Open = request.param
+    return found
+
+
+def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
+    library: Any, round_trip: Callable[..., Any]
+) -> None:
+    """Break and close: the pieces read come back, and the tape says who stopped."""
+    with ProviderServer([LONG, Reply("next")]) as server:
+        ask = {"path": "/v1/chat/completions", "method": "POST", "json": ASK}
+        trip = round_trip(server, lambda url: library.all(url, {**ask, "stop_after": 3}, ask))
+    assert len(trip.replayed[0].chunks) == 3
+    assert trip.replayed == trip.recorded
+    assert [end for _, _, end in trip.tape] == ["abandoned", "eof"]
+
+
+def test_to_read_further_than_recorded_diverges(library: Any, tmp_path: Path) -> None:
+    """A replay that wants more of an abandoned stream is told so: nobody knows what came next."""
+    ask = {"path": "/v1/chat/completions", "method": "POST", "json": ASK}
+    with ProviderServer([LONG]) as server:
+        url = server.url
+        with record(tmp_path / "left.tape"):
+            library.all(url, {**ask, "stop_after": 2})
+    with (
+        pytest.raises(DivergenceError, match="read further than when it was recorded"),
+        replay(tmp_path / "left.tape"),
+    ):
+        library.all(url, ask)
+
+
+async def wait_for(hold: Hold) -> None:
+    """Let the loop run until the server has stopped where it was told to."""
+    assert await asyncio.to_thread(hold.reached.wait, 10)
+
+
+async def cancel_once(happened: Awaitable[object], work: Awaitable[object]) -> list[bytes]:
+    """Cancel `work` when something has happened; return what it had read."""
+    task = asyncio.ensure_future(work)
+    await happened
+    task.cancel()
+    done, _ = await asyncio.wait([task])
+    assert done.pop().cancelled()
+    return []
+
+
+async def test_a_head_that_is_not_awaited_to_the_end(opened: Open, tmp_path: Path) -> None:
+    """Cancelled before the head: at replay no head comes, until the agent cancels again."""
+    hold, path = Hold(after_chunks=0), tmp_path / "head.tape"
+
+    async def read(url: str) -> None:
+        async with opened(url):
+            raise AssertionError("a head came")
+
+    with ProviderServer([Reply("late", hold=hold)]) as server:
+        url = server.url
+        with record(path):
+            await cancel_once(wait_for(hold), read(url))
+        hold.release()
+    with replay(path) as replaying:
+        task = asyncio.ensure_future(read(url))
+        await settled()
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait([task])
+    assert task.cancelled()
+    assert replaying.exchanges == 1
+
+
+async def test_a_body_that_is_not_awaited_to_the_end(opened: Open, tmp_path: Path) -> None:
+    """Cancelled in mid-stream: the pieces come back, then nothing until the agent cancels."""
+    hold, path = Hold(after_chunks=3), tmp_path / "body.tape"
+    read: list[bytes] = []
+    enough = asyncio.Event()
+
+    async def consume(url: str) -> None:
+        async with opened(url) as pieces:
+            async for piece in pieces:
+                read.append(piece)
+                if b"".join(read).count(b"data: ") == 3:
+                    enough.set()
+
+    with ProviderServer([Reply(LONG.text, hold=hold)]) as server:
+        url = server.url
+        with record(path):
+            await cancel_once(enough.wait(), consume(url))
+        hold.release()
+    recorded = list(read)
+    read.clear()
+    enough.clear()
+    with replay(path):
+        await cancel_once(enough.wait(), consume(url))
+    assert read == recorded
+    with Tape.open(path) as tape:
+        assert [exchange.end for exchange in tape.exchanges] == ["cancelled"]
+
+
+async def settled() -> None:
+    """Let everything that is ready on this loop run."""
+    for _ in range(50):
+        await asyncio.sleep(0)

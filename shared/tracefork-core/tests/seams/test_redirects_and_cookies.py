@@ -1,0 +1,71 @@
+"""The seam lies below redirects and cookies: each hop is an exchange, and the client's jar works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tracefork_core import Tape
+from tracefork_testkit import ProviderServer
+
+
+def test_each_hop_is_an_exchange(
+    library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
+) -> None:
+    """Two redirects and the answer are three exchanges, and the history comes back."""
+    ask = {"path": "/redirect?to=/redirect%3Fto%3D/bytes/3", "method": "GET"}
+    trip = round_trip(provider, lambda url: library.all(url, ask))
+    assert [status for _, status, _ in trip.tape] == [307, 307, 200]
+    assert trip.replayed[0].history == [307, 307]
+    assert trip.replayed[0].url.endswith("/bytes/3")
+    assert trip.replayed == trip.recorded
+
+
+def test_a_body_is_sent_on(
+    library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
+) -> None:
+    """A 307 sends the method and the body to the new place."""
+    ask = {"path": "/redirect?to=/echo", "method": "POST", "content": b"on and on"}
+    trip = round_trip(provider, lambda url: library.all(url, ask))
+    assert [request.body for request in provider.requests] == [b"on and on"] * 2
+    assert trip.replayed == trip.recorded
+
+
+def test_cookies_are_sent_back(
+    library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
+) -> None:
+    """A cookie that was set is sent with the next request, while recording and at replay."""
+    asks = [{"path": "/set-cookie"}, {"path": "/echo"}]
+    trip = round_trip(provider, lambda url: library.all(url, *asks))
+    assert provider.requests[1].header("cookie") == "session=testkit-cookie-value"
+    assert trip.replayed[0].cookies == {"session": "testkit-cookie-value"}
+    assert trip.replayed == trip.recorded
+
+
+def test_a_sent_cookie_is_not_taped(
+    library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
+) -> None:
+    """What a client sends to identify itself is dropped: a tape opens no doors."""
+    ask = {"path": "/echo", "headers": {"Cookie": "door=open", "Authorization": "Bearer key"}}
+    trip = round_trip(provider, lambda url: library.all(url, ask))
+    assert provider.requests[0].header("cookie") == "door=open"
+    with Tape.open(trip.path) as tape:
+        names = {name.lower() for name, _ in tape.exchanges[0].request_headers}
+    assert names.isdisjoint({"cookie", "authorization"})
+
+
+@pytest.mark.parametrize("path", ["/redirect?to=/echo", "/redirect?to=//elsewhere.test/%3Fa"])
+def test_a_hop_that_is_not_followed_is_one_exchange(
+    library: Any, provider: ProviderServer, round_trip: Callable[..., Any], path: str
+) -> None:
+    """Whoever asks for the redirect itself gets it, with its place to go."""
+    if library.lib.__name__ == "aiohttp":
+        ask, client = {"path": path, "allow_redirects": False}, {}
+    else:
+        ask, client = {"path": path}, {"follow_redirects": False}
+    trip = round_trip(provider, lambda url: library.all(url, ask, **client))
+    assert len(trip.tape) == 1
+    assert trip.recorded[0].status == 307
+    assert trip.replayed == trip.recorded

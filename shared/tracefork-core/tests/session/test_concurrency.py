@@ -1,0 +1,207 @@
+"""Concurrent exchanges find their own answers, in lanes that have the same names in every run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_testkit import ProviderServer
+
+Run = Callable[[str], Any]
+
+
+@pytest.fixture
+def moody() -> Iterator[ProviderServer]:
+    """Serve answers that differ each time: equal requests are told apart by lane alone."""
+    with ProviderServer(nondeterministic=True) as server:
+        yield server
+
+
+def asking(text: str) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": text}]}
+
+
+def text_of(answer: httpx2.Response) -> str:
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+async def ask(client: httpx2.AsyncClient, url: str, text: str) -> str:
+    return text_of(await client.post(f"{url}/v1/chat/completions", json=asking(text)))
+
+
+def ask_sync(client: httpx2.Client, url: str, text: str) -> str:
+    return text_of(client.post(f"{url}/v1/chat/completions", json=asking(text)))
+
+
+def gather_of_equal_requests(url: str) -> Any:
+    async def branch(client: httpx2.AsyncClient) -> list[str]:
+        return [await ask(client, url, "same"), await ask(client, url, "same")]
+
+    async def run() -> Any:
+        async with httpx2.AsyncClient(verify=False) as client:
+            return await asyncio.gather(*(branch(client) for _ in range(5)))
+
+    return asyncio.run(run())
+
+
+def nested_fan_out(url: str) -> Any:
+    async def leaf(client: httpx2.AsyncClient, text: str) -> str:
+        return await ask(client, url, text)
+
+    async def branch(client: httpx2.AsyncClient, i: int) -> list[str]:
+        first = await ask(client, url, "plan")
+        async with asyncio.TaskGroup() as group:
+            leaves = [group.create_task(leaf(client, f"leaf {j}")) for j in range(3)]
+        return [first, *(task.result() for task in leaves), await ask(client, url, f"sum {i}")]
+
+    async def run() -> Any:
+        async with httpx2.AsyncClient(verify=False) as client:
+            return await asyncio.gather(*(branch(client, i) for i in range(3)))
+
+    return asyncio.run(run())
+
+
+def threads_with_context(url: str) -> Any:
+    with httpx2.Client(verify=False) as client, ThreadPoolExecutor(4) as pool:
+        jobs = [
+            pool.submit(copy_context().run, ask_sync, client, url, f"job {i}") for i in range(8)
+        ]
+        return [job.result() for job in jobs]
+
+
+def threads_without_context(url: str) -> Any:
+    with httpx2.Client(verify=False) as client, ThreadPoolExecutor(4) as pool:
+        return list(pool.map(lambda i: ask_sync(client, url, f"job {i}"), range(8)))
+
+
+def to_thread(url: str) -> Any:
+    async def run() -> Any:
+        with httpx2.Client(verify=False) as client:
+            jobs = (asyncio.to_thread(ask_sync, client, url, f"job {i}") for i in range(4))
+            return await asyncio.gather(*jobs)
+
+    return asyncio.run(run())
+
+
+def a_sync_client_inside_a_coroutine(url: str) -> Any:
+    async def branch(client: httpx2.Client, i: int) -> list[str]:
+        first = ask_sync(client, url, f"first {i}")
+        await asyncio.sleep(0)
+        return [first, ask_sync(client, url, f"then {i} {first}")]
+
+    async def run() -> Any:
+        with httpx2.Client(verify=False) as client:
+            return await asyncio.gather(*(branch(client, i) for i in range(3)))
+
+    return asyncio.run(run())
+
+
+def streams_interleaved_in_one_task(url: str) -> Any:
+    with httpx2.Client(verify=False) as client:
+        seen = []
+        with (
+            client.stream("GET", f"{url}/chunked?n=5") as one,
+            client.stream("GET", f"{url}/chunked?n=5&x=2") as two,
+        ):
+            first, second = one.iter_raw(), two.iter_raw()
+            for _ in range(2):
+                seen += [next(first), next(second)]
+            seen += [*second, *first]
+        return seen
+
+
+RUNS = [
+    gather_of_equal_requests,
+    nested_fan_out,
+    threads_with_context,
+    threads_without_context,
+    to_thread,
+    a_sync_client_inside_a_coroutine,
+    streams_interleaved_in_one_task,
+]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
+def test_a_concurrent_run_replays_equal(tape: Path, moody: ProviderServer, run: Run) -> None:
+    """Every answer goes to whoever asked for it, five times over, and the digest is the tape's."""
+    with record(tape):
+        first = run(moody.url)
+    for _ in range(5):
+        with replay(tape) as replaying:
+            assert run(moody.url) == first
+        assert replaying.digest == replaying.tape.digest
+
+
+def test_answers_do_differ_without_a_tape(moody: ProviderServer) -> None:
+    """The control: two live runs are not equal."""
+    assert gather_of_equal_requests(moody.url) != gather_of_equal_requests(moody.url)
+
+
+@pytest.mark.parametrize(
+    "run", [gather_of_equal_requests, nested_fan_out], ids=lambda run: run.__name__
+)
+def test_lanes_have_the_same_names_in_two_runs(tape: Path, run: Run) -> None:
+    """A lane is a spawn path, and two recordings of one agent agree on it."""
+    lanes = []
+    for _ in range(2):
+        with ProviderServer() as server, record(tape, overwrite=True):
+            run(server.url)
+        with Tape.open(tape) as recorded:
+            lanes.append(sorted((e.lane, e.request.body) for e in recorded.exchanges))
+    assert lanes[0] == lanes[1]
+
+
+def test_lanes_follow_the_tasks(tape: Path, provider: ProviderServer) -> None:
+    """`main/2` is the second task that asked, `main/2/1` the first that it started."""
+    with record(tape):
+        nested_fan_out(provider.url)
+    with Tape.open(tape) as recorded:
+        names = {exchange.lane for exchange in recorded.exchanges}
+    assert names == {
+        f"main/{branch}{leaf}" for branch in (1, 2, 3) for leaf in ("", "/1", "/2", "/3")
+    }
+
+
+def test_threads_without_context_share_a_lane_without_order(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """Their exchanges may be asked in any order, but each must be asked."""
+    with record(tape), httpx2.Client(verify=False) as client, ThreadPoolExecutor(1) as pool:
+        for text in ("a", "b", "c"):
+            pool.submit(ask_sync, client, provider.url, text).result()
+    with Tape.open(tape) as recorded:
+        assert {exchange.lane for exchange in recorded.exchanges} == {"threads"}
+
+    def run(*texts: str) -> None:
+        with replay(tape), httpx2.Client(verify=False) as client, ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda text: ask_sync(client, provider.url, text), texts))
+
+    run("c", "b", "a")
+    with pytest.raises(DivergenceError):
+        run("c", "b")
+    with pytest.raises(DivergenceError):
+        run("c", "b", "b")
+
+
+def test_a_nested_session_leaves_the_lane_around_it_alone(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """After an inner recording the outer one goes on in its own lane."""
+    with record(tape):
+        http.get(f"{provider.url}/bytes/1")
+        with record(tape.with_name("inner.tape")):
+            http.get(f"{provider.url}/bytes/2")
+        http.get(f"{provider.url}/bytes/3")
+    with Tape.open(tape) as recorded:
+        assert [(e.lane, e.status, e.response_body) for e in recorded.exchanges] == [
+            ("main", 200, b"\0"),
+            ("main", 200, b"\0\1\2"),
+        ]

@@ -1,0 +1,126 @@
+"""A recording that was cut off replays as far as it goes, and then says that it is incomplete.
+
+The tape is taken away in the middle of its recording, as a crash would leave it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, ReplayError, Tape, record, replay
+from tracefork_testkit import Hold, ProviderServer, Reply
+
+
+def as_a_crash_leaves(tape: Path) -> Path:
+    """Copy a tape that is being written, log included."""
+    cut = tape.with_name("cut.tape")
+    for suffix in ("", "-wal"):
+        shutil.copyfile(tape.with_name(tape.name + suffix), cut.with_name(cut.name + suffix))
+    return cut
+
+
+def test_what_was_answered_replays_and_then_it_ends(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """Three answers replay; for the fourth there is a ReplayError, at the place and at the end."""
+
+    def ask(i: int) -> bytes:
+        return http.get(f"{provider.url}/bytes/{i}").content
+
+    with record(tape):
+        first = [ask(i) for i in (1, 2, 3)]
+        cut = as_a_crash_leaves(tape)
+        ask(4)
+    with Tape.open(cut) as recorded:
+        assert (recorded.complete, recorded.receipt, len(recorded.exchanges)) == (False, None, 3)
+
+    def run() -> None:
+        with replay(cut):
+            assert [ask(i) for i in (1, 2, 3)] == first
+            with pytest.raises(ReplayError, match="incomplete"):
+                ask(4)
+
+    with pytest.raises(ReplayError, match="incomplete"):
+        run()
+
+
+def test_another_request_than_the_recorded_one_is_still_a_divergence(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """Negative control: incomplete is no excuse for what the tape does hold."""
+    with record(tape):
+        http.get(f"{provider.url}/bytes/1")
+        cut = as_a_crash_leaves(tape)
+    with pytest.raises(DivergenceError), replay(cut):
+        http.get(f"{provider.url}/bytes/2")
+
+
+@pytest.mark.parametrize("kind", ["chunked", "length"])
+def test_a_stream_in_flight_has_every_chunk_that_was_seen(tape: Path, kind: str) -> None:
+    """Each chunk is on the tape before the agent has it, with its head, and replays up to there."""
+    hold = Hold(after_chunks=3)
+    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+    body["stream"] = kind == "chunked"
+
+    def run(url: str, seen: list[bytes], after: Callable[[], object]) -> None:
+        with (
+            httpx2.Client(verify=False) as client,
+            client.stream("POST", f"{url}/v1/chat/completions", json=body) as answer,
+        ):
+            for piece in answer.iter_raw(chunk_size=None):
+                seen.append(piece)
+                after()
+
+    first: list[bytes] = []
+    cuts: list[Path] = []
+
+    def after() -> None:
+        if len(first) == (3 if kind == "chunked" else 1):
+            cuts.append(as_a_crash_leaves(tape))
+            hold.release()
+
+    script = lambda request: Reply(text="one two three four " * 20_000, hold=hold)  # noqa: E731
+    if kind == "length":
+        hold.release()
+    with ProviderServer(script) as server, record(tape):
+        url = server.url
+        run(url, first, after)
+    with Tape.open(cuts[0]) as recorded:
+        (exchange,) = recorded.exchanges
+        assert (exchange.end, exchange.status) == ("open", 200)
+        assert exchange.chunks == first[: len(exchange.chunks)]
+        assert len(exchange.chunks) == (3 if kind == "chunked" else 1)
+    again: list[bytes] = []
+    with pytest.raises(ReplayError, match="in flight"), replay(cuts[0]):
+        run(url, again, lambda: None)
+    assert again == first[: len(again)]
+    assert again
+
+
+def test_lanes_that_were_cut_off_at_different_places_are_incomplete(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """The lane that got further still has answers; the other one ends with the tape."""
+
+    async def agent(url: str, rounds: tuple[int, int], after: Callable[[], Any]) -> None:
+        async with httpx2.AsyncClient(verify=False) as client:
+
+            async def branch(i: int) -> None:
+                for k in range(rounds[i]):
+                    await client.get(f"{url}/bytes/{10 * i + k}")
+
+            await asyncio.gather(branch(0), branch(1))
+        after()
+
+    cuts: list[Path] = []
+    with record(tape):
+        asyncio.run(agent(provider.url, (3, 1), lambda: cuts.append(as_a_crash_leaves(tape))))
+    with pytest.raises(ReplayError, match="incomplete"), replay(cuts[0]):
+        asyncio.run(agent(provider.url, (3, 2), lambda: None))

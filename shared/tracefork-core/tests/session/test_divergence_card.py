@@ -1,0 +1,188 @@
+"""A divergence says where the run left its tape: the exchange, the place, both values, the rest."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, record, replay
+from tracefork_core.adapters import begin_step, end_step
+from tracefork_core.errors import Divergence
+from tracefork_core.exchange.current import current_step
+from tracefork_testkit import ProviderServer
+
+Post = Callable[..., object]
+
+
+@pytest.fixture
+def post(provider: ProviderServer, http: httpx2.Client) -> Post:
+    """Post JSON to the echo."""
+    return lambda body, **more: http.post(f"{provider.url}/echo", json=body, **more)
+
+
+def diverge(tape: Path, run: Callable[[], object], *, match: tuple[str, ...] = ()) -> Divergence:
+    def under_replay() -> None:
+        with replay(tape, match=match):
+            run()
+
+    with pytest.raises(DivergenceError) as raised:
+        under_replay()
+    return raised.value.divergence
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "pointer", "shown"),
+    [
+        ({"a": 1}, {"a": 2}, "/a", ("1", "2")),
+        ({"a": [{"b": "x"}]}, {"a": [{"b": "y"}]}, "/a/0/b", ("x", "y")),
+        ({"a/b": {"c~d": 1}}, {"a/b": {"c~d": 2}}, "/a~1b/c~0d", ("1", "2")),
+        ({"": {"": 1}}, {"": {"": 2}}, "//", ("1", "2")),
+        ({"a": [1, 2]}, {"a": [1]}, "/a/1", ("2", "—")),
+        ({"a": 1}, {"a": 1, "b": {"c": [1]}}, "/b", ("—", '{"c": [1]}')),
+        ({"a": None}, {"a": "None"}, "/a", ("null", '"None"')),
+        ([1], {"a": 1}, "", ("[1]", '{"a": 1}')),
+        ({"a": True}, {"a": 1}, "/a", ("true", "1")),
+        ({"a": 1}, {"a": 1.0}, "/a", ("1", "1.0")),
+    ],
+)
+def test_the_first_difference_is_a_json_pointer(
+    tape: Path, post: Post, recorded: Any, now: Any, pointer: str, shown: tuple[str, str]
+) -> None:
+    """RFC 6901, with ~ and / escaped, and both values as JSON."""
+    with record(tape):
+        post(recorded)
+    card = diverge(tape, lambda: post(now))
+    assert (card.kind, card.pointer) == ("request", pointer)
+    assert (card.recorded, card.actual) == shown
+
+
+def test_long_values_are_cut_to_the_neighbourhood_of_the_difference(tape: Path, post: Post) -> None:
+    """A difference deep inside a long prompt is shown with a little of what is around it."""
+    with record(tape):
+        post({"prompt": "start " + "x" * 5000 + " the sky is blue " + "y" * 5000})
+    card = diverge(
+        tape, lambda: post({"prompt": "start " + "x" * 5000 + " the sky is grey " + "y" * 5000})
+    )
+    assert card.pointer == "/prompt"
+    assert card.recorded is not None
+    assert card.actual is not None
+    assert "the sky is blue" in card.recorded
+    assert "the sky is grey" in card.actual
+    assert len(card.recorded) <= 62
+    assert card.recorded[0] == card.recorded[-1] == "…"
+
+
+def test_a_body_that_is_no_json_is_shown_as_text(tape: Path, provider: ProviderServer) -> None:
+    """Bytes that differ are shown around their first difference; the size does not matter."""
+    body = b"\xff" * 3_000_000 + b" tail"
+    with httpx2.Client(verify=False) as http:
+        with record(tape):
+            http.post(f"{provider.url}/echo", content=body)
+        card = diverge(tape, lambda: http.post(f"{provider.url}/echo", content=body[:-1] + b"L"))
+    assert card.pointer == "body"
+    assert (card.recorded or "").endswith(" tail")
+    assert (card.actual or "").endswith(" taiL")
+
+
+@pytest.mark.parametrize(
+    ("changed", "pointer"),
+    [
+        ({"method": "PUT"}, "method"),
+        ({"url": "/echo?x=2"}, "url"),
+        ({"headers": {"accept": "new"}}, "headers/accept"),
+        ({"headers": {"openai-beta": "new"}}, "headers/openai-beta"),
+    ],
+)
+def test_what_lies_outside_the_body_is_named(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, changed: Any, pointer: str
+) -> None:
+    """Method, URL and headers have a place of their own."""
+
+    def ask(method: str = "POST", url: str = "/echo?x=1", **more: Any) -> None:
+        http.request(method, f"{provider.url}{url}", json={}, **more)
+
+    with record(tape):
+        ask()
+    assert diverge(tape, lambda: ask(**changed)).pointer == pointer
+
+
+def test_deep_json_does_not_break_the_card(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """A body nested as deep as JSON goes is compared as deep as is sensible."""
+
+    def nested(leaf: int) -> bytes:
+        return b'{"a":' * 400 + str(leaf).encode() + b"}" * 400
+
+    with record(tape):
+        http.post(f"{provider.url}/echo", content=nested(1))
+    card = diverge(tape, lambda: http.post(f"{provider.url}/echo", content=nested(2)))
+    assert (card.pointer or "").startswith("/a/a/a")
+
+
+def test_the_card_names_the_exchange_the_step_and_the_line(
+    tape: Path, post: Post, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """Which exchange of how many, in which step, asked by which line of the user's code."""
+    with record(tape):
+        agent = begin_step("agent", "researcher")
+        model = begin_step("model", "gpt", parent=agent)
+        token = current_step.set(model)
+        for n in range(3):
+            post({"n": n})
+        current_step.reset(token)
+        end_step(model)
+
+    def run() -> None:
+        post({"n": 0})
+        http.post(f"{provider.url}/echo", json={"n": 9})
+
+    line = inspect.getsourcelines(run)[1] + 2
+    card = diverge(tape, run)
+    assert (card.n, card.of, card.step) == (1, 3, "researcher ▸ gpt")
+    assert card.caller == f"test_divergence_card.py:{line}"
+    assert card.where == f"exchange 1 of 3 · researcher ▸ gpt · {card.caller}"
+    assert (card.tape, card.request) == (str(tape), f"POST {provider.url}/echo")
+
+
+def test_the_nearest_exchanges_are_ranked_with_reasons(tape: Path, post: Post) -> None:
+    """What came closest comes first, and each candidate says why it is not the answer."""
+    with record(tape):
+        post({"a": 1, "b": 1, "c": 1})
+        post({"a": 1, "b": 2, "c": 3})
+        post({"a": 1, "b": 2, "c": 4, "d": 5})
+        post({"x": 1})
+    card = diverge(tape, lambda: post({"a": 1, "b": 2, "c": 9}))
+    assert [candidate.n for candidate in card.candidates] == [1, 0, 2]
+    assert card.candidates[0].reason == "1 difference: /c"
+    assert card.candidates[1].reason == "2 differences: /b, /c"
+    assert (card.pointer, card.recorded, card.actual) == ("/c", "3", "9")
+
+
+def test_what_a_matcher_ignores_is_no_difference(tape: Path, post: Post) -> None:
+    """The card does not point at a value that is not compared."""
+    with record(tape):
+        post({"when": 1, "deep": {"id": 1}, "text": "a"})
+    card = diverge(
+        tape,
+        lambda: post({"when": 2, "deep": {"id": 2}, "text": "b"}),
+        match=("ignore:/when", "ignore:/deep"),
+    )
+    assert card.pointer == "/text"
+    assert card.candidates[0].reason == "1 difference: /text"
+
+
+def test_the_message_holds_what_the_card_holds(tape: Path, post: Post) -> None:
+    """Where there is no card, the exception's text says the same, and what to do."""
+    with record(tape):
+        post({"a": 1})
+    with pytest.raises(DivergenceError) as raised, replay(tape):
+        post({"a": 2})
+    text = str(raised.value)
+    for word in ("exchange 0 of 1", "/a", "recorded  1", "now       2", "tracefork show"):
+        assert word in text

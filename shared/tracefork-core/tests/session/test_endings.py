@@ -1,0 +1,268 @@
+"""However an exchange ends, it ends alike at replay: to the end, half-way, given up, cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_core.session import turns
+from tracefork_testkit import Hold, ProviderServer, Reply
+
+Run = Callable[[str], Any]
+STREAM = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "@say a b c d"}]}
+
+
+def both(tape: Path, run: Run) -> tuple[Any, Any, str]:
+    """Record and replay a run; return both results and how its first exchange ended."""
+    with ProviderServer() as server, record(tape):
+        url = server.url
+        first = run(url)
+    with replay(tape) as replaying:
+        again = run(url)
+    assert replaying.digest == replaying.tape.digest
+    with Tape.open(tape) as recorded:
+        return first, again, recorded.exchanges[0].end
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "HEAD"])
+@pytest.mark.parametrize(
+    "path", ["/status/204", "/status/304", "/bytes/0", "/echo", "/bytes/70000"]
+)
+def test_bodies_of_every_size_replay(
+    tape: Path, http: httpx2.Client, method: str, path: str
+) -> None:
+    """No body, an empty one, one without length, a large one."""
+
+    def run(url: str) -> tuple[int, bytes]:
+        answer = http.request(method, f"{url}{path}")
+        return answer.status_code, answer.content
+
+    first, again, end = both(tape, run)
+    assert first == again
+    assert end == "eof"
+
+
+def test_a_stream_that_is_closed_half_way_is_closed_there_again(
+    tape: Path, http: httpx2.Client
+) -> None:
+    """What the agent did not read is not on the tape, and is not asked for."""
+
+    def run(url: str) -> list[bytes]:
+        with http.stream("POST", f"{url}/v1/chat/completions", json=STREAM) as answer:
+            pieces = answer.iter_raw()
+            return [next(pieces), next(pieces)]
+
+    first, again, end = both(tape, run)
+    assert (first, end) == (again, "abandoned")
+
+
+def test_reading_on_where_the_recorded_agent_stopped_is_a_divergence(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """The tape does not know what would have come."""
+
+    def run(upto: int) -> None:
+        with http.stream("GET", f"{provider.url}/chunked?n=5") as answer:
+            pieces = answer.iter_raw()
+            for _ in range(upto):
+                next(pieces)
+
+    with record(tape):
+        run(2)
+    with replay(tape):
+        run(1)
+    with pytest.raises(DivergenceError, match="stopped after 16 bytes") as raised, replay(tape):
+        run(3)
+    assert raised.value.divergence.kind == "read"
+
+
+def test_a_stream_that_nobody_closes_is_open_at_the_end(tape: Path) -> None:
+    """A stream that is forgotten, and collected at some time, does not disturb anybody."""
+
+    def run(url: str) -> bytes:
+        client = httpx2.Client(verify=False)
+        request = client.build_request("GET", f"{url}/chunked?n=5")
+        pieces = client.send(request, stream=True).iter_raw()
+        first = next(pieces)
+        del pieces
+        gc.collect()
+        forgotten.append(client)
+        return first
+
+    forgotten: list[httpx2.Client] = []
+    first, again, end = both(tape, run)
+    assert (first, end) == (again, "open")
+    for client in forgotten:
+        client.close()
+
+
+def test_a_thread_that_still_waits_when_the_block_ends_is_no_divergence(tape: Path) -> None:
+    """A daemon's answer that came too late is not waited for, in the recording or at replay."""
+    hold = Hold(after_chunks=2)
+
+    def run(url: str) -> list[bytes]:
+        seen: list[bytes] = []
+        two = threading.Event()
+
+        def daemon() -> None:
+            with httpx2.Client(verify=False) as client, suppress(Exception):
+                body = {**STREAM, "messages": [{"role": "user", "content": "x"}]}
+                with client.stream("POST", f"{url}/v1/chat/completions", json=body) as answer:
+                    for piece in answer.iter_raw():
+                        seen.append(piece)
+                        if len(seen) == 2:
+                            two.set()
+
+        thread = threading.Thread(target=daemon)
+        thread.start()
+        assert two.wait(10)
+        threads.append(thread)
+        return seen
+
+    threads: list[threading.Thread] = []
+    with ProviderServer(lambda request: Reply(text="a b c d e", hold=hold)) as server:
+        url = server.url
+        with record(tape):
+            first = list(run(url))
+        hold.release()
+        threads.pop().join()
+    with replay(tape) as replaying:
+        again = run(url)
+    threads.pop().join()
+    assert first == again
+    assert replaying.tape.exchanges[0].end == "open"
+
+
+async def cancelled_by_a_timeout(url: str) -> str:
+    async with httpx2.AsyncClient(verify=False) as client:
+        try:
+            async with asyncio.timeout(0.2):
+                await client.post(f"{url}/v1/chat/completions", json=SLOW)
+        except TimeoutError:
+            return "gave up"
+    return "answered"
+
+
+async def cancelled_in_the_stream(url: str) -> int:
+    count = 0
+    async with httpx2.AsyncClient(verify=False) as client:
+        try:
+            async with (
+                asyncio.timeout(0.3),
+                client.stream("GET", f"{url}/chunked?n=3&delay=0.25") as answer,
+            ):
+                async for _ in answer.aiter_raw():
+                    count += 1
+        except TimeoutError:
+            return -count
+    return count
+
+
+async def the_first_of_three(url: str) -> int:
+    async with httpx2.AsyncClient(verify=False) as client:
+        asks = [
+            asyncio.ensure_future(client.get(f"{url}/chunked?n=1&delay={delay}&i={i}"))
+            for i, delay in enumerate((0, 0.5, 0.5))
+        ]
+        done, rest = await asyncio.wait(asks, return_when=asyncio.FIRST_COMPLETED)
+        for task in rest:
+            task.cancel()
+        await asyncio.wait(asks)
+        return len(done)
+
+
+SLOW = {"model": "m", "messages": [{"role": "user", "content": "@slow 5"}]}
+
+
+@pytest.mark.parametrize("agent", [cancelled_by_a_timeout, cancelled_in_the_stream])
+def test_what_the_agent_gave_up_waiting_for_does_not_come_at_replay_either(
+    tape: Path, agent: Callable[[str], Any]
+) -> None:
+    """A timeout of the agent's own fires again: the answer stays out."""
+    first, again, end = both(tape, lambda url: asyncio.run(agent(url)))
+    assert (first, end) == (again, "cancelled")
+
+
+def test_the_losers_of_a_race_lose_again(tape: Path) -> None:
+    """What was cancelled when another one came first is cancelled again."""
+    first, again, _ = both(tape, lambda url: asyncio.run(the_first_of_three(url)))
+    assert first == again
+
+
+def test_an_agent_that_waits_longer_than_the_recorded_one_learns_it(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its timeout the agent would wait for ever: it gets a divergence instead."""
+    monkeypatch.setattr(turns, "STALL_SECONDS", 0.1)
+    with ProviderServer() as server, record(tape):
+        url = server.url
+        asyncio.run(cancelled_by_a_timeout(url))
+
+    async def patient() -> None:
+        async with httpx2.AsyncClient(verify=False) as client:
+            await client.post(f"{url}/v1/chat/completions", json=SLOW)
+
+    with pytest.raises(DivergenceError, match="gave up waiting"), replay(tape):
+        asyncio.run(patient())
+
+
+def test_headers_that_are_not_ascii_replay(tape: Path, http: httpx2.Client) -> None:
+    """Header values are bytes; those outside ASCII come back as they came."""
+    raw = b"HTTP/1.1 200 Fine \xe9\r\nx-name: caf\xe9 \xff\r\nX-Name: twice\r\ncontent-length: 2\r\n\r\nok"
+
+    def serve(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(raw)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        threading.Thread(target=serve, args=(listener,)).start()
+        with record(tape):
+            first = http.get(url)
+    with replay(tape):
+        again = http.get(url)
+    assert again.headers.raw == first.headers.raw
+    assert (b"x-name", b"caf\xe9 \xff") in [(n.lower(), v) for n, v in again.headers.raw]
+    assert again.extensions["reason_phrase"] == first.extensions["reason_phrase"]
+
+
+def test_a_divergence_frees_those_who_wait(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When one thread leaves the tape, the others run into its error instead of waiting on."""
+    errors: list[DivergenceError] = []
+
+    def ask(url: str, i: int) -> None:
+        with httpx2.Client(verify=False) as client:
+            try:
+                client.get(f"{url}/bytes/{i}")
+            except DivergenceError as error:
+                errors.append(error)
+
+    def run(url: str, first: int) -> None:
+        threads = [threading.Thread(target=ask, args=(url, i)) for i in (2, 3, 4)]
+        for thread in threads:
+            thread.start()
+        ask(url, first)
+        for thread in threads:
+            thread.join()
+
+    monkeypatch.setattr(turns, "GRACE_SECONDS", 50.0)
+    with ProviderServer() as server, record(tape):
+        url = server.url
+        ask(url, 1)
+        run(url, 5)
+    with pytest.raises(DivergenceError, match="bytes/9"), replay(tape):
+        run(url, 9)
+    assert len(errors) == 4
+    assert len({id(error) for error in errors}) == 4

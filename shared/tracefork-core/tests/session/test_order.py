@@ -1,0 +1,230 @@
+"""What comes from outside is delivered in its recorded order, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, record, replay
+from tracefork_core.session import turns
+from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
+
+
+def asking(text: str, **more: Any) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": text}], **more}
+
+
+async def ask(client: httpx2.AsyncClient, url: str, text: str) -> str:
+    answer = await client.post(f"{url}/v1/chat/completions", json=asking(text))
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+async def streamed(client: httpx2.AsyncClient, url: str, text: str, joined: list[str]) -> None:
+    body = asking(text, stream=True)
+    async with client.stream("POST", f"{url}/v1/chat/completions", json=body) as answer:
+        joined.extend([f"{text} {len(piece)}" async for piece in answer.aiter_raw()])
+
+
+async def fan_in(url: str) -> str:
+    """Join four branches in the order they arrive, and send what was joined."""
+    joined: list[str] = []
+
+    async def branch(client: httpx2.AsyncClient, i: int) -> None:
+        first = await ask(client, url, f"branch {i}")
+        for _ in range(i):
+            await asyncio.sleep(0)
+        joined.append(f"{i}: {await ask(client, url, f'again {i} {first}')}")
+
+    async with httpx2.AsyncClient(verify=False) as client:
+        await asyncio.gather(*(branch(client, i) for i in range(4)))
+        await asyncio.gather(*(streamed(client, url, f"stream {i}", joined) for i in range(3)))
+        return await ask(client, url, "\n".join(joined))
+
+
+@pytest.mark.parametrize("i", range(20))
+def test_a_fan_in_replays_in_the_recorded_completion_order(
+    tape: Path, provider: ProviderServer, i: int
+) -> None:
+    """Whatever order the answers came in, the prompt that joins them is the recorded one."""
+    with record(tape):
+        first = asyncio.run(fan_in(provider.url))
+    with replay(tape) as run:
+        assert asyncio.run(fan_in(provider.url)) == first
+    assert (run.digest, run.reordered) == (run.tape.digest, 0)
+
+
+def test_the_slowest_of_a_recording_stays_the_slowest(tape: Path) -> None:
+    """The first that is asked may be the last that is answered, without any delay at replay."""
+    hold = Hold(after_chunks=0)
+
+    def script(request: ModelRequest) -> Reply:
+        late = request.last_user_text == "late"
+        return Reply(text=request.last_user_text, hold=hold if late else None)
+
+    async def run(url: str) -> list[str]:
+        done: list[str] = []
+
+        async def branch(client: httpx2.AsyncClient, text: str) -> None:
+            done.append(await ask(client, url, text))
+            if len(done) == 2:
+                hold.release()
+
+        async with httpx2.AsyncClient(verify=False) as client:
+            await asyncio.gather(*(branch(client, text) for text in ("late", "a", "b")))
+        return done
+
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        first = asyncio.run(run(url))
+    assert first[-1] == "late"
+    with replay(tape):
+        assert asyncio.run(run(url)) == first
+
+
+def test_threads_are_answered_in_the_recorded_order(tape: Path) -> None:
+    """Four threads wait for one another's answers, not for luck."""
+    holds = [Hold(after_chunks=0) for _ in range(4)]
+
+    def script(request: ModelRequest) -> Reply:
+        return Reply(text="x", hold=holds[int(request.last_user_text)])
+
+    def run(url: str, *, live: bool) -> list[int]:
+        done: list[int] = []
+
+        def job(i: int) -> None:
+            with httpx2.Client(verify=False) as client:
+                client.post(f"{url}/v1/chat/completions", json=asking(str(i)))
+            done.append(i)
+            if live and i:
+                holds[i - 1].release()
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(job, range(4)))
+        return done
+
+    holds[3].release()
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        first = run(url, live=True)
+    assert first == [3, 2, 1, 0]
+    for _ in range(5):
+        with replay(tape) as replaying:
+            run(url, live=False)
+        assert (replaying.digest, replaying.reordered) == (replaying.tape.digest, 0)
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(turns, "GRACE_SECONDS", 0.1)
+
+
+def recorded_pair(tape: Path) -> tuple[str, Callable[[tuple[str, ...]], Any]]:
+    """Record two tasks, the second of which is answered first."""
+    hold = Hold(after_chunks=0)
+
+    def script(request: ModelRequest) -> Reply:
+        return Reply(text="x", hold=hold if request.last_user_text == "late" else None)
+
+    async def run(url: str, texts: tuple[str, ...]) -> None:
+        async def branch(client: httpx2.AsyncClient, text: str) -> None:
+            await ask(client, url, text)
+            hold.release()
+
+        async with httpx2.AsyncClient(verify=False) as client:
+            await asyncio.gather(*(branch(client, text) for text in texts))
+
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        asyncio.run(run(url, ("late", "soon")))
+    return url, lambda texts: asyncio.run(run(url, texts))
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_an_answer_that_nobody_asks_for_ends_in_a_divergence(tape: Path) -> None:
+    """A task that waits for another's turn learns which exchange never came."""
+    _, run = recorded_pair(tape)
+    with replay(tape):
+        run(("late", "soon"))
+    with pytest.raises(DivergenceError, match="exchange 0 waited") as raised, replay(tape):
+        run(("late",))
+    assert (raised.value.divergence.kind, raised.value.divergence.n) == ("stalled", 1)
+    assert "not asked for now" in str(raised.value)
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_thread_that_others_keep_from_asking_does_not_stall_the_rest(tape: Path) -> None:
+    """With fewer workers than the recording had, order gives way; every exchange is answered."""
+
+    def run(url: str, workers: int) -> set[bytes]:
+        def job(i: int) -> bytes:
+            with httpx2.Client(verify=False) as client:
+                return client.get(f"{url}/bytes/{i}").content
+
+        with ThreadPoolExecutor(workers) as pool:
+            first = pool.submit(job, 0).result()
+            return {first, *pool.map(job, range(6, 0, -1))}
+
+    with ProviderServer() as provider, record(tape):
+        url = provider.url
+        everything = run(url, 6)
+    with replay(tape) as replaying:
+        assert run(url, 1) == everything
+    assert replaying.digest == replaying.tape.digest
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_lock_around_the_client_does_not_stall_threads(tape: Path) -> None:
+    """Whoever holds the lock is not whoever held it in the recording: it goes ahead."""
+    gates = [threading.Event(), threading.Event()]
+
+    def run(url: str, order: tuple[int, int]) -> None:
+        lock = threading.Lock()
+
+        def job(i: int) -> None:
+            with httpx2.Client(verify=False) as client:
+                gates[i].wait()
+                with lock:
+                    gates[order[1]].set()
+                    client.get(f"{url}/bytes/{i}")
+
+        gates[0].clear()
+        gates[1].clear()
+        gates[order[0]].set()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(job, (0, 1)))
+
+    with ProviderServer() as provider, record(tape):
+        url = provider.url
+        run(url, (0, 1))
+    with replay(tape) as replaying:
+        run(url, (1, 0))
+    assert replaying.reordered > 0
+    assert replaying.digest == replaying.tape.digest
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_an_exchange_that_no_thread_asks_for_is_found_at_the_end(tape: Path) -> None:
+    """Threads go on without it; leaving the block says which one was never asked for."""
+
+    def run(url: str, numbers: tuple[int, ...]) -> None:
+        def job(i: int) -> None:
+            with httpx2.Client(verify=False) as client:
+                client.get(f"{url}/bytes/{i}")
+
+        with ThreadPoolExecutor(1) as pool:
+            list(pool.map(job, numbers))
+
+    with ProviderServer() as provider, record(tape):
+        url = provider.url
+        run(url, (1, 2, 3))
+    with pytest.raises(DivergenceError, match="never asked for: #0") as raised, replay(tape):
+        run(url, (2, 3))
+    assert raised.value.divergence.kind == "leftover"

@@ -1,0 +1,177 @@
+"""What is not a tape, or no longer one, is refused with one clear error and never deleted."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tracefork_core import Tape, TapeError, UsageError, record, replay
+from tracefork_testkit import ProviderServer
+
+Make = Callable[[Path], object]
+
+
+def _other_database(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE events (a)")
+    db.commit()
+    db.close()
+
+
+NO_TAPES: dict[str, Make] = {
+    "text": lambda path: path.write_text("hello\n" * 1000),
+    "empty": lambda path: path.write_bytes(b""),
+    "half a header": lambda path: path.write_bytes(b"SQLite form"),
+    "another database": _other_database,
+}
+
+
+def read_everything(path: Path) -> None:
+    with Tape.open(path) as tape:
+        for exchange in tape.exchanges:
+            assert exchange.request_body
+            assert exchange.response_body
+
+
+@pytest.fixture
+def recorded(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
+    """Record three exchanges with bodies that do not compress."""
+    with record(tape):
+        for i in range(3):
+            http.post(f"{provider.url}/echo", content=os.urandom(9000) + bytes([i]))
+    return tape
+
+
+@pytest.mark.parametrize("make", NO_TAPES.values(), ids=NO_TAPES)
+def test_what_is_not_a_tape_is_refused(tape: Path, make: Make) -> None:
+    """Opening, replaying and showing what is no tape is a TapeError that names the file."""
+    make(tape)
+    with pytest.raises(TapeError, match=r"run\.tape is not a tape"):
+        Tape.open(tape)
+    with pytest.raises(TapeError, match=r"run\.tape is not a tape"), replay(tape):
+        pass
+
+
+def test_a_folder_and_a_missing_file_are_usage_errors(tape: Path) -> None:
+    """A path that cannot be meant is the user's mistake, not a damaged tape."""
+    with pytest.raises(UsageError, match="no tape at"):
+        Tape.open(tape)
+    with pytest.raises(UsageError, match="is a folder"):
+        Tape.open(tape.parent)
+    with pytest.raises(UsageError, match="is a folder"), record(tape.parent, overwrite=True):
+        pass
+    with pytest.raises(UsageError, match="no folder"), record(tape.parent / "no" / "run.tape"):
+        pass
+
+
+@pytest.mark.parametrize("kept", [100, 4096, 5000, 0.5, 0.9])
+def test_a_truncated_tape_is_a_tape_error(recorded: Path, kept: float) -> None:
+    """Whatever is cut off, reading says so with a TapeError and nothing else."""
+    data = recorded.read_bytes()
+    recorded.write_bytes(data[: int(kept if kept > 1 else kept * len(data))])
+    with pytest.raises(TapeError):
+        read_everything(recorded)
+
+
+def test_nothing_is_overwritten_unasked(recorded: Path) -> None:
+    """An existing file stays as it is, whatever it is, unless overwriting is asked for."""
+    before = recorded.read_bytes()
+    with pytest.raises(UsageError, match="overwrite=True"), record(recorded):
+        pass
+    assert recorded.read_bytes() == before
+    with record(recorded, overwrite=True):
+        pass
+    with Tape.open(recorded) as tape:
+        assert tape.exchanges == []
+
+
+@pytest.mark.parametrize("make", [NO_TAPES["text"], _other_database], ids=["text", "database"])
+def test_what_is_not_a_tape_is_never_deleted(tape: Path, make: Make) -> None:
+    """Not even overwrite=True deletes a file that is not a tape."""
+    make(tape)
+    before = tape.read_bytes()
+    with pytest.raises(TapeError, match="not a tape"), record(tape, overwrite=True):
+        pass
+    assert tape.read_bytes() == before
+
+
+def test_a_recording_that_was_killed_before_its_first_byte_can_be_overwritten(tape: Path) -> None:
+    """An empty file is what such a recording leaves behind; there is nothing in it to lose."""
+    tape.touch()
+    with record(tape, overwrite=True):
+        pass
+    with Tape.open(tape) as recorded:
+        assert recorded.complete
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_two_processes_cannot_record_to_one_file(tape: Path, overwrite: bool) -> None:
+    """The second recorder gets the error, and the first one's tape is not touched."""
+    child = (
+        "import sys, tracefork_core as t\n"
+        "try:\n"
+        f"    t.record(sys.argv[1], overwrite={overwrite}).__enter__()\n"
+        "except t.UsageError as error: print(error)"
+    )
+    with record(tape) as run:
+        done = subprocess.run(
+            [sys.executable, "-c", child, str(tape)], capture_output=True, text=True, check=True
+        )
+    assert ("in use" if overwrite else "exists") in done.stdout
+    assert run.receipt is not None
+    with Tape.open(tape) as recorded:
+        assert recorded.complete
+
+
+def test_a_newer_format_is_refused_with_what_to_do(recorded: Path) -> None:
+    """A tape of a later format version names both versions and the way out."""
+    db = sqlite3.connect(recorded)
+    db.execute("PRAGMA user_version=7")
+    db.close()
+    with pytest.raises(TapeError, match=r"tape format 7; this tracefork reads up to 1\. Upgrade"):
+        Tape.open(recorded)
+
+
+def test_a_tape_whose_tables_are_something_else_is_refused(recorded: Path) -> None:
+    """A view in the place of a table could run what a stranger wrote: it is not even opened."""
+    db = sqlite3.connect(recorded)
+    db.executescript(
+        "ALTER TABLE events RENAME TO hidden; CREATE VIEW events AS SELECT 1 AS seq, "
+        "'exchange' AS kind, randomblob(1000000) AS payload, x'' AS aside"
+    )
+    db.close()
+    with pytest.raises(TapeError, match="table events is not that of one"):
+        Tape.open(recorded)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("aside", b'{"lane":"main","seam":"x","started":1,"turns":[[0,999999999999]]}', "turns"),
+        ("aside", b'{"lane":"main","seam":"x","started":1,"turns":[[5]]}', "turns"),
+        ("aside", b"[" * 5000, "damaged event"),
+        ("aside", b'{"lane":1}', "damaged event"),
+        ("payload", b'{"n":7,"request":{"method":"","url":"","headers":[],"body":""}}', "exchange"),
+    ],
+)
+def test_events_no_recorder_writes_are_refused(
+    recorded: Path, column: str, value: bytes, said: str
+) -> None:
+    """What would exhaust memory or break a replay half-way is refused when the tape is read."""
+    db = sqlite3.connect(recorded)
+    db.execute(
+        f"UPDATE events SET {column} = ? WHERE seq = "
+        "(SELECT min(seq) FROM events WHERE kind = 'exchange')",
+        (value,),
+    )
+    db.commit()
+    db.close()
+    with pytest.raises(TapeError, match=said), Tape.open(recorded) as tape:
+        _ = tape.exchanges
