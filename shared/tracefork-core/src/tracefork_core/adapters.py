@@ -13,14 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 
+from tracefork_core.exchange import lane
 from tracefork_core.exchange.current import current_session, current_step
-from tracefork_core.exchange.lane import UNORDERED as _UNORDERED
-from tracefork_core.exchange.lane import _Lane, _lane, _owner, current_lane
+from tracefork_core.exchange.lane import Lane
 
 GROUP = "tracefork.adapters"
 
 __all__ = [
     "Adapter",
+    "Lane",
     "begin_step",
     "branch_lane",
     "check_session",
@@ -55,7 +56,7 @@ def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | Exception]]:
     for point in entry_points(group=GROUP):
         try:
             yield point, point.load()
-        except Exception as error:  # A broken adapter must not hide the others.
+        except Exception as error:  # noqa: BLE001 - a broken adapter must not hide the others
             yield point, error
 
 
@@ -97,25 +98,22 @@ def check_session() -> None:
     Raises:
         TraceforkError: a copy of the first one of this session.
     """
-    check = getattr(current_session(), "check", None)
-    if check is not None:
-        check()
+    session = current_session()
+    if session is not None:
+        session.check()
 
 
-def lane_here() -> object | None:
+def lane_here() -> Lane | None:
     """Return the lane that this code runs on, for `branch_lane`; None where it has no order."""
     session = current_session()
-    if session is None or current_lane(session) == _UNORDERED:
-        return None
-    return _lane.get()
+    return lane.lane_here(session) if session else None
 
 
-def branch_lane(origin: object | None, name: str) -> None:
+def branch_lane(origin: Lane | None, name: str) -> None:
     """Name the lane of this task or job after the branch it runs, where it runs beside `origin`.
 
     Without it the lane is numbered by the order in which branches ask for something, and threads
     that start together ask in any order: equal requests would find one another's answers. On the
     line of `origin` itself nothing changes; `name` must be the same in every run.
     """
-    if isinstance(origin, _Lane) and origin.owner != _owner():
-        _lane.set(_Lane(f"{origin.name}.{name}", _owner(), origin.session))
+    lane.branch_lane(origin, name)

@@ -79,7 +79,9 @@ class Divergence:
     @property
     def where(self) -> str:
         """Return "exchange 3 of 7 · agent ▸ model · agent.py:41"."""
-        number = f"exchange {self.n} of {self.of}" if self.n is not None else "after the last exchange"
+        number = (
+            f"exchange {self.n} of {self.of}" if self.n is not None else "after the last exchange"
+        )
         return " · ".join(part for part in (number, self.step, self.caller) if part)
 
     @property
@@ -110,7 +112,18 @@ class DivergenceError(TraceforkError):
             lines.append(f"  {d.pointer}")
             lines.append(f"    recorded  {d.recorded}")
             lines.append(f"    now       {d.actual}")
-        for candidate in d.candidates:
-            lines.append(f"  nearest: #{candidate.n} ({candidate.reason})")
+        lines.extend(
+            f"  nearest: #{candidate.n} ({candidate.reason})" for candidate in d.candidates
+        )
         lines.extend(f"  see: {command}" for command in d.commands)
         return "\n".join(lines)
+
+
+def again(error: TraceforkError) -> TraceforkError:
+    """Return a fresh copy of an error, to be raised from wherever it is met again.
+
+    One instance raised by several threads would tangle their tracebacks and contexts.
+    """
+    if isinstance(error, DivergenceError):
+        return DivergenceError(error.divergence)
+    return type(error)(*error.args)

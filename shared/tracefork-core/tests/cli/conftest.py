@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,8 @@ import httpx
 for word in sys.argv[1:] or ["one", "two"]:
     print(httpx.post(os.environ["PROVIDER"] + "/echo", content=word.encode()).text)
 """
+
+FAILING_AGENT = PLAIN_AGENT + "raise KeyError('x')\n"
 
 
 @dataclass(frozen=True)
@@ -120,15 +123,24 @@ def shell(tmp_path: Path, provider: ProviderServer) -> Shell:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Shell:
-    """Return a shell in a folder where an agent on the openai SDK was recorded. Look only."""
+    """Return a shell in a folder where agents were recorded. Look only."""
     folder = tmp_path_factory.mktemp("recorded")
     home = tmp_path_factory.mktemp("home")
     found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(home)})
-    found.write("support.py", OPENAI_AGENT)
-    found.write("plain.py", PLAIN_AGENT)
-    for name in ("support", "plain"):
+    agents = {"support": OPENAI_AGENT, "plain": PLAIN_AGENT, "failing": FAILING_AGENT}
+    for name, agent in agents.items():
+        found.write(f"{name}.py", agent)
         done = found.tracefork("record", f"{name}.py")
-        assert done.exit == 0, done.err
+        assert done.exit == (name == "failing"), done.err
     return found
+
+
+@pytest.fixture
+def taped(shell: Shell, recorded: Shell) -> Shell:
+    """Return a shell in a folder with copies of those tapes, and `agent.tape` of `agent.py`."""
+    for path in recorded.folder.glob("*.tape"):
+        shutil.copy(path, shell.folder)
+    shutil.copy(recorded.folder / "plain.tape", shell.folder / "agent.tape")
+    return shell

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tracefork_core.cli.main import main
 from tracefork_core.version import __version__
-
-from .conftest import Shell
 
 ADAPTER = """\
 from tracefork_core.adapters import Adapter
@@ -53,22 +52,32 @@ def test_what_is_installed_is_listed(capsys: pytest.CaptureFixture[str]) -> None
     ],
 )
 def test_an_adapter_says_what_it_supports(
-    shell: Shell, tmp_path: Path, requirement: str, supported: bool | None, mark: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    requirement: str,
+    supported: bool | None,
+    mark: str,
 ) -> None:
     """The range comes from the adapter's own metadata; what cannot be told is not guessed."""
-    install(tmp_path / "site", requirement, ADAPTER)
-    path = {"PYTHONPATH": f"{tmp_path / 'site'}:{shell.python_path}"}
-    done = shell.tracefork("doctor", "--json", **path)
-    (adapter,) = (a for a in done.document["adapters"] if a["name"] == "toy")
+    install(tmp_path, requirement, ADAPTER)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["doctor", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["adapters"]
+    (adapter,) = (entry for entry in found if entry["name"] == "toy")
     assert adapter["supported"] is supported
     assert adapter["version"] == "0.3"
-    assert f"  {mark} tracefork-toy 0.3 · httpx " in shell.tracefork("doctor", **path).out
+    assert main(["doctor"]) == 0
+    assert f"  {mark} tracefork-toy 0.3 · httpx " in capsys.readouterr().out
 
 
-def test_a_broken_adapter_is_named(shell: Shell, tmp_path: Path) -> None:
+def test_a_broken_adapter_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """An adapter that cannot be imported is listed with its error, and doctor still ends with 0."""
-    install(tmp_path / "site", "httpx", "import no_such_module\n")
-    path = {"PYTHONPATH": f"{tmp_path / 'site'}:{shell.python_path}"}
-    done = shell.tracefork("doctor", **path)
-    assert done.exit == 0
-    assert "✗ toy: ModuleNotFoundError: No module named 'no_such_module'" in done.out
+    install(tmp_path, "httpx", "import no_such_module\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "✗ toy: ModuleNotFoundError: No module named 'no_such_module'" in said

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import tracefork_core as tracefork
-from tracefork_core.cli.account import model_call, price_of
+from tracefork_core.cli.account import known_cost, model_call, price_of
 from tracefork_core.cli.main import main
 from tracefork_testkit import ProviderServer, Reply, ToolCall
 
@@ -53,30 +53,27 @@ def test_a_folder_lists_its_tapes(look: Any) -> None:
     assert found["support.tape"]["state"] == "complete"
 
 
-def test_files_that_are_no_tapes_are_listed_as_such(shell: Shell) -> None:
+def test_files_that_are_no_tapes_are_listed_as_such(
+    taped: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`ls` names what is damaged or foreign and goes on; its exit code is 0."""
-    shell.tracefork("record", "agent.py")
-    good = (shell.folder / "agent.tape").read_bytes()
-    shell.write("foreign.tape", "hello")
-    shell.write("empty.tape", "")
-    (shell.folder / "text.tape").write_bytes(good)
-    with closing(sqlite3.connect(shell.folder / "text.tape")) as db:
+    good = (taped.folder / "agent.tape").read_bytes()
+    taped.write("foreign.tape", "hello")
+    taped.write("empty.tape", "")
+    (taped.folder / "torn.tape").write_bytes(good[:8192] + b"\xff" * (len(good) - 8192))
+    (taped.folder / "text.tape").write_bytes(good)
+    with closing(sqlite3.connect(taped.folder / "text.tape")) as db:
         db.execute("UPDATE events SET payload = CAST(payload AS TEXT)")
         db.commit()
-    (shell.folder / "damaged.tape").write_bytes(good[:8192] + b"\xff" * (len(good) - 8192))
-    done = shell.tracefork("ls", "--json")
-    states = {entry["name"]: entry["state"] for entry in done.document["tapes"]}
-    assert states.pop("damaged.tape") in ("damaged", "not a tape")
-    assert states == {
-        "agent.tape": "complete",
-        "text.tape": "damaged",
-        "foreign.tape": "not a tape",
-        "empty.tape": "not a tape",
-    }
-    people = shell.tracefork("ls")
-    assert people.exit == 0
-    assert "! foreign.tape: " in people.out
-    assert "Traceback" not in people.err
+    assert main(["ls", "--json", str(taped.folder)]) == 0
+    found = json.loads(capsys.readouterr().out)["tapes"]
+    states = {entry["name"]: entry["state"] for entry in found}
+    assert states["agent.tape"] == "complete"
+    assert states["foreign.tape"] == states["empty.tape"] == "not a tape"
+    assert {states["torn.tape"], states["text.tape"]} <= {"damaged", "not a tape"}
+    assert all(entry["problem"] for entry in found if entry["state"] != "complete")
+    assert main(["ls", str(taped.folder)]) == 0
+    assert "! foreign.tape: " in capsys.readouterr().out
 
 
 def test_an_empty_folder_has_no_tapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,3 +182,5 @@ def test_what_a_run_cost_is_told_where_it_is_known(
     known = [price for price in prices if price is not None]
     assert len(prices) == 2
     assert (Decimal(found) if found else None) == (sum(known) if known else None)
+    with tracefork.Tape.open("priced.tape") as tape:
+        assert known_cost(tape) == (sum(known) if known else None)

@@ -55,10 +55,9 @@ def test_a_persons_mistake_is_a_sentence(
     assert not list(tmp_path.glob("*.tape"))
 
 
-def test_a_matcher_nobody_knows_is_a_mistake(shell: Shell) -> None:
-    """--match takes the names of matchers only, and a tape is not replayed without."""
-    shell.tracefork("record", "agent.py")
-    done = shell.tracefork("replay", "--match", "fuzzy", "agent.tape", "agent.py")
+def test_a_matcher_nobody_knows_is_a_mistake(taped: Shell) -> None:
+    """--match takes the names of matchers only; nothing is replayed without."""
+    done = taped.tracefork("replay", "--match", "fuzzy", "agent.tape", "agent.py")
     assert (done.exit, done.out) == (2, "")
     assert "no matcher 'fuzzy'" in done.err
 

@@ -7,7 +7,7 @@ import pytest
 from tracefork_core import Tape
 from tracefork_testkit import ProviderServer
 
-from .conftest import OPENAI_AGENT, Shell
+from .conftest import FAILING_AGENT, OPENAI_AGENT, PLAIN_AGENT, Shell
 
 SWALLOWING = """\
 import os, sys
@@ -35,10 +35,9 @@ def test_a_replay_needs_no_provider(shell: Shell) -> None:
     assert f"digest {digest[:4]}…{digest[-4:]}" in done.err
 
 
-def test_a_replay_reports_as_a_document(shell: Shell) -> None:
+def test_a_replay_reports_as_a_document(taped: Shell) -> None:
     """With --json the verdict is one document on stdout, the agent's own output on stderr."""
-    shell.tracefork("record", "agent.py")
-    done = shell.tracefork("replay", "agent.tape", "agent.py", "--json")
+    done = taped.tracefork("replay", "agent.tape", "agent.py", "--json")
     found = done.document
     assert (found["exit"], found["result"], found["bit_exact"]) == (0, "same", True)
     assert (found["exchanges"], found["of"], found["sockets"]) == (2, 2, 0)
@@ -57,24 +56,22 @@ def test_a_replay_reports_as_a_document(shell: Shell) -> None:
     ids=["other", "extra", "missing"],
 )
 def test_a_swallowed_divergence_is_told(
-    shell: Shell, words: list[str], kind: str, said: str
+    taped: Shell, words: list[str], kind: str, said: str
 ) -> None:
     """An agent that catches everything and exits with 0 still replays with 1, and a card."""
-    shell.write("agent.py", SWALLOWING)
-    assert shell.tracefork("record", "agent.py", "--", "one", "two").exit == 0
-    done = shell.tracefork("replay", "agent.tape", "agent.py", "--", *words)
+    taped.write("agent.py", SWALLOWING)
+    done = taped.tracefork("replay", "agent.tape", "agent.py", "--", *words)
     assert done.exit == 1
     assert "✗ diverged" in done.err
     assert said in done.err
-    found = shell.tracefork("replay", "agent.tape", "--json", "agent.py", "--", *words)
+    found = taped.tracefork("replay", "agent.tape", "--json", "agent.py", "--", *words)
     assert (found.exit, found.document["divergence"]["kind"]) == (1, kind)
 
 
-def test_the_swallowing_agent_replays_when_it_asks_the_same(shell: Shell) -> None:
-    """The control: the same agent with the same words is the same run."""
-    shell.write("agent.py", SWALLOWING)
-    shell.tracefork("record", "agent.py", "--", "one", "two")
-    assert shell.tracefork("replay", "agent.tape", "agent.py", "--", "one", "two").exit == 0
+def test_the_swallowing_agent_replays_when_it_asks_the_same(taped: Shell) -> None:
+    """The control: the same agent with the recorded words is the recorded run."""
+    taped.write("agent.py", SWALLOWING)
+    assert taped.tracefork("replay", "agent.tape", "agent.py", "--", "one", "two").exit == 0
 
 
 def test_an_ignored_place_may_differ(shell: Shell) -> None:
@@ -90,45 +87,35 @@ def test_an_ignored_place_may_differ(shell: Shell) -> None:
     assert shell.tracefork("replay", "--ignore=/word", "agent.tape", "agent.py").exit == 1
 
 
-def test_an_agent_that_fails_as_it_did_is_the_same(shell: Shell) -> None:
+def test_an_agent_that_fails_as_it_did_is_the_same(taped: Shell) -> None:
     """A recorded failure that comes again is a faithful replay: 0, with the agent's traceback."""
-    shell.edit("agent.py", "import httpx\n", "import httpx, atexit\n")
-    shell.write("agent.py", (shell.folder / "agent.py").read_text() + "raise KeyError('x')\n")
-    assert shell.tracefork("record", "agent.py").exit == 1
-    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    taped.write("agent.py", FAILING_AGENT)
+    done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 0
     assert "KeyError: 'x'" in done.err
     assert "the agent failed with KeyError, as when it was recorded" in done.err
 
 
 @pytest.mark.parametrize("line", ["raise KeyError('x')", "import sys; sys.exit(4)"])
-def test_an_agent_that_fails_by_itself_fails_the_replay(shell: Shell, line: str) -> None:
+def test_an_agent_that_fails_by_itself_fails_the_replay(taped: Shell, line: str) -> None:
     """An agent that asked for everything and then failed, but did not then, ends with 3."""
-    shell.tracefork("record", "agent.py")
-    shell.write("agent.py", (shell.folder / "agent.py").read_text() + line + "\n")
-    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    taped.write("agent.py", f"{PLAIN_AGENT}{line}\n")
+    done = taped.tracefork("replay", "agent.tape", "agent.py")
     assert done.exit == 3
     assert "✗ the agent failed by itself" in done.err
 
 
-def test_an_agent_that_fails_earlier_fails_the_replay(shell: Shell) -> None:
+def test_an_agent_that_fails_earlier_fails_the_replay(taped: Shell) -> None:
     """The same exception before everything was asked for is not the same run: 3."""
-    agent = (shell.folder / "agent.py").read_text()
-    shell.write("agent.py", agent + "raise KeyError('x')\n")
-    shell.tracefork("record", "agent.py")
-    shell.write("agent.py", "raise KeyError('x')\n")
-    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    taped.write("agent.py", "raise KeyError('x')\n")
+    done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 3
     assert "before it asked for everything" in done.err
 
 
-def test_an_agent_that_no_longer_fails_is_different(shell: Shell) -> None:
+def test_an_agent_that_no_longer_fails_is_different(taped: Shell) -> None:
     """Where the recorded agent failed and this one ends well, the run is another one: 1."""
-    agent = (shell.folder / "agent.py").read_text()
-    shell.write("agent.py", agent + "raise KeyError('x')\n")
-    shell.tracefork("record", "agent.py")
-    shell.write("agent.py", agent)
-    done = shell.tracefork("replay", "agent.tape", "agent.py")
+    done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 1
     assert "when recorded it ended with KeyError" in done.err
 
@@ -184,11 +171,8 @@ def test_a_strangers_tape_runs_nothing(shell: Shell) -> None:
     assert "is not the tape that was recorded there" in done.err
 
 
-def test_an_unknown_command_is_asked_for(shell: Shell, tmp_path: Path) -> None:
-    """A tape that was recorded on another machine says how to replay it: 2."""
-    shell.tracefork("record", "agent.py")
-    other_home = str(tmp_path / "other")
-    done = shell.tracefork("replay", "agent.tape", TRACEFORK_HOME=other_home)
-    assert done.exit == 2
+def test_an_unknown_command_is_asked_for(taped: Shell) -> None:
+    """A tape that was recorded elsewhere says how to replay it: 2."""
+    done = taped.tracefork("replay", "agent.tape")
+    assert (done.exit, done.out) == (2, "")
     assert "Say it: tracefork replay agent.tape SCRIPT.py" in done.err
-    assert shell.tracefork("replay", "last", TRACEFORK_HOME=other_home).exit == 2

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tracefork_core import Tape
+from tracefork_core.cli.main import main
 
 from .conftest import Shell
 
-OTHER = "replace(CAST(payload AS TEXT), 'echo', 'ecco')"
+OTHER = "replace(CAST(payload AS TEXT), 'completions', 'completionz')"
 STATEFUL = """\
 import os, pathlib, sys
 import httpx
@@ -48,26 +51,29 @@ def test_one_replay_in_three_that_differs_is_found(shell: Shell) -> None:
     assert "✗ diverged at exchange 0 of 1" in again.out
 
 
-def test_what_a_failed_replay_said_is_shown(shell: Shell) -> None:
+def test_what_a_failed_replay_said_is_shown(taped: Shell) -> None:
     """The end of the agent's own stderr comes with the verdict, escapes spelled out."""
-    shell.tracefork("record", "agent.py")
-    shell.write("agent.py", "import sys\nsys.exit('gone \\x1b[31mwrong')\n")
-    done = shell.tracefork("verify", "agent.tape", "agent.py")
-    assert done.exit == 1, "both exchanges are missing"
-    shell.write("agent.py", "import os\nos.write(2, b'gone \\x1b[31mwrong')\nos._exit(9)\n")
-    done = shell.tracefork("verify", "agent.tape", "agent.py")
+    taped.write("agent.py", "import os\nos.write(2, b'gone \\x1b[31mwrong')\nos._exit(9)\n")
+    done = taped.tracefork("verify", "agent.tape", "agent.py")
     assert done.exit == 3
     assert "ended without a result, with status 9" in done.out
     assert r"gone \x1b[31mwrong" in done.out
 
 
-def test_an_undamaged_tape_is_undamaged(recorded: Shell) -> None:
+def integrity(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Return the exit code of `verify --integrity` and what it prints."""
+    code = main(["verify", "--integrity", str(path)])
+    return code, capsys.readouterr().out
+
+
+def test_an_undamaged_tape_is_undamaged(
+    recorded: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
     """--integrity reads every event and body, and runs nothing."""
-    done = recorded.tracefork("verify", "--integrity", "--json", "plain.tape")
-    found = done.document
-    assert (done.exit, found["damage"], found["complete"]) == (0, [], True)
+    assert main(["verify", "--integrity", "--json", str(recorded.folder / "plain.tape")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["damage"], found["complete"], found["exchanges"]) == ([], True, 2)
     assert found["digest"] == found["recorded"]
-    assert found["exchanges"] == 2
     assert found["blobs"] == 2, "an echo answers with the bytes it was sent"
 
 
@@ -79,30 +85,30 @@ def test_an_undamaged_tape_is_undamaged(recorded: Shell) -> None:
         (f"UPDATE events SET payload = CAST({OTHER} AS BLOB) WHERE kind = 'exchange'", "digest"),
         (f"UPDATE events SET payload = {OTHER} WHERE kind = 'exchange'", "event "),
         ("UPDATE events SET payload = x'7b' WHERE kind = 'exchange'", "event "),
-        ("UPDATE events SET aside = '[]' WHERE kind = 'draws'", "event "),
+        ("UPDATE events SET aside = '[]' WHERE kind = 'environment'", "event "),
         ("DELETE FROM events WHERE kind = 'receipt'", "receipt"),
     ],
 )
-def test_damage_is_named(shell: Shell, harm: str, named: str) -> None:
+def test_damage_is_named(
+    taped: Shell, harm: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whatever is changed in a tape, --integrity names it and ends with 5."""
-    shell.write("agent.py", "import time\ntime.time()\n" + (shell.folder / "agent.py").read_text())
-    shell.tracefork("record", "agent.py")
-    with closing(sqlite3.connect(shell.folder / "agent.tape")) as db:
+    path = taped.folder / "support.tape"
+    with closing(sqlite3.connect(path)) as db:
         assert db.execute(harm).rowcount > 0
         db.commit()
-    done = shell.tracefork("verify", "--integrity", "agent.tape")
-    assert done.exit == 5
-    assert "✗ agent.tape" in done.out
-    assert f"\n  {named}" in done.out
+    code, out = integrity(path, capsys)
+    assert code == 5
+    assert out.startswith("✗ ")
+    assert f"\n  {named}" in out
 
 
-def test_torn_pages_are_no_traceback(shell: Shell) -> None:
+def test_torn_pages_are_no_traceback(taped: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     """A tape whose middle was overwritten is damaged, in words."""
-    shell.tracefork("record", "agent.py")
-    path = shell.folder / "agent.tape"
-    data = bytearray(path.read_bytes())
-    data[8192:] = b"\xff" * (len(data) - 8192)
-    path.write_bytes(data)
-    done = shell.tracefork("verify", "--integrity", "agent.tape")
-    assert done.exit == 5
-    assert "Traceback" not in done.out + done.err
+    path = taped.folder / "agent.tape"
+    data = path.read_bytes()
+    path.write_bytes(data[:8192] + b"\xff" * (len(data) - 8192))
+    assert main(["verify", "--integrity", str(path)]) == 5
+    said = capsys.readouterr()
+    assert "bug in tracefork" not in said.err
+    assert "damaged" in said.out + said.err

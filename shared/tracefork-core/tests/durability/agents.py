@@ -11,6 +11,8 @@ import hashlib
 import itertools
 import json
 import os
+import random
+import resource
 import signal
 import sys
 from collections.abc import Iterator
@@ -18,7 +20,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import anyio  # noqa: F401 - loaded once here, not in every child
+import httpcore2  # noqa: F401
 import httpx2
+import time_machine  # noqa: F401
 
 from tracefork_core import record, replay
 
@@ -57,6 +62,21 @@ def three_then_wait(url: str) -> None:
         signal.pause()
 
 
+def large_ones(url: str) -> None:
+    with httpx2.Client(verify=False) as client:
+        for i in range(20):
+            noise = random.Random(i).randbytes(20_000).hex()
+            answer = client.post(f"{url}/echo?i={i}", json={"text": noise})
+            saw(f"/echo?i={i}", answer.content, whole=True)
+
+
+def large_ones_on_a_full_disk(url: str) -> None:
+    """Meet the error that a full disk is: no file grows beyond 300 kB."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+    large_ones(url)
+
+
 def gathered(url: str) -> None:
     async def ask_async(client: httpx2.AsyncClient, i: int) -> None:
         query, body = question(i)
@@ -87,7 +107,18 @@ def threaded(url: str) -> None:
             list(pool.map(lambda i: ask(client, url, i), range(first, first + 8)))
 
 
-AGENTS = {agent.__name__: agent for agent in (one_by_one, three_then_wait, gathered, streamed, threaded)}
+AGENTS = {
+    agent.__name__: agent
+    for agent in (
+        one_by_one,
+        three_then_wait,
+        gathered,
+        streamed,
+        threaded,
+        large_ones,
+        large_ones_on_a_full_disk,
+    )
+}
 
 
 def run(verb: str, agent: str, url: str, tape: str) -> None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import httpx
@@ -85,6 +85,7 @@ class Sync(Library):
         stop_after: int | None = None,
         timeout: float = 30,
         decoded: bool = False,
+        after_chunk: Callable[[Seen], object] = bool,
         **options: Any,
     ) -> Seen:
         seen = Seen()
@@ -93,9 +94,10 @@ class Sync(Library):
                 note_head(seen, response)
                 for chunk in response.iter_bytes() if decoded else response.iter_raw():
                     seen.chunks.append(chunk)
+                    after_chunk(seen)
                     if len(seen.chunks) == stop_after:
                         break
-            seen.timed = response.elapsed.total_seconds() > 0
+            seen.timed = not decoded and response.elapsed.total_seconds() > 0
         except self.lib.TransportError as error:
             seen.error = type(error).__name__, str(error)
         return seen
@@ -119,6 +121,7 @@ class Async(Library):
         stop_after: int | None = None,
         timeout: float = 30,
         decoded: bool = False,
+        after_chunk: Callable[[Seen], object] = bool,
         **options: Any,
     ) -> Seen:
         seen = Seen()
@@ -127,9 +130,10 @@ class Async(Library):
                 note_head(seen, response)
                 async for chunk in response.aiter_bytes() if decoded else response.aiter_raw():
                     seen.chunks.append(chunk)
+                    after_chunk(seen)
                     if len(seen.chunks) == stop_after:
                         break
-            seen.timed = response.elapsed.total_seconds() > 0
+            seen.timed = not decoded and response.elapsed.total_seconds() > 0
         except self.lib.TransportError as error:
             seen.error = type(error).__name__, str(error)
         return seen
@@ -154,10 +158,12 @@ class Aiohttp(Library):
         stop_after: int | None = None,
         timeout: float = 30,
         content: Any = None,
+        after_chunk: Callable[[Seen], object] = bool,
         **options: Any,
     ) -> Seen:
         seen = Seen()
-        options["timeout"] = aiohttp.ClientTimeout(sock_connect=timeout, sock_read=timeout)
+        # It may wait for ever where framing is broken: only the limit on everything ends that.
+        options["timeout"] = aiohttp.ClientTimeout(4 * timeout, None, timeout, timeout)
         if content is not None:
             options["data"] = content
         try:
@@ -170,6 +176,7 @@ class Aiohttp(Library):
                 seen.cookies = {name: morsel.value for name, morsel in response.cookies.items()}
                 async for chunk in response.content.iter_any():
                     seen.chunks.append(chunk)
+                    after_chunk(seen)
                     if len(seen.chunks) == stop_after:
                         break
         except (aiohttp.ClientError, TimeoutError) as error:
@@ -196,7 +203,7 @@ LIBRARIES: dict[str, Library] = {
 }
 
 
-@pytest.fixture(params=LIBRARIES.values(), ids=LIBRARIES.keys())
+@pytest.fixture(params=list(LIBRARIES.values()), ids=list(LIBRARIES))
 def library(request: pytest.FixtureRequest) -> Library:
     """Every library in turn."""
     found: Library = request.param
@@ -229,7 +236,7 @@ class Wire:
         self.heard: list[bytes] = []
         self.url = "http://{}:{}".format(*self._listener.getsockname())
 
-    def __enter__(self) -> Wire:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

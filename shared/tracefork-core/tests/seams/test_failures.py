@@ -44,7 +44,7 @@ def test_replays_a_broken_attempt(
             "path": "/v1/chat/completions",
             "method": "POST",
             "json": {**ASK, "stream": stream},
-            "timeout": 0.2 if fault == "no answer" else 30,
+            "timeout": {"no answer": 0.2, "misframed": 0.4}.get(fault, 30),
         }
         trip = round_trip(server, lambda url: library.all(url, ask))
     assert trip.recorded[0].error is not None
@@ -93,6 +93,7 @@ def test_what_a_tape_names_is_never_looked_up(
         library.one(url, "/")
     with Tape.open(path) as tape:
         failure = tape.exchanges[0].failure
+    assert failure is not None
     strange = type(failure)("os.system", "touch pwned")
     monkeypatch.setattr("tracefork_core.tape.reader.Exchange.failure", strange)
     with replay(path):

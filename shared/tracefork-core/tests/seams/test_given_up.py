@@ -53,7 +53,7 @@ def with_httpx(lib: Any) -> Open:
 STREAMS = {"httpx": with_httpx(httpx), "httpx2": with_httpx(httpx2), "aiohttp": with_aiohttp}
 
 
-@pytest.fixture(params=STREAMS.values(), ids=STREAMS.keys())
+@pytest.fixture(params=list(STREAMS.values()), ids=list(STREAMS))
 def opened(request: pytest.FixtureRequest) -> Open:
     """Every library that is asynchronous."""
     found: Open = request.param

@@ -1,4 +1,4 @@
-"""The seam lies below redirects and cookies: each hop is an exchange, and the client's jar works."""
+"""The seam lies below redirects and cookies: each hop is an exchange, and the jar is used."""
 
 from __future__ import annotations
 

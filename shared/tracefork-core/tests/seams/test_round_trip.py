@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tracefork_core import DivergenceError, record, replay
-from tracefork_testkit import ProviderServer
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_testkit import Hold, ProviderServer, Reply
 
 CHAT: dict[str, Any] = {
     "path": "/v1/chat/completions",
@@ -36,9 +36,7 @@ ASKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", ASKS)
-def test_replays_what_was_recorded(
-    library: Any, round_trip: Callable[..., Any], what: str
-) -> None:
+def test_replays_what_was_recorded(library: Any, round_trip: Callable[..., Any], what: str) -> None:
     """Status, reason, version, raw headers in order, body and its pieces are the same."""
     with ProviderServer(compress=what == "gzipped json") as server:
         trip = round_trip(server, lambda url: library.all(url, ASKS[what]))
@@ -55,16 +53,20 @@ def test_an_event_is_a_chunk(library: Any, round_trip: Callable[..., Any]) -> No
     assert trip.replayed == trip.recorded
 
 
+OK = b"HTTP/1.1 200 OK\r\n"
 HEADS = {
-    "no length": b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nto the end",
+    "no length": OK + b"Content-Type: text/plain\r\n\r\nto the end",
     "old": b"HTTP/1.0 200 Fine\r\nX-Old: yes\r\n\r\nold",
     "no reason": b"HTTP/1.1 299 \r\nContent-Length: 2\r\n\r\nok",
-    "a reason of its own": b"HTTP/1.1 418 I'm a Te\xc3\xa4pot\r\nContent-Length: 0\r\n\r\n",
-    "twice": b"HTTP/1.1 200 OK\r\nx-A: 1\r\nX-B: 2\r\nx-a: 3\r\nContent-Length: 0\r\n\r\n",
-    "bytes": b"HTTP/1.1 200 OK\r\nX-Latin: caf\xe9\r\nX-Utf: \xc3\xa9\r\nContent-Length: 0\r\n\r\n",
-    "hint first": b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1",
-    "trailers": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n",
-    "brotli": b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 7\r\n\r\n\x8b\x01\x80abcd\x03"[:-1],
+    "its own reason": b"HTTP/1.1 418 I'm a Te\xc3\xa4pot\r\nContent-Length: 0\r\n\r\n",
+    "twice": OK + b"x-A: 1\r\nX-B: 2\r\nx-a: 3\r\nContent-Length: 0\r\n\r\n",
+    "bytes": OK + b"X-Latin: caf\xe9\r\nX-Utf: \xc3\xa9\r\nContent-Length: 0\r\n\r\n",
+    "hint": b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + OK + b"Content-Length: 1\r\n\r\n1",
+    "trailers": OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n",
+    "not brotli": OK + b"Content-Encoding: br\r\nContent-Length: 7\r\n\r\nneither",
+    "not gzip": OK + b"Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\nneither",
+    "zstd": OK
+    + b"Content-Encoding: zstd\r\nContent-Length: 14\r\n\r\n(\xb5/\xfd\x04\x00)\x00\x00hello",
 }
 
 
@@ -76,6 +78,24 @@ def test_replays_odd_heads(
     trip = round_trip(wire(HEADS[head]), lambda url: library.one(url, "/"))
     assert trip.recorded.status or trip.recorded.error
     assert trip.replayed == trip.recorded
+
+
+def test_a_stream_stays_live(library: Any, tmp_path: Path) -> None:
+    """An event is in the agent's hands, and on the tape, before the server sends the next."""
+    hold, path, taped = Hold(after_chunks=1), tmp_path / "live.tape", []
+
+    def at_the_first(seen: Any) -> None:
+        if len(seen.chunks) == 1:
+            assert hold.reached.wait(10)
+            with Tape.open(path) as tape:
+                taped.append(tape.exchanges[0].response_body)
+            hold.release()
+
+    with ProviderServer([Reply("one two three", hold=hold)]) as server, record(path):
+        (seen,) = library.all(server.url, {**STREAM, "after_chunk": at_the_first})
+    assert taped == seen.chunks[:1]
+    assert taped[0].count(b"data: ") == 1
+    assert seen.body.endswith(b"[DONE]\n\n")
 
 
 def test_replays_connections_that_were_kept_alive(
@@ -94,7 +114,7 @@ def test_another_request_diverges(library: Any, provider: ProviderServer, tmp_pa
     with record(tmp_path / "one.tape"):
         library.one(url, "/echo", method="POST", content=b"this")
     with (
-        pytest.raises(DivergenceError, match="recorded +this"),
+        pytest.raises(DivergenceError, match=r"recorded +this"),
         replay(tmp_path / "one.tape"),
     ):
         library.one(url, "/echo", method="POST", content=b"that")
@@ -103,7 +123,7 @@ def test_another_request_diverges(library: Any, provider: ProviderServer, tmp_pa
 def test_a_replay_needs_no_server(
     library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """The replay of a hundred exchanges makes no request: the server was stopped before."""
-    trip = round_trip(provider, lambda url: library.all(url, *[{"path": "/echo"}] * 100))
-    assert len(provider.requests) == 100
-    assert len(trip.tape) == 100
+    """The replay of thirty exchanges makes no request: the server was stopped before."""
+    trip = round_trip(provider, lambda url: library.all(url, *[{"path": "/echo"}] * 30))
+    assert len(provider.requests) == 30
+    assert len(trip.tape) == 30

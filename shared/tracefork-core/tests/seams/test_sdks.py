@@ -90,7 +90,11 @@ def test_each_retry_is_an_exchange(name: str, round_trip: Callable[..., Any]) ->
 @pytest.mark.parametrize("name", SDKS)
 def test_a_broken_connection_is_retried_again(name: str, round_trip: Callable[..., Any]) -> None:
     """A reset before the head is an attempt of its own, and the SDK tries again at replay."""
-    script = [Fault(kind="reset"), Fault(status=500, headers=SOON), Reply("at last")]
+    script: list[Fault | Reply] = [
+        Fault(kind="reset"),
+        Fault(status=500, headers=SOON),
+        Reply("at last"),
+    ]
     with ProviderServer(script) as server:
         trip = round_trip(server, lambda url: asked(name, url))
     assert [(status, end) for _, status, end in trip.tape] == [

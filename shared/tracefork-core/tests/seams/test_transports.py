@@ -9,7 +9,6 @@ from typing import Any
 
 import aiohttp
 import httpx
-
 import pytest
 
 from tracefork_core import Tape, record, replay
@@ -63,7 +62,7 @@ def test_a_transport_of_the_agents_own(
 
 
 def test_a_mock_is_recorded_like_any_transport(family: Any, tmp_path: Path) -> None:
-    """What a mock answered is on the tape; at replay the tape answers, and the mock is not asked."""
+    """What a mock answered is on the tape; at replay the tape answers, and nobody asks the mock."""
     lib, path = family.lib, tmp_path / "mock.tape"
     asked = []
 

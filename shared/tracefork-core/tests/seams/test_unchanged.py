@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -38,18 +38,17 @@ SCENES: dict[str, tuple[list[dict[str, Any]], list[Reply | Fault]]] = {
     "reset before the head": ([CHAT, POST], [Fault(kind="reset")]),
     "reset in the body": ([STREAM], [Fault(kind="reset", after_chunks=1, reply=LONG)]),
     "truncated": ([CHAT, POST], [Fault(kind="truncate", after_chunks=1, reply=LONG)]),
-    "misframed": ([STREAM, POST], [Fault(kind="misframed", after_chunks=1, reply=LONG)]),
     "no answer": ([{**CHAT, "timeout": 0.2}, POST], [Fault(kind="timeout")]),
 }
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
+def port() -> int:
     """Return a port for two servers, one after the other."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         number: int = found.getsockname()[1]
-    yield number
+    return number
 
 
 def watched(library: Any) -> tuple[dict[str, Any], list[str]]:

@@ -66,15 +66,16 @@ def test_another_request_than_the_recorded_one_is_still_a_divergence(
 def test_a_stream_in_flight_has_every_chunk_that_was_seen(tape: Path, kind: str) -> None:
     """Each chunk is on the tape before the agent has it, with its head, and replays up to there."""
     hold = Hold(after_chunks=3)
-    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
-    body["stream"] = kind == "chunked"
+    chunked = kind == "chunked"
+    messages = [{"role": "user", "content": "x"}]
+    body = {"model": "m", "messages": messages, "stream": chunked}
 
     def run(url: str, seen: list[bytes], after: Callable[[], object]) -> None:
         with (
             httpx2.Client(verify=False) as client,
             client.stream("POST", f"{url}/v1/chat/completions", json=body) as answer,
         ):
-            for piece in answer.iter_raw(chunk_size=None):
+            for piece in answer.iter_raw():
                 seen.append(piece)
                 after()
 
@@ -82,21 +83,21 @@ def test_a_stream_in_flight_has_every_chunk_that_was_seen(tape: Path, kind: str)
     cuts: list[Path] = []
 
     def after() -> None:
-        if len(first) == (3 if kind == "chunked" else 1):
+        if len(first) == (3 if chunked else 1):
             cuts.append(as_a_crash_leaves(tape))
             hold.release()
 
-    script = lambda request: Reply(text="one two three four " * 20_000, hold=hold)  # noqa: E731
-    if kind == "length":
+    if not chunked:
         hold.release()
-    with ProviderServer(script) as server, record(tape):
+    reply = Reply(text="one two three four " * (9 if chunked else 20_000), hold=hold)
+    with ProviderServer(lambda request: reply) as server, record(tape):
         url = server.url
         run(url, first, after)
     with Tape.open(cuts[0]) as recorded:
         (exchange,) = recorded.exchanges
         assert (exchange.end, exchange.status) == ("open", 200)
         assert exchange.chunks == first[: len(exchange.chunks)]
-        assert len(exchange.chunks) == (3 if kind == "chunked" else 1)
+        assert len(exchange.chunks) == (3 if chunked else 1)
     again: list[bytes] = []
     with pytest.raises(ReplayError, match="in flight"), replay(cuts[0]):
         run(url, again, lambda: None)

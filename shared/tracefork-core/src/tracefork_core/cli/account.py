@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from importlib.util import find_spec
+from urllib.parse import urlsplit
 
 from tracefork_core.cli import figures
 from tracefork_core.cli.text import printable
 from tracefork_core.providers import ModelCall, cost, decode
+from tracefork_core.providers.hosts import provider_of
 from tracefork_core.tape import Exchange, Tape
 
 
@@ -85,6 +88,14 @@ def take_account(tape: Tape) -> Account:
             unpriced += 1  # A refused call (429, 500) is not charged.
     lanes = {exchange.lane for exchange in tape.exchanges}
     return Account(len(tape.exchanges), calls, tuple(models), len(lanes), wire, spent, unpriced)
+
+
+def known_cost(tape: Tape) -> Decimal | None:
+    """Return what the run cost; no body is read where no price can be known."""
+    hosts = {urlsplit(exchange.url).hostname or "" for exchange in tape.exchanges}
+    if not find_spec("genai_prices") or not any(provider_of(host) for host in hosts):
+        return None
+    return take_account(tape).cost
 
 
 def model_call(exchange: Exchange) -> ModelCall | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
-_PACKAGE = str(Path(__file__).resolve().parent.parent)
+_OURS = "tracefork_core."
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,6 @@ class Ending:
 
 def _from_the_agent(traceback: TracebackType | None) -> TracebackType | None:
     """Leave out the frames that called the agent: Python would not have them."""
-    while traceback and traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+    while traceback and traceback.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
         traceback = traceback.tb_next
     return traceback

@@ -12,7 +12,7 @@ from tracefork_core.cli import figures, screen
 from tracefork_core.cli.account import model_call, model_name, price_of
 from tracefork_core.cli.text import printable, readable, shortened
 from tracefork_core.cli.timeline import step_words, summary
-from tracefork_core.providers import ModelCall
+from tracefork_core.providers import ModelCall, decompress
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tracefork_core.providers import Message, Part
 
+Headers = Sequence[tuple[str, str]]
 _LABEL = 13
 _SHOWN_LINES = 12
 _SHOWN_BYTES = 4_000
@@ -36,8 +37,8 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
     if call:
         _print_call(console, call)
     else:
-        _print_body(console, "sent", exchange.request_body)
-        _print_body(console, "received", exchange.response_body)
+        for label, body, headers in _bodies(exchange):
+            _print_body(console, label, _plain(body, headers))
     _print_headers(console, "request headers", exchange.request_headers)
     _print_headers(console, "response headers", exchange.response_headers)
     raw = f"tracefork show {shlex.quote(shown)} {exchange.n} --raw"
@@ -46,8 +47,7 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
 
 def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
     """Return an exchange as JSON-able values."""
-    call = model_call(exchange)
-    failure = exchange.failure
+    call, failure, bodies = model_call(exchange), exchange.failure, _bodies(exchange)
     return {
         "tape": str(tape.path),
         "of": len(tape.exchanges),
@@ -58,8 +58,7 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
         "chunks": len(exchange.aside.sizes),
         "request_headers": [list(pair) for pair in exchange.request_headers],
         "response_headers": [list(pair) for pair in exchange.response_headers],
-        "request_body": _body_value(exchange.request_body),
-        "response_body": _body_value(exchange.response_body),
+        **{f"{label}_body": _value(_plain(body, headers)) for label, body, headers in bodies},
         "call": asdict(call) if call else None,
     }
 
@@ -138,7 +137,7 @@ def _print_body(console: Console, label: str, body: bytes) -> None:
         _block(console, label, readable(body[:_SHOWN_BYTES], lines=True), len(body))
 
 
-def _print_headers(console: Console, title: str, headers: Sequence[tuple[str, str]]) -> None:
+def _print_headers(console: Console, title: str, headers: Headers) -> None:
     if headers:
         console.print(f"  {title}", style=screen.DIM)
     for name, value in headers:
@@ -169,7 +168,21 @@ def _block(console: Console, label: str, value: str, size: int | None = None) ->
         console.print(f"  {'':<{_LABEL}}…{total}; all of it: --raw, --json", style=screen.DIM)
 
 
-def _body_value(body: bytes) -> object:
+def _bodies(exchange: Exchange) -> list[tuple[str, bytes, Headers]]:
+    return [
+        ("request", exchange.request_body, exchange.request_headers),
+        ("response", exchange.response_body, exchange.response_headers),
+    ]
+
+
+def _plain(body: bytes, headers: Headers) -> bytes:
+    """Undo the content encoding of a body, where that is possible."""
+    encodings = [value for name, value in headers if name.lower() == "content-encoding"]
+    plain = decompress(body, ", ".join(encodings)) if encodings else None
+    return body if plain is None else plain
+
+
+def _value(body: bytes) -> object:
     """Return a body as JSON where it is JSON, as text where it is text, else its size."""
     try:
         text = body.decode("utf-8")

@@ -116,12 +116,11 @@ def _print_summary(
         f"{figures.several(account.exchanges, 'exchange')}{f' ({kinds})' if kinds else ''}",
         figures.several(account.lanes, "lane"),
         figures.duration(receipt.took / 1e9),
-        account.cost_words,
     ]
     head = Text("● recorded ", screen.GOOD).append(shown, "bold").append(" · ", "default")
     console.print(head.append(" · ".join(facts), "default"))
     bytes_ = f"{figures.size(path.stat().st_size)} for {figures.size(account.wire)} on the wire"
-    console.print(f"  digest {figures.digest(receipt.digest)} · {bytes_}")
+    console.print(f"  {account.cost_words} · digest {figures.digest(receipt.digest)} · {bytes_}")
     console.print(f"  {coverage_words(receipt)}")
     if receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")

@@ -154,6 +154,7 @@ def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_j
                 "tape_digest": recorded.digest,
                 "complete": recorded.complete,
                 "agent": agent.words,
+                "clock": recorded.clock,
                 "divergence": card_document(divergence, agent.words),
             }
         )
@@ -163,11 +164,11 @@ def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_j
 
 
 def _saved(recorded: _Recorded) -> Decimal | None:
-    from tracefork_core.cli.account import take_account
+    from tracefork_core.cli.account import known_cost
     from tracefork_core.tape import Tape
 
     with Tape.open(recorded.path) as tape:
-        return take_account(tape).cost
+        return known_cost(tape)
 
 
 def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:

@@ -164,7 +164,8 @@ def _print_failure(replay: _Replay) -> None:
     console = screen.stdout()
     if divergence := replay.document.get("divergence"):
         agent = str(replay.document.get("agent") or "…")
-        print_card(console, msgspec.convert(divergence, Divergence), agent=agent)
+        clock = bool(replay.document.get("clock"))
+        print_card(console, msgspec.convert(divergence, Divergence), agent=agent, clock=clock)
         return
     error = replay.document.get("error")
     reason = error.get("message") if isinstance(error, dict) else replay.document.get("reason")

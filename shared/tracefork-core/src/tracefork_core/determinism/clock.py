@@ -3,13 +3,14 @@
 Reads are kept per lane and call site: one sequence per lane would break as soon as a library reads
 the clock once more on replay. Reads below a seam stay real and off the tape, since the machinery
 there does not run at replay. A site with no recorded value left goes on from the last value that
-was given (or from the first one of the tape), and counts as a miss.
+was given (or from the first one of the tape) in real time, and counts as a miss.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
@@ -34,13 +35,15 @@ class RecordedClock:
         self.session = session
         self.misses = 0
         self._replaying = recorded is not None
-        self._lock = threading.Lock()
+        # Re-entrant: a finalizer that runs in the middle of a read may read the clock.
+        self._lock = threading.RLock()
         self._fresh: dict[tuple[str, str], list[int]] = defaultdict(list)
         self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
         for reads in recorded or ():
             if reads.source == SOURCE:
                 self._given[reads.lane, reads.site].extend(accumulate(reads.values))
         self._last = min((values[0] for values in self._given.values() if values), default=None)
+        self._given_at = time.monotonic_ns()
 
     def read(self, site: str) -> int:
         """Return nanoseconds since the epoch for a read at this call site."""
@@ -54,8 +57,11 @@ class RecordedClock:
             if values := self._given.get(key):
                 self._last = values.popleft()
             else:
+                # In real time: a wait for a moment to come must not need a million reads.
                 self.misses += 1
-                self._last = (self._last or wall.real_ns()) + _TICK_NS
+                passed = max(time.monotonic_ns() - self._given_at, _TICK_NS)
+                self._last = (self._last or wall.real_ns()) + passed
+            self._given_at = time.monotonic_ns()
             return self._last
 
     def flush(self, sink: TapeWriter) -> None:

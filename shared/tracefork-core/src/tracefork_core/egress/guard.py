@@ -21,7 +21,7 @@ from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
 from tracefork_core.exchange.telemetry import HOSTS
 
-Mode = Literal["refuse", "count"]
+Mode = Literal["refuse", "offline", "count"]
 
 _PROGRAMS = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.spawn", "pty.spawn"}
@@ -29,12 +29,22 @@ _PROGRAMS = frozenset(
 _EVENTS = CONNECTS | LOOKUPS | _PROGRAMS
 
 
+_WHEN: dict[Mode, str] = {
+    "refuse": (
+        "during replay. Nothing was sent. Only what crosses a seam is on the tape: "
+        "`tracefork doctor` lists them; allow=[…] (--allow HOST) lets a host through."
+    ),
+    "offline": "while offline. Nothing was sent. Record without offline=True to let it through.",
+    "count": "while recording. It was not started.",
+}
+
+
 class Watch:
     """The guard of one session.
 
     Args:
         session: whose egress this is (None in a child process: everything there is).
-        mode: refuse or count.
+        mode: refuse (at replay), offline (the same while recording) or count.
         allow: hosts, "host:port" pairs or unix socket paths that may be reached all the same.
         programs: whether other programs may be started.
         on_refused: told of each refusal that a telemetry host does not explain.
@@ -62,7 +72,7 @@ class Watch:
         self.subprocesses: list[str] = []
         self._addresses: set[str] = set()
         self._on_refused = on_refused
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._pid = os.getpid()
 
     def start(self) -> None:
@@ -83,14 +93,14 @@ class Watch:
     def looking_up(self, event: str, wanted: Target) -> None:
         """Handle a look-up of a name. The addresses of an allowed name are allowed as well."""
         if self._allows(wanted):
-            if self.mode == "refuse" and event == "socket.getaddrinfo":
+            if self.mode != "count" and event == "socket.getaddrinfo":
                 self._addresses |= addresses_of(wanted, self.allow)
-        elif self.mode == "refuse" and not wanted.is_local:
+        elif self.mode != "count" and not wanted.is_local:
             raise self._refuse(f"tried to look up {wanted.host}", host=wanted.host)
 
     def connecting(self, event: str, wanted: Target) -> None:
         """Handle a connection or a datagram."""
-        if self.mode == "refuse" and not self._allows(wanted):
+        if self.mode != "count" and not self._allows(wanted):
             raise self._refuse(f"tried to reach {wanted} ({event})", host=wanted.host)
         crossed = is_crossing_seam()
         if self._in_child():
@@ -123,11 +133,8 @@ class Watch:
         return not (self.allow.isdisjoint(names) and self._addresses.isdisjoint(names))
 
     def _refuse(self, what: str, *, host: str | None = None) -> EgressError:
-        when = "during replay" if self.mode == "refuse" else "while recording"
         error = EgressError(
-            f"tracefork: {caller() or 'a thread without user code'} {what} {when}. Nothing was "
-            "sent. Only what crosses a seam is on the tape: `tracefork doctor` lists them; "
-            "allow=[…] (--allow HOST) lets a host through."
+            f"tracefork: {caller() or 'a thread without user code'} {what} {_WHEN[self.mode]}"
         )
         if host in HOSTS:
             return error

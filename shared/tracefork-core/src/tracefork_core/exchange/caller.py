@@ -29,6 +29,6 @@ def caller(depth: int = 1) -> str | None:
         code = frame.f_code.co_filename
         # Code without a file is the user's where it was typed or handed to `python -c`.
         if _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__"):
-            return f"{Path(code).name}:{frame.f_lineno}"
+            return f"{os.path.basename(code)}:{frame.f_lineno}"  # noqa: PTH119 - ten times faster
         frame = frame.f_back
     return None

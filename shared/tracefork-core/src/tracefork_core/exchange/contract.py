@@ -105,3 +105,6 @@ class Session(Protocol):
         """Put the beginning of a step on the tape and return the step's id."""
 
     def end_step(self, step: str, error: str | None) -> None: ...
+
+    def check(self) -> None:
+        """Raise a copy of the error that poisoned the session, if one did."""

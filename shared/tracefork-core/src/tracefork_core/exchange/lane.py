@@ -21,14 +21,16 @@ UNORDERED = "threads"
 
 
 @dataclass(slots=True, eq=False)
-class _Lane:
+class Lane:
+    """A lane of one session. `owner` is the task or thread that runs on it."""
+
     name: str
     owner: int
     session: object
     children: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
 
-_lane: ContextVar[_Lane | None] = ContextVar("tracefork_lane", default=None)
+_lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
 
 
 def _owner() -> int:
@@ -44,7 +46,7 @@ def _owner() -> int:
 def main_lane(session: object) -> Iterator[None]:
     """Start the lane `main` of a session here, and go back to the lane around it at the end."""
     around = _lane.get()
-    _lane.set(_Lane("main", _owner(), session))
+    _lane.set(Lane("main", _owner(), session))
     try:
         yield
     finally:
@@ -59,6 +61,18 @@ def current_lane(session: object) -> str:
     owner = _owner()
     if lane.owner != owner:
         # Inherited by copy: a task or a job that was started from that lane.
-        lane = _Lane(f"{lane.name}/{next(lane.children)}", owner, session)
+        lane = Lane(f"{lane.name}/{next(lane.children)}", owner, session)
         _lane.set(lane)
     return lane.name
+
+
+def lane_here(session: object) -> Lane | None:
+    """Return the lane of `session` that this code runs on; None where it has no order."""
+    return None if current_lane(session) == UNORDERED else _lane.get()
+
+
+def branch_lane(origin: Lane | None, name: str) -> None:
+    """Name the lane of this task or job after the branch it runs, where it runs beside `origin`."""
+    owner = _owner()
+    if origin is not None and origin.owner != owner:
+        _lane.set(Lane(f"{origin.name}.{name}", owner, origin.session))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tracefork_core.determinism.clock import RecordedClock
 from tracefork_core.egress import Watch
+from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.run.scope import Scope
 from tracefork_core.session import Session
@@ -39,10 +40,12 @@ class _Record(Scope[Recording]):
         clock: bool,
         allow: Collection[str],
         subprocesses: bool,
+        offline: bool,
     ) -> None:
         super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
         self._path = path
         self._overwrite = overwrite
+        self._mode: Mode = "offline" if offline else "count"
 
     def _begin(self, stack: ExitStack) -> Recording:
         self._writer = TapeWriter(self._path, describe(), overwrite=self._overwrite)
@@ -51,7 +54,7 @@ class _Record(Scope[Recording]):
         self._session = Session(sink=self._writer)
         clock = RecordedClock(self._session)
         self._session.before_exchange.append(clock.flush)
-        self._watch = self._switch_on(stack, self._session, "count", clock)
+        self._watch = self._switch_on(stack, self._session, self._mode, clock)
         self._run = Recording(self._path)
         return self._run
 
@@ -89,6 +92,7 @@ def record(
     ambient: bool = True,
     clock: bool = True,
     subprocesses: bool = True,
+    offline: bool = False,
 ) -> Scope[Recording]:
     """Record what runs inside: a sync or async `with`, or a function it decorates.
 
@@ -98,11 +102,14 @@ def record(
         ambient: instrument the HTTP libraries; False records bound clients only.
         clock: put reads of the wall clock on the tape.
         subprocesses: whether other programs may be started.
+        offline: refuse every connection, as at replay: for agents whose models are in the process.
 
     Raises:
         UsageError: the tape exists, or its folder does not.
         TapeError: the tape cannot be written. The agent is not stopped by it: the error is raised
             when the block ends.
+        EgressError: something tried to leave while offline. Raised where it happens and again when
+            the block ends.
     """
     return _Record(
         Path(path),
@@ -111,4 +118,5 @@ def record(
         clock=clock,
         allow=(),
         subprocesses=subprocesses,
+        offline=offline,
     )

@@ -22,11 +22,11 @@ from tracefork_core.egress import Watch
 from tracefork_core.egress.children import hand_on, take_back
 from tracefork_core.egress.guard import Mode
 from tracefork_core.egress.report import Report
-from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.errors import TraceforkError, UsageError, again
 from tracefork_core.exchange.current import enter, leave
 from tracefork_core.exchange.lane import main_lane
 from tracefork_core.seams import AMBIENT
-from tracefork_core.session import Session, again
+from tracefork_core.session import Session
 
 _PASSES = (KeyboardInterrupt, GeneratorExit)
 """What leaves a block as it is: somebody stops the program, not the run."""

@@ -19,10 +19,10 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from functools import lru_cache, wraps
 from types import MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from tracefork_core.errors import TraceforkError
-from tracefork_core.exchange.contract import Failure, Live
+from tracefork_core.exchange.contract import Failure, Live, Recorded
 from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
 from tracefork_core.seams.aiohttp_connector import Connecting
 from tracefork_core.seams.aiohttp_failures import Failures
@@ -136,12 +136,15 @@ class Crossing:
             if answer is None:
                 return self._heard(await handler(request), request, None)
             if hasattr(answer, "areceive_head"):
-                return await self._seam.responses.response(answer, request, self._reader)
+                return await self._replay(cast(Recorded, answer), request)
         except TraceforkError as error:
             if not wants_response(asked):
                 raise
-            return await self._seam.responses.response(Refusal(error), request, self._reader)
+            return await self._replay(Refusal(error), request)
         return await self._record(answer, request, handler)
+
+    async def _replay(self, answer: Recorded, request: Any) -> Any:
+        return await self._seam.responses.response(answer, request, self._reader)
 
     async def _record(self, live: Live, request: Any, handler: Handler) -> Any:
         try:

@@ -88,7 +88,8 @@ class Failures:
 
     def _message(self, kind: str, error: Any) -> str:
         if kind in self._connector:
-            return _spelled(getattr(error, "certificate_error", error.os_error))
+            certificate = hasattr(error, "certificate_error")
+            return _spelled(error.certificate_error if certificate else error.os_error)
         if kind in self._response:
             return f"{error.status} {error.message}"
         return str(error)
@@ -104,7 +105,7 @@ class Failures:
         }
         reason = reasons.get(kind, OSError)(*_arguments(message))
         if kind == "UnixClientConnectorError":
-            path = getattr(request.session.connector, "path", "")
+            path = getattr(request._session.connector, "path", "")
             return self._connector[kind](path, request.connection_key, reason)  # type: ignore[no-any-return]
         return self._connector[kind](request.connection_key, reason)  # type: ignore[no-any-return]
 

@@ -69,7 +69,8 @@ class LiveSource:
             self._gave_up = True
             raise
         except Exception as error:
-            if self._live is not None and (error is self.broken() or isinstance(error, TimeoutError)):
+            of_the_stream = error is self.broken() or isinstance(error, TimeoutError)
+            if self._live is not None and of_the_stream:
                 self._live.fail(self._failures.failure(error))
             raise
         return self._passed_on(data, ends_chunk=ends_chunk)
@@ -208,8 +209,8 @@ def reader_class(lib: ModuleType) -> Any:
                 self.feed_eof()
 
         def _decode(self, data: bytes) -> None:
-            """Decode as far as aiohttp would: it holds back what is more than a reader asked for."""
-            decoder = self._decoder
+            """Decode as far as aiohttp would: it holds back what is too much for one reading."""
+            decoder: Any = self._decoder
             try:
                 if data or self._held_back:
                     self._held_back = bool(decoder.feed_data(data, len(data)))

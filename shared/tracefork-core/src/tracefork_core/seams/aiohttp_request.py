@@ -21,7 +21,7 @@ class Requests:
 
     def __init__(self, lib: ModuleType) -> None:
         self._pieces = _pieces(lib)
-        self._captured = _captured(lib)
+        self._captured: Any = _captured(lib)
 
     async def read(self, request: Any) -> Request:
         """Read the body of `request` and return it in the words of the contract."""

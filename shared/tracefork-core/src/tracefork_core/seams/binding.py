@@ -28,6 +28,6 @@ def bind(client: C) -> C:
     if httpx_family.is_client(inner) and hasattr(client, "copy"):
         return client.copy(http_client=httpx_family.bind_client(inner))  # type: ignore[no-any-return]
     raise UsageError(
-        f"tracefork: cannot bind {type(client).__module__}.{type(client).__qualname__}. Pass an httpx, "
-        "httpx2 or aiohttp client, or an SDK client that holds one."
+        f"tracefork: cannot bind {type(client).__module__}.{type(client).__qualname__}. Pass a "
+        "client of httpx, httpx2 or aiohttp, or an SDK client that holds one of httpx or httpx2."
     )

@@ -13,7 +13,7 @@ import inspect
 from dataclasses import replace
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Request
@@ -71,7 +71,7 @@ def bind_client(client: Any) -> Any:
     The copy shares the original's pool and keeps it alive, since SDK clients close theirs when
     they are collected.
     """
-    seam = family(_library_of(client))  # type: ignore[arg-type]
+    seam = family(_library_of(client))
     bound = copy.copy(client)
     bound._transport = seam.wrap(client, client._transport)
     bound._mounts = {
@@ -97,7 +97,7 @@ class Family:
 
     def __init__(self, lib: ModuleType) -> None:
         self.lib = lib
-        self.failures = {
+        self.failures: dict[str, Any] = {
             name: value
             for name, value in vars(lib).items()
             if inspect.isclass(value) and issubclass(value, lib.TransportError)
@@ -221,7 +221,7 @@ def _transports(seam: Family) -> tuple[type, type]:
                 if answer is None:
                     return self._inner.handle_request(request)
                 if hasattr(answer, "receive_head"):
-                    return _replay(answer, request)
+                    return _replay(cast(Recorded, answer), request)
             except TraceforkError as error:
                 return seam.refuse(asked, error)
             return _record(answer, request, self._inner)
@@ -261,7 +261,7 @@ def _transports(seam: Family) -> tuple[type, type]:
                 if answer is None:
                     return await self._inner.handle_async_request(request)
                 if hasattr(answer, "areceive_head"):
-                    return await _areplay(answer, request)
+                    return await _areplay(cast(Recorded, answer), request)
             except TraceforkError as error:
                 return seam.refuse(asked, error)
             return await _arecord(answer, request, self._inner)

@@ -1,5 +1,5 @@
 """What happens to an exchange: recorded, replayed, or diverged."""
 
-from tracefork_core.session.session import Session, again
+from tracefork_core.session.session import Session
 
-__all__ = ["Session", "again"]
+__all__ = ["Session"]

@@ -8,6 +8,7 @@ header of a response: an answer comes back byte for byte, cookies included.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
 MASK = "*"
@@ -25,6 +26,7 @@ _NO_SECRET = re.compile(
 """Counts of tokens and cursors: part of what is asked."""
 
 
+@lru_cache(maxsize=1024)
 def is_credential(name: str) -> bool:
     """Return whether a request header of this (lower-case) name carries a credential."""
     return bool(_HEADER.search(name))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
 
 from tracefork_core.exchange.contract import Failure, Head
 from tracefork_core.session.matching import Form
+from tracefork_core.session.quiet import Line
+from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import (
     ExchangeAside,
     ExchangePayload,
@@ -15,18 +19,35 @@ from tracefork_core.tape.event import (
     ResponseRecord,
 )
 
-if TYPE_CHECKING:
-    from tracefork_core.session.session import Session
-
 CLOCK_HEADERS = frozenset({"date"})
 """Response headers whose value is a clock reading: kept beside the digest, not under it."""
 _NO_BODY = frozenset({204, 304})
 
 
+class Recorder(Protocol):
+    """What a live exchange needs of its session.
+
+    `unsettled` takes exchanges whose end cannot be written where it is noticed.
+    """
+
+    unsettled: deque[LiveExchange]
+
+    @property
+    def line(self) -> Line: ...
+
+    def wall_ns(self) -> int: ...
+
+    def next_turn(self) -> int: ...
+
+    def write(self, action: Callable[[TapeWriter], None]) -> None: ...
+
+    def forget(self, n: int) -> None: ...
+
+
 class LiveExchange:
     """The recording side of one exchange. Every piece is on the tape before the agent sees it."""
 
-    def __init__(self, session: Session, n: int, form: Form, aside: ExchangeAside) -> None:
+    def __init__(self, session: Recorder, n: int, form: Form, aside: ExchangeAside) -> None:
         self._session = session
         self._n = n
         self._form = form
@@ -36,6 +57,7 @@ class LiveExchange:
         self._pieces: list[bytes] = []
         self._missing: int | None = None
         self._head_is_written = False
+        self._put_off_as: str | None = None
         self._ended = False
         # The end of the session may come from another thread than the pieces.
         self._lock = threading.Lock()
@@ -81,8 +103,7 @@ class LiveExchange:
                 self._finish("eof")
 
     def abandon(self) -> None:
-        with self._lock:
-            self._finish("abandoned")
+        self._put_off("abandoned")
 
     def fail(self, failure: Failure) -> None:
         with self._lock:
@@ -92,13 +113,22 @@ class LiveExchange:
                 self._finish("failed", FailureRecord(failure.kind, message))
 
     def cancel(self) -> None:
-        with self._lock:
-            self._finish("cancelled")
+        self._put_off("cancelled")
 
-    def leave_open(self) -> None:
-        """The session ends first; what came so far is on the tape."""
+    def settle(self) -> None:
+        """Write the ending that was put off; without one the session ended first."""
         with self._lock:
-            self._finish("open")
+            self._finish(self._put_off_as or "open")
+
+    def _put_off(self, end: str) -> None:
+        """Leave the ending to the session's next word.
+
+        The garbage collector may be who closes a stream, in the middle of anything this thread
+        does, a commit to the tape included.
+        """
+        if self._put_off_as is None:
+            self._put_off_as = end
+            self._session.unsettled.append(self)
 
     def _finish(self, end: str, failure: FailureRecord | None = None) -> None:
         if self._ended:

@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from tracefork_core.errors import TapeError
+from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head
-from tracefork_core.session.turns import StallError
-
-if TYPE_CHECKING:
-    from tracefork_core.session.session import Session
-    from tracefork_core.tape import Exchange
-
+from tracefork_core.session.turns import StallError, Turnstile
+from tracefork_core.tape import Exchange
 
 _NOTHING = b"\0nothing"
 """Told apart by identity: the tape holds no further piece, and no end."""
 
 
+class Player(Protocol):
+    """What a replayed exchange needs of its session."""
+
+    turnstile: Turnstile
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    def check(self) -> None: ...
+
+    def poison_with(self, error: TraceforkError) -> TraceforkError: ...
+
+    def unanswered(self, exchange: Exchange) -> TraceforkError: ...
+
+    def stalled(self, waiting: Exchange, stall: StallError) -> TraceforkError: ...
+
+
 class ReplayedExchange:
     """The replaying side of one exchange; iterates its body once, however often it is asked."""
 
-    def __init__(self, session: Session, exchange: Exchange) -> None:
+    def __init__(self, session: Player, exchange: Exchange) -> None:
         self._session = session
         self._exchange = exchange
         self._turns = _expand(exchange.aside.turns)

@@ -16,6 +16,7 @@ import itertools
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
@@ -28,10 +29,10 @@ from tracefork_core.errors import (
     ReplayError,
     TapeError,
     TraceforkError,
+    again,
 )
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.current import current_step
 from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
@@ -39,9 +40,10 @@ from tracefork_core.session.matching import Form, check_matchers, form
 from tracefork_core.session.quiet import Line
 from tracefork_core.session.recording import LiveExchange
 from tracefork_core.session.replaying import ReplayedExchange
+from tracefork_core.session.steps import Steps
 from tracefork_core.session.turns import StallError, Turnstile
 from tracefork_core.session.unused import Unused
-from tracefork_core.tape import Exchange, StepRecord, Tape, TapeWriter
+from tracefork_core.tape import Exchange, Tape, TapeWriter
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
@@ -75,12 +77,11 @@ class Session:
         self._open = True
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
         self._asked = 0
-        self.next_turn = itertools.count().__next__
-        """Takes the next place among the deliveries of a recording."""
+        self._turns = itertools.count()
         self._flights: dict[int, LiveExchange] = {}
+        self.unsettled: deque[LiveExchange] = deque()
         self._replayed: dict[int, bytes] = {}
-        self._parents: dict[str, str | None] = {}
-        self._ended: set[str] = set()
+        self._steps = Steps()
         self._wall_zero = time.time_ns() - time.monotonic_ns()
         recorded = source.exchanges if source else []
         self._unused = Unused(recorded, self._recorded_key)
@@ -109,6 +110,8 @@ class Session:
             return None
         with self._lock:
             self.check()
+            while self.unsettled:
+                self.unsettled.popleft().settle()
             comparable = form(request)
             if self.source is not None:
                 return self._answer(self.source, comparable)
@@ -123,17 +126,14 @@ class Session:
         self, kind: str, name: str, parent: str | None, detail: dict[str, object]
     ) -> str:
         """Put the beginning of a step on the tape and return the step's id."""
-        with self._lock:
-            step = f"s{len(self._parents)}"
-            self._parents[step] = parent
+        begun = self._steps.begin(kind, name, parent, self.wall_ns(), detail)
         if self.sink and not self.broken:
-            record = StepRecord(step, kind, name, parent, self.wall_ns(), detail=detail)
-            self.sink.note(STEP, aside=record)
-        return step
+            self.sink.note(STEP, aside=begun)
+        return begun.id
 
     def end_step(self, step: str, error: str | None) -> None:
         """Put the end of a step on the tape."""
-        self._ended.add(step)
+        self._steps.end(step)
         if self.sink and not self.broken:
             self.sink.note(STEP_END, aside=StepEnd(step, self.wall_ns(), error))
 
@@ -157,7 +157,7 @@ class Session:
             self._open = False
             flights = list(self._flights.values())
         for flight in flights:
-            flight.leave_open()
+            flight.settle()
         if self.sink is not None:
             self._prepare(self.sink)
         self.turnstile.break_open()
@@ -180,6 +180,10 @@ class Session:
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
         return self._wall_zero + time.monotonic_ns()
+
+    def next_turn(self) -> int:
+        """Take the next place among the deliveries of a recording."""
+        return next(self._turns)
 
     def write(self, action: Callable[[TapeWriter], None]) -> None:
         """Write to the tape. A tape that cannot be written ends the recording, not the agent."""
@@ -246,7 +250,7 @@ class Session:
             lane=current_lane(self),
             seam=seam,
             started=self.wall_ns(),
-            step=self._running_step(),
+            step=self._steps.running(),
             caller=caller(2),
             url=comparable.url if comparable.url != comparable.record.url else None,
             sent=comparable.sent,
@@ -286,17 +290,6 @@ class Session:
         left = self._unused.remaining()
         raise self._diverge(divergence.asked_otherwise(tape, comparable, due, left, self._matchers))
 
-    def _running_step(self) -> str | None:
-        """Return the innermost step that runs here and has not ended.
-
-        A framework's end callback may run in another context than its start: what it set stays
-        set there, and only the end itself tells that it is over.
-        """
-        step = current_step.get()
-        while step in self._ended:
-            step = self._parents.get(step)
-        return step if step in self._parents else None
-
     def _diverge(self, what: Divergence) -> TraceforkError:
         return self.poison_with(DivergenceError(what))
 
@@ -311,13 +304,3 @@ class Session:
             exchange.aside.seam,
         )
         return form(request).with_matchers(self._matchers).key
-
-
-def again(error: TraceforkError) -> TraceforkError:
-    """Return a fresh copy of an error, to be raised from wherever it is met again.
-
-    One instance raised by several threads would tangle their tracebacks and contexts.
-    """
-    if isinstance(error, DivergenceError):
-        return DivergenceError(error.divergence)
-    return type(error)(*error.args)

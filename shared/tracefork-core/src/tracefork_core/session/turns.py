@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
@@ -48,6 +49,8 @@ class Turnstile:
         self._given_up: set[int] = set()
         self._absent: set[int] = set()
         self._lock = threading.Lock()
+        self._letting_leave = _Locked(self._lock, self._let_leave)
+        self._leaving: deque[int] = deque()
         self._waiting: dict[object, Callable[[], object]] = {}
         self._last_owner: int | None = None
         self._open = False
@@ -57,7 +60,7 @@ class Turnstile:
         """Block this thread until `turn` is due, or nothing has moved for long, and take it."""
         try:
             while True:
-                with self._lock:
+                with self._letting_leave:
                     self._absent.discard(owner)
                     if self._is_due(turn):
                         return self._take(turn, owner)
@@ -82,7 +85,7 @@ class Turnstile:
         quiet = False
         try:
             while True:
-                with self._lock:
+                with self._letting_leave:
                     self._absent.discard(owner)
                     due, before = self._is_due(turn), self._due
                     if due and (quiet or self._last_owner in (None, owner)):
@@ -109,7 +112,7 @@ class Turnstile:
         if _loop_is_running():
             return
         woken = threading.Event()
-        with self._lock:
+        with self._letting_leave:
             if self._open:
                 return
             self._waiting[woken] = woken.set
@@ -117,25 +120,36 @@ class Turnstile:
 
     async def await_end(self, patience: float) -> None:
         """Wait on the event loop as `wait_for_end` does in a thread."""
-        with self._lock:
+        with self._letting_leave:
             if self._open:
                 return
             woken = self._sleeper(object())
         await _woken(woken, patience + STALL_SECONDS)
 
     def give_up(self, turns: Iterable[int]) -> None:
-        """Let nobody wait for these turns any more."""
-        with self._lock:
-            for turn in turns:
-                self._give_up(turn)
+        """Let nobody wait for these turns any more.
+
+        Takes no lock that is taken: the garbage collector may be who closes a stream, in the middle
+        of anything this thread does. Whoever holds the lock does it on leaving.
+        """
+        self._leaving.extend(turns)
+        self._let_leave()
 
     def break_open(self) -> None:
         """Let everybody through: the replay is over or has failed, order means nothing now."""
-        with self._lock:
+        with self._letting_leave:
             self._open = True
             waiting, self._waiting = self._waiting, {}
         for wake in waiting.values():
             wake()
+
+    def _let_leave(self) -> None:
+        while self._leaving and self._lock.acquire(blocking=False):
+            try:
+                while self._leaving:
+                    self._give_up(self._leaving.popleft())
+            finally:
+                self._lock.release()
 
     def _is_due(self, turn: int) -> bool:
         return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
@@ -170,7 +184,7 @@ class Turnstile:
 
     def _go_ahead(self, before: int) -> None:
         """Pass by those who stay away, up to the first turn that somebody waits for."""
-        with self._lock:
+        with self._letting_leave:
             waited_for = set(self._waiting)
             if self._open or self._due != before:
                 return
@@ -179,7 +193,7 @@ class Turnstile:
                 self._advance()
 
     def _check_moved(self, before: int, patience: float) -> None:
-        with self._lock:
+        with self._letting_leave:
             if self._due == before and not self._open:
                 raise StallError(self._order[before][1], patience + STALL_SECONDS)
 
@@ -193,6 +207,21 @@ class Turnstile:
 
         self._waiting[key] = wake
         return future
+
+
+class _Locked:
+    """Hold a lock, and do something after letting it go."""
+
+    def __init__(self, lock: threading.Lock, afterwards: Callable[[], None]) -> None:
+        self._lock = lock
+        self._afterwards = afterwards
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        self._afterwards()
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -16,7 +16,7 @@ else:
     from backports import zstd
 
 _RAW, _ZSTD = 0, 1
-_LEVEL = 3
+_LEVEL = 1
 _WORTH_PACKING = 128
 _AHEAD = 64
 _SMALL = 16 * 1024

@@ -1,4 +1,4 @@
-"""Read a tape: its exchanges, steps, draws and receipt. Bodies are read when asked for."""
+"""Read a tape: its exchanges, steps, draws and receipt."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from itertools import accumulate, pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -29,131 +28,17 @@ from tracefork_core.tape.event import (
     Environment,
     ExchangeAside,
     ExchangePayload,
-    FailureRecord,
     Reads,
     Receipt,
-    RequestRecord,
     StepEnd,
     StepRecord,
 )
+from tracefork_core.tape.exchange import Exchange
 
 T = TypeVar("T")
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
-
-
-class Exchange:
-    """One recorded exchange. `n` counts from 0 in the order asked."""
-
-    __slots__ = ("_chunks", "_tape", "aside", "canonical", "payload")
-
-    def __init__(
-        self,
-        tape: Tape,
-        payload: ExchangePayload,
-        aside: ExchangeAside,
-        canonical: bytes,
-        chunks: list[bytes] | None = None,
-    ) -> None:
-        self._tape = tape
-        self._chunks = chunks
-        self.payload = payload
-        self.aside = aside
-        self.canonical = canonical
-        """The payload as the digest covers it."""
-
-    @property
-    def n(self) -> int:
-        """The number of this exchange, from 0."""
-        return self.payload.n
-
-    @property
-    def request(self) -> RequestRecord:
-        """The request as it is compared."""
-        return self.payload.request
-
-    @property
-    def method(self) -> str:
-        """The method of the request."""
-        return self.payload.request.method
-
-    @property
-    def url(self) -> str:
-        """The URL that was asked, without secrets."""
-        return self.aside.url or self.payload.request.url
-
-    @property
-    def lane(self) -> str:
-        """The lane that asked."""
-        return self.aside.lane
-
-    @property
-    def step(self) -> str | None:
-        """The id of the step that asked."""
-        return self.aside.step
-
-    @property
-    def request_headers(self) -> list[tuple[str, str]]:
-        """The compared headers, then those that are not compared; credentials never land."""
-        return [*self.payload.request.headers, *self.aside.sent]
-
-    @property
-    def request_body(self) -> bytes:
-        """The body that was sent (a random multipart boundary in it became a fixed word)."""
-        return self._tape.blob(self.payload.request.body)
-
-    @property
-    def status(self) -> int | None:
-        """The status of the response, or None where none came."""
-        return self.payload.response.status if self.payload.response else None
-
-    @property
-    def reason(self) -> str:
-        """The reason phrase of the response."""
-        return self.payload.response.reason if self.payload.response else ""
-
-    @property
-    def response_headers(self) -> list[tuple[str, str]]:
-        """The headers of the response in wire order."""
-        if self.payload.response is None:
-            return []
-        received = self.aside.received
-        return [
-            (name, received.get(name.lower(), "") if value is None else value)
-            for name, value in self.payload.response.headers
-        ]
-
-    @property
-    def response_body(self) -> bytes:
-        """The body of the response as far as it was read, not decoded."""
-        if self._chunks is not None:
-            return b"".join(self._chunks)
-        return self._tape.blob(self.payload.response.body) if self.payload.response else b""
-
-    @property
-    def chunks(self) -> list[bytes]:
-        """The body of the response in the pieces it came in."""
-        if self._chunks is not None:
-            return self._chunks
-        body = self.response_body
-        sizes = self.aside.sizes
-        if len(sizes) == 1 and sizes[0] == len(body):
-            return [body]
-        edges = list(accumulate(sizes, initial=0))
-        if edges[-1] != len(body) or min(sizes, default=0) < 0:
-            raise TapeError(f"tracefork: exchange {self.n} has chunks that do not make its body.")
-        return [body[start:stop] for start, stop in pairwise(edges)]
-
-    @property
-    def failure(self) -> FailureRecord | None:
-        """The exception that ended the attempt, if one did."""
-        return self.payload.failure
-
-    @property
-    def end(self) -> str:
-        """How it ended: eof, abandoned, failed, cancelled, or open (cut off in flight)."""
-        return self.aside.end
 
 
 class Tape:

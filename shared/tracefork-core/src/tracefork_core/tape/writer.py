@@ -33,6 +33,7 @@ from tracefork_core.tape.event import (
 )
 
 _NOTHING = b"{}"
+_SEEN = frozenset({"eof", "failed"})
 
 
 class _Numbered(msgspec.Struct):
@@ -48,6 +49,8 @@ class TapeWriter:
     def __init__(self, path: Path, environment: Environment, *, overwrite: bool = False) -> None:
         self.path = path
         self._db = schema.create(path, overwrite=overwrite)
+        self._file = path.absolute()
+        self._identity = _identity(self._file)
         self._blobs = Blobs(self._db)
         self._lock = threading.RLock()
         self._waiting: list[tuple[str, bytes, bytes]] = []
@@ -85,9 +88,10 @@ class TapeWriter:
             self._chunked.add(n)
 
     def end(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
-        """Make an exchange whole and durable."""
+        """Make an exchange whole, and durable where the agent is about to see its end."""
         event = (EXCHANGE, canonical(payload), canonical(aside))
-        with self._commit(durable=True):
+        # What was given up has no end that the agent saw: the next durable commit carries it.
+        with self._commit(durable=aside.end in _SEEN):
             if payload.response is not None:
                 self._blobs.put(body, payload.response.body)
             self._db.execute("DELETE FROM flights WHERE n = ?", (payload.n,))
@@ -99,7 +103,8 @@ class TapeWriter:
         """Write the receipt with its digest and leave one plain file behind.
 
         Raises:
-            TapeError: the end cannot be written; the tape stays as it is, incomplete.
+            TapeError: the end cannot be written; the tape stays as it is, incomplete. Or the file
+                was removed or moved since.
         """
         with self._lock:
             try:
@@ -120,6 +125,12 @@ class TapeWriter:
                 raise self._stopped(error) from error
             finally:
                 self._db.close()
+            # SQLite goes on writing to a file that has lost its name.
+            if _identity(self._file) != self._identity:
+                raise TapeError(
+                    f"tracefork: {self.path} is not there any more: it was removed, moved or "
+                    "replaced while it was recorded to."
+                )
         return receipt
 
     def abort(self) -> None:
@@ -176,3 +187,12 @@ class TapeWriter:
             f"tracefork: recording to {self.path} stopped: {error}. "
             "What was recorded until then is kept."
         )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Tell a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

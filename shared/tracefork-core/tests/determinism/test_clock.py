@@ -1,0 +1,150 @@
+"""The wall clock of a replay is the recorded one, however it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import time
+from collections.abc import Callable
+from datetime import date, datetime
+from pathlib import Path
+from time import time as bound_early
+
+import httpx2
+import pytest
+import time_machine
+
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_testkit import ProviderServer
+
+now_bound_early = datetime.now
+A_YEAR = dt.timedelta(days=366)
+
+READS: dict[str, Callable[[], object]] = {
+    "datetime.now": lambda: datetime.now(),  # noqa: DTZ005, PLW0108
+    "datetime.now(UTC)": lambda: datetime.now(dt.UTC),
+    "datetime.now bound early": lambda: now_bound_early(dt.UTC),
+    "datetime.fromtimestamp": lambda: dt.datetime.fromtimestamp(time.time(), dt.UTC),
+    "date.today": lambda: date.today(),  # noqa: DTZ011, PLW0108
+    "time.time": lambda: time.time(),  # noqa: PLW0108
+    "time.time bound early": lambda: bound_early(),  # noqa: PLW0108
+    "time.time_ns": lambda: time.time_ns(),  # noqa: PLW0108
+    "strftime": lambda: time.strftime("%Y-%m-%d %H:%M:%S"),
+    "gmtime": lambda: time.gmtime(),  # noqa: PLW0108
+    "localtime": lambda: time.localtime(),  # noqa: PLW0108
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+def test_a_read_replays_equal(tape: Path, read: Callable[[], object]) -> None:
+    """A year later, at another pace, each of three reads gives what it gave."""
+    with record(tape):
+        first = [read() for _ in range(3)]
+    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR):
+        assert read() != first[0]
+        with replay(tape) as run:
+            again = [read() for _ in range(3)]
+        assert read() != first[0]
+    assert again == first
+    assert [type(value) for value in again] == [type(value) for value in first]
+    assert run.clock_misses == 0
+
+
+def test_a_prompt_with_the_time_in_it_replays(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """The request is the recorded one to the byte, though hours have passed."""
+
+    def agent() -> str:
+        prompt = {"model": "m", "now": datetime.now(dt.UTC).isoformat()}
+        return http.post(f"{provider.url}/echo", json=prompt).text
+
+    with record(tape):
+        first = agent()
+    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR), replay(tape):
+        assert agent() == first
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_without_a_clock_the_card_names_the_field(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, *, recorded: bool
+) -> None:
+    """Negative control: clock=False, in the recording or the replay, leaves the clock real."""
+
+    def agent() -> None:
+        http.post(f"{provider.url}/echo", json={"asked": {"at": time.time_ns()}})
+
+    with record(tape, clock=recorded):
+        agent()
+    with Tape.open(tape) as opened:
+        assert bool(opened.draws) is recorded
+    with pytest.raises(DivergenceError) as raised, replay(tape, clock=not recorded):
+        agent()
+    divergence = raised.value.divergence
+    assert divergence.pointer == "/asked/at"
+    assert divergence.recorded != divergence.actual
+
+
+def test_a_busy_wait_ends(tape: Path) -> None:
+    """At replay the clock goes on, whether the wait is as long as recorded or longer."""
+
+    def wait(seconds: float) -> float:
+        begun = time.time()
+        while (now := time.time()) - begun < seconds:
+            pass
+        return now - begun
+
+    with record(tape):
+        first = wait(0.005)
+    with replay(tape):
+        assert wait(0.005) == first
+    with replay(tape) as longer:
+        assert wait(first + 0.005) >= first + 0.005
+    assert longer.clock_misses > 0
+
+
+def test_timers_and_monotonic_clocks_are_real(tape: Path) -> None:
+    """Sleeping, timeouts, `monotonic` and `perf_counter` go by the machine, also at replay."""
+
+    async def agent() -> float:
+        begun, counted = time.monotonic(), time.perf_counter()
+        await asyncio.sleep(0.02)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), timeout=0.01)
+        assert time.perf_counter() - counted >= 0.03
+        assert time.monotonic() - begun >= 0.03
+        return time.time()
+
+    with record(tape):
+        first = asyncio.run(agent())
+    before = time.monotonic()
+    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR), replay(tape):
+        assert asyncio.run(agent()) == first
+    assert 0 < time.monotonic() - before < 3600
+
+
+def test_a_journey_of_the_program_stays_in_force(tape: Path) -> None:
+    """Who travels while recording records the journey; afterwards it goes on."""
+    with time_machine.travel(1_000_000_000, tick=False):
+        with record(tape):
+            assert time.time() == 1_000_000_000
+        assert time.time() == 1_000_000_000
+    with replay(tape):
+        with time_machine.travel(2_000_000_000, tick=False):
+            assert time.time() == 2_000_000_000
+    assert time.time() > 1_500_000_000
+
+
+def test_the_clock_goes_on_where_the_tape_has_no_value(tape: Path) -> None:
+    """A read more than recorded is later than the last one, in the recorded time, and counted."""
+
+    def reads(count: int) -> list[int]:
+        return [time.time_ns() for _ in range(count)]
+
+    with record(tape):
+        first = reads(2)
+    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR), replay(tape) as run:
+        again = reads(4)
+    assert again[:2] == first
+    assert first[1] < again[2] < again[3] < first[1] + 10**9
+    assert run.clock_misses == 2

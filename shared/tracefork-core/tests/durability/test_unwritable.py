@@ -1,0 +1,150 @@
+"""A tape that can no longer be written ends the recording, never the agent."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import ReplayError, Tape, TapeError, UsageError, record, replay
+from tracefork_testkit import ProviderServer
+
+
+def test_a_full_disk_stops_the_recording_and_not_the_agent(
+    tape: Path, provider: ProviderServer, nursery: Any
+) -> None:
+    """The agent sees what it sees on a disk with room; the block then names the tape."""
+    roomy = nursery.run("record", "large_ones", provider.url, tape.with_name("roomy.tape"))
+    full = nursery.run("record", "large_ones_on_a_full_disk", provider.url, tape)
+    assert (roomy.error, len(roomy.seen)) == (None, 20)
+    assert full.seen == roomy.seen
+    assert full.error == "TapeError"
+    assert f"recording to {tape} stopped: " in full.message
+    with Tape.open(tape) as kept:
+        assert not kept.complete
+        whole = [exchange for exchange in kept.exchanges if exchange.end == "eof"]
+        assert 0 < len(whole) < 20
+        assert [exchange.n for exchange in whole] == list(range(len(whole)))
+        assert all(len(exchange.request_body) > 40_000 for exchange in whole)
+
+
+def cut_off(tape: Path) -> None:
+    """Take this process the right to write to what it has open of a tape."""
+    for fd in Path("/proc/self/fd").iterdir():
+        if fd.is_symlink() and str(fd.readlink()) in (str(tape), f"{tape}-wal"):
+            readonly = os.open(fd.readlink(), os.O_RDONLY)
+            os.dup2(readonly, int(fd.name))
+            os.close(readonly)
+
+
+def test_a_tape_made_unwritable_keeps_what_it_has(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """The agent goes on; the tape replays up to there and then says that it is incomplete."""
+
+    def agent(harm: Callable[[Path], None]) -> None:
+        assert http.get(f"{provider.url}/bytes/1").content == b"\0"
+        harm(tape)
+        assert http.get(f"{provider.url}/bytes/2").content == b"\0\1"
+        assert http.get(f"{provider.url}/bytes/3").content == b"\0\1\2"
+        finished.append(harm)
+
+    finished: list[object] = []
+    with pytest.raises(TapeError, match=f"recording to {tape} stopped: "), record(tape):
+        agent(cut_off)
+    assert finished == [cut_off]
+    with pytest.raises(ReplayError, match="is incomplete"), replay(tape):
+        agent(lambda tape: finished.append(tape))  # noqa: PLW0108
+    assert finished == [cut_off, tape]
+
+
+def removed(tape: Path) -> None:
+    tape.unlink()
+
+
+def moved(tape: Path) -> None:
+    tape.rename(tape.with_name("moved.tape"))
+
+
+def folder_removed(tape: Path) -> None:
+    shutil.rmtree(tape.parent)
+
+
+def replaced(tape: Path) -> None:
+    tape.unlink()
+    tape.touch()
+
+
+@pytest.mark.parametrize("harm", [removed, moved, folder_removed, replaced])
+def test_a_tape_that_lost_its_name_is_said(
+    tmp_path: Path, provider: ProviderServer, http: httpx2.Client, harm: Callable[[Path], None]
+) -> None:
+    """SQLite would go on writing to a file nobody finds: no receipt is given for that."""
+    (tmp_path / "runs").mkdir()
+    tape = tmp_path / "runs" / "run.tape"
+
+    def agent() -> None:
+        http.get(f"{provider.url}/bytes/1")
+        harm(tape)
+        assert http.get(f"{provider.url}/bytes/2").content == b"\0\1"
+
+    with pytest.raises(TapeError, match=f"{tape} is not there any more"), record(tape):
+        agent()
+
+
+def test_the_current_folder_may_change_meanwhile(
+    tmp_path: Path, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tape named by a relative path lies where that was when the block began."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with ProviderServer() as provider, record("run.tape"):
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        http.get(f"{provider.url}/bytes/1")
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["run.tape"]
+    with Tape.open(tmp_path / "run.tape") as recorded:
+        assert recorded.complete
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_second_process_cannot_record_to_the_same_file(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, *, overwrite: bool
+) -> None:
+    """It gets a UsageError, and the first one does not notice."""
+    code = f"""
+from tracefork_core import UsageError, record
+try:
+    with record({str(tape)!r}, overwrite={overwrite}):
+        print("recorded")
+except UsageError as error:
+    print(error)
+"""
+    with record(tape):
+        http.get(f"{provider.url}/bytes/1")
+        child = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        http.get(f"{provider.url}/bytes/2")
+    assert ("is in use" if overwrite else "exists and nothing is overwritten") in child.stdout
+    with Tape.open(tape) as recorded:
+        assert recorded.complete
+        assert [exchange.response_body for exchange in recorded.exchanges] == [b"\0", b"\0\1"]
+
+
+def test_a_second_recording_in_this_process_is_refused_as_well(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """Two blocks, one file: the second does not start."""
+    with record(tape) as run:
+        with pytest.raises(UsageError, match="is in use"), record(tape, overwrite=True):
+            raise AssertionError("it started")
+        http.get(f"{provider.url}/bytes/1")
+    assert run.receipt is not None
+    assert run.receipt.exchanges == 1
