@@ -26,6 +26,7 @@ PUBLIC = {
     ],
     "tracefork_core.adapters": [
         "Adapter",
+        "Lane",
         "begin_step",
         "branch_lane",
         "check_session",

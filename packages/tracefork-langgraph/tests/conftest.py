@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import warnings
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.pregel import Pregel
 
 import tracefork_core as tracefork
-from tracefork_langgraph import detach
+from tracefork_langgraph import attach, attachment, detach
 from tracefork_testkit import ProviderServer
 
 KINDS = {"chat": "ChatOpenAI", "responses": "ChatOpenAI", "anthropic": "ChatAnthropic"}
@@ -54,6 +55,20 @@ def search_policy(query: str) -> str:
 def current_time() -> str:
     """Tell the time."""
     return datetime.now(UTC).isoformat()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_certificates() -> Iterator[None]:
+    """Load no CA bundle: nothing here speaks TLS, and each new client would parse it for 75 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_attached() -> None:
+    """Forget what another test attached and left to the garbage collector."""
+    attachment._attached.clear()
 
 
 @pytest.fixture
@@ -210,8 +225,6 @@ def attempts() -> Iterator[list[str]]:
 @pytest.fixture
 def attached() -> Iterator[Callable[[Any], Any]]:
     """Attach for the duration of the test."""
-    from tracefork_langgraph import attach
-
     seen: list[Any] = []
 
     def until_the_end(x: Any) -> Any:

@@ -18,6 +18,12 @@ import tracefork_core as tracefork
 from tracefork_langgraph import demo
 
 
+@pytest.fixture(autouse=True)
+def in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stream without the pauses that are for people."""
+    monkeypatch.setattr(demo, "_SECONDS_PER_CHUNK", 0.0)
+
+
 @pytest.fixture
 def told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -87,12 +87,13 @@ def test_a_changed_prompt_is_a_divergence(
 
 
 @pytest.mark.parametrize("brand", ["chat", "anthropic"])
+@pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages", "events"])
 def test_an_attached_agent_meets_the_divergence_itself(
-    agent: Any, attached: Any, drive: Any, diverge: Any, attempts: list[str], brand: str, way: str
+    agent: Any, attached: Any, drive: Any, diverge: Any, attempts: list[str], brand: str, how: str
 ) -> None:
     """With `attach` the error inside is the DivergenceError, and names the step."""
     met, raised = diverge(
-        lambda prompt: attached(agent(brand, prompt)), lambda graph: drive(graph, way)
+        lambda prompt: attached(agent(brand, prompt)), lambda graph: drive(graph, how)
     )
     assert isinstance(met, tracefork.DivergenceError)
     assert met.divergence == raised.divergence
@@ -123,7 +124,7 @@ def test_a_retry_policy_does_not_retry_it(
             tries.append(prompt)
             return asked.invoke(prompt)
 
-        policy = RetryPolicy(max_attempts=3, initial_interval=0.001)
+        policy = RetryPolicy(max_attempts=3, initial_interval=0.001, jitter=False)
         graph = one_node(ask, retry_policy=policy)
         return attached(graph) if attaching else graph
 

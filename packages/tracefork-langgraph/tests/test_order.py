@@ -197,3 +197,27 @@ def test_two_graphs_at_once_keep_their_answers(
     server.stop()
     with tracefork.replay(tape):
         assert asyncio.run(both()) == recorded
+
+
+@pytest.mark.parametrize("how", ["ainvoke", "amessages"])
+def test_an_async_fan_out_gets_its_own_answers(
+    model: Any, attached: Any, twice: Any, how: str
+) -> None:
+    """On an event loop too, twenty sends of one prompt each have their own answer."""
+    asked = model()
+
+    async def work(i: int) -> dict[str, Any]:
+        return {"answers": [(str(i), (await asked.ainvoke("the same question")).content)]}
+
+    builder = StateGraph(State).add_node("worker", work)
+    builder.add_conditional_edges(START, lambda _: [Send("worker", i) for i in range(20)])
+    graph = attached(builder.compile())
+
+    async def run() -> Any:
+        if how == "ainvoke":
+            return (await graph.ainvoke({"answers": []}))["answers"]
+        parts = graph.astream({"answers": []}, stream_mode="messages")
+        return [str(message.content) async for message, _ in parts]
+
+    recorded, replayed = twice(lambda: asyncio.run(run()))
+    assert replayed == recorded

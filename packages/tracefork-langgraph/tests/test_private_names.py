@@ -105,14 +105,6 @@ def test_tools_say_which_call_they_answer(witness: Witness) -> None:
     assert tool["metadata"]["langgraph_path"][0] == "__pregel_pull"
 
 
-def test_an_agent_says_its_name(agent: Any, witness: Witness) -> None:
-    """handler.py tells agents by metadata lc_agent_name."""
-    agent().invoke({"messages": [("user", "hello")]}, {"callbacks": [witness]})
-    assert witness.starts[0]["metadata"].get("lc_agent_name") == "support", (
-        "create_agent no longer puts lc_agent_name in the metadata of its run"
-    )
-
-
 def test_interrupts_bubble_up() -> None:
     """handler.py treats GraphBubbleUp as control flow, not as an error."""
     assert issubclass(GraphInterrupt, GraphBubbleUp)

@@ -84,6 +84,22 @@ def test_a_subgraph_is_a_step_under_its_node(
     assert paths() == [("whole", "outer", "LangGraph", "inner", "ChatOpenAI")]
 
 
+def test_an_agent_in_a_graph_is_a_step_of_its_own(
+    agent: Any, attached: Any, drive: Any, tape: Path
+) -> None:
+    """A named agent that is a node shows under the node, by its name."""
+    graph = attached(one_node(agent(), "help"))
+    with tracefork.record(tape):
+        drive(graph, "invoke", "hello")
+    assert steps_on(tape) == [
+        ("chain", ("LangGraph", "help", "support")),
+        ("model", ("LangGraph", "help", "support", "model", "ChatOpenAI")),
+        ("node", ("LangGraph", "help")),
+        ("node", ("LangGraph", "help", "support", "model")),
+        ("run", ("LangGraph",)),
+    ]
+
+
 @pytest.mark.parametrize("how", ["invoke", "ainvoke"])
 def test_each_branch_of_a_fan_out_is_a_step_of_its_own(
     model: Any, attached: Any, drive: Any, tape: Path, paths: Any, how: str

@@ -50,7 +50,7 @@ def test_other_threads_and_loops_are_refused(
     def run() -> None:
         try:
             asyncio.run(call())
-        except Exception as error:  # noqa: BLE001 - anyio dials in a task group, which wraps it
+        except Exception as error:
             errors.append(error)
 
     thread = threading.Thread(target=run)

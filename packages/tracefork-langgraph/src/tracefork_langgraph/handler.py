@@ -5,7 +5,7 @@ be asked: the context it is made in. The two meet in `current_step`, which the h
 node, a model, a tool or a retriever begins. `run_inline` makes that the context of the run itself,
 in async code too; an async handler, or one in an executor, would set it where nobody looks.
 
-Chains, agents and whole graphs are steps as well, but never the current one: they make no exchange
+Chains and whole graphs are steps as well, but never the current one: they make no exchange
 of their own, and the consumer of their stream shares their context.
 
 A replay that left its tape fails a model in the words of its SDK, which LangGraph retries. The
@@ -27,6 +27,7 @@ from langgraph.errors import GraphBubbleUp
 
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
+    Lane,
     begin_step,
     branch_lane,
     check_session,
@@ -46,7 +47,7 @@ class _Run:
     """A LangChain run on the tape: its step, the lane it began on, and the step around it."""
 
     step: str
-    lane: object | None
+    lane: Lane | None
     before: str | None
 
 
@@ -83,7 +84,7 @@ class TracingHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: object,
     ) -> None:
-        """Begin the step of a graph, a node, an agent or a chain."""
+        """Begin the step of a graph, a node or a chain."""
         name = _name(serialized, kwargs, "chain")
         metadata = metadata or {}
         if any(tag.startswith(_NODE_TAG) for tag in tags or ()):
@@ -91,8 +92,7 @@ class TracingHandler(BaseCallbackHandler):
             branch = _place(name, metadata)
             _begin(run_id, parent_run_id, "node", name, detail, branch=branch, current=True)
             return
-        kind = "agent" if metadata.get("lc_agent_name") == name else "chain"
-        kind = "run" if parent_run_id is None else kind
+        kind = "run" if parent_run_id is None else "chain"
         _begin(run_id, parent_run_id, kind, name, branch=_map_key(tags))
 
     def on_chat_model_start(

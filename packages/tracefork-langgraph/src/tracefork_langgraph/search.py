@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
@@ -13,6 +13,7 @@ from langchain_core.runnables import Runnable
 _FRAMEWORKS = frozenset({"langchain", "langchain_core", "langgraph"})
 _CONTAINERS = (list, tuple, set, frozenset)
 _DEEPEST = 16
+_WIDEST = 256  # Longer containers hold data.
 
 
 def chat_models(x: object) -> Iterator[BaseChatModel]:
@@ -42,12 +43,12 @@ def _parts(value: object) -> Iterable[object]:
             return [value.__func__, *_attributes(value.__self__)]
         case functools.partial():
             return [value.func, *value.args, *value.keywords.values()]
-        case Mapping():
-            return list(value.values())
+        case dict():
+            return list(value.values()) if len(value) <= _WIDEST else ()
         case type() | types.ModuleType():
             return ()
     if isinstance(value, _CONTAINERS):
-        return value
+        return value if len(value) <= _WIDEST else ()
     framework = type(value).__module__.partition(".")[0] in _FRAMEWORKS
     return _attributes(value) if framework or isinstance(value, Runnable) else ()
 

@@ -65,9 +65,9 @@ def begin_step(
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
-    `kind` is run, agent, task, node, model, tool, retriever, checkpoint or interrupt; `name` must
-    be the same in every run (no ids). To attribute exchanges to the step, set `current_step` to
-    its id in the context that makes them.
+    `kind` is run, agent, task, node, chain, model, tool, retriever, checkpoint or interrupt;
+    `name` must be the same in every run (no ids). To attribute exchanges to the step, set
+    `current_step` to its id in the context that makes them.
     """
     session = current_session()
     return session.begin_step(kind, name, parent, detail or {}) if session else None

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+
 import tracefork_core as tracefork
 from tracefork_core.adapters import found_adapters
-
 from tracefork_testkit.provider import ProviderServer
 
 API_KEY = "sk-conformance-0123456789"

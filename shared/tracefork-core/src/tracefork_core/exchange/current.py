@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.contract import Session
@@ -45,21 +45,24 @@ def current_session() -> Session | None:
     return open_sessions[0] if open_sessions else None
 
 
-def enter(session: Session) -> Token[Session | None]:
-    """Make `session` the current one here, and the fallback everywhere."""
+@contextmanager
+def entered(session: Session) -> Iterator[None]:
+    """Make `session` the current one here and the fallback everywhere, with no step running yet.
+
+    Safe to leave in another context than the one that entered (async fixtures).
+    """
     with _lock:
         _everywhere.append(session)
-    return _here.set(session)
-
-
-def leave(session: Session, token: Token[Session | None]) -> None:
-    """Undo `enter`. Safe from another context than the one that entered (async fixtures)."""
-    with _lock:
-        _everywhere.remove(session)
+    around, step = _here.get(), current_step.get()
+    _here.set(session)
+    current_step.set(None)  # Steps are numbered anew in each session.
     try:
-        _here.reset(token)
-    except ValueError:
-        _here.set(None)
+        yield
+    finally:
+        with _lock:
+            _everywhere.remove(session)
+        _here.set(around)
+        current_step.set(step)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from tracefork_core.egress.children import hand_on, take_back
 from tracefork_core.egress.guard import Mode
 from tracefork_core.egress.report import Report
 from tracefork_core.errors import TraceforkError, UsageError, again
-from tracefork_core.exchange.current import enter, leave
+from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
 from tracefork_core.seams import AMBIENT
 from tracefork_core.session import Session
@@ -132,8 +132,7 @@ class Scope(ABC, Generic[R]):
     ) -> Watch:
         """Make the session current and switch seams, clock and guard on, in this order."""
         stack.enter_context(main_lane(session))
-        token = enter(session)
-        stack.callback(leave, session, token)
+        stack.enter_context(entered(session))
         stack.callback(session.close)
         if self._ambient:
             for instrument in AMBIENT:

@@ -1,0 +1,45 @@
+"""What every adapter must do, done by this one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain_openai import ChatOpenAI
+
+from tracefork_langgraph import attach
+from tracefork_testkit.conformance import API_KEY, AdapterConformance
+
+
+def lookup() -> str:
+    """Look something up."""
+    return "found"
+
+
+class TestConformance(AdapterConformance):
+    """LangGraph's prebuilt agent with ChatOpenAI."""
+
+    adapter = "langgraph"
+
+    def make_agent(self, url: str) -> Any:
+        model = ChatOpenAI(model="some-model", base_url=f"{url}/v1", api_key=API_KEY)
+        return create_agent(model, [lookup])
+
+    def attach(self, agent: Any) -> Any:
+        return attach(agent)
+
+    def run(self, agent: Any, question: str, mode: str) -> str:
+        state = {"messages": [("user", question)]}
+        if mode == "sync":
+            final = agent.invoke(state)
+        elif mode == "async":
+            final = asyncio.run(agent.ainvoke(state))
+        elif mode == "stream":
+            final = list(agent.stream(state, stream_mode="values"))[-1]
+        else:
+            final = asyncio.run(self._last_of_stream(agent, state))
+        return str(final["messages"][-1].content)
+
+    async def _last_of_stream(self, agent: Any, state: Any) -> Any:
+        return [values async for values in agent.astream(state, stream_mode="values")][-1]
