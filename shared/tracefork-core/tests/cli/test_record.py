@@ -157,6 +157,16 @@ def test_a_document_has_stdout_to_itself(shell: Shell) -> None:
     assert "hi" in done.err
 
 
+def test_offline_refuses_connections(shell: Shell) -> None:
+    """With --offline an agent that connects ends with 4; one that does not is recorded."""
+    shell.write("quiet.py", "print('here')")
+    shell.write("calls.py", "import socket; socket.create_connection(('127.0.0.1', 9))")
+    assert shell.tracefork("record", "--offline", "quiet.py").exit == 0
+    done = shell.tracefork("record", "--offline", "calls.py")
+    assert done.exit == 4
+    assert "calls.py:1 tried to reach 127.0.0.1:9" in done.err.replace("\n", " ")
+
+
 def test_no_subprocess_refuses_programs(shell: Shell) -> None:
     """With --no-subprocess starting a program ends the run with 4."""
     shell.write("starts.py", "import subprocess\nsubprocess.run(['true'])\n")

@@ -60,6 +60,22 @@ async def test_a_replayed_response_is_aiohttps_own(
     assert {said["type"] for said in recorded} == {"Mine"}
 
 
+async def test_the_function_of_the_package(provider: ProviderServer, tmp_path: Path) -> None:
+    """`aiohttp.request` makes a session for one request: it crosses the seam like any."""
+    url = f"{provider.url}/bytes/6"
+
+    async def agent() -> bytes:
+        async with aiohttp.request("GET", url) as response:
+            return await response.read()
+
+    with record(tmp_path / "function.tape") as recording:
+        recorded = await agent()
+    assert recording.receipt is not None
+    assert recording.receipt.exchanges == 1
+    with replay(tmp_path / "function.tape"):
+        assert await agent() == recorded
+
+
 async def test_errors_that_aiohttp_makes_of_answers(
     provider: ProviderServer, tmp_path: Path
 ) -> None:

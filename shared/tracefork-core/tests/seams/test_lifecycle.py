@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, UsageError, bind, record, replay
+from tracefork_core.seams.ambient import Instrument
 from tracefork_testkit import ProviderServer
 
 
@@ -266,6 +267,21 @@ def bound_library(library: Any) -> Any:
             return super().ask(bind(client), *args, **options)
 
     return Bound(library.lib)
+
+
+def test_instrumentation_that_fails_is_not_half_there() -> None:
+    """A library that cannot be instrumented says so to every session, not only to the first."""
+    asked: list[object] = []
+
+    def apply(lib: object) -> Callable[[], None]:
+        asked.append(lib)
+        raise AttributeError("it has moved")
+
+    instrument = Instrument("json", apply)
+    for _ in range(2):
+        with pytest.raises(AttributeError, match="it has moved"):
+            instrument.on()
+    assert len(asked) == 2
 
 
 def test_what_cannot_be_bound_says_so() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
@@ -63,6 +65,8 @@ HEADS = {
     "bytes": OK + b"X-Latin: caf\xe9\r\nX-Utf: \xc3\xa9\r\nContent-Length: 0\r\n\r\n",
     "hint": b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + OK + b"Content-Length: 1\r\n\r\n1",
     "trailers": OK + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-T: 1\r\n\r\n",
+    "deflate": OK + b"Content-Encoding: deflate\r\n\r\n" + zlib.compress(b"deflated " * 99),
+    "brotli": OK + b"Content-Encoding: br\r\n\r\n" + brotli.compress(b"brotli " * 99),
     "not brotli": OK + b"Content-Encoding: br\r\nContent-Length: 7\r\n\r\nneither",
     "not gzip": OK + b"Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\nneither",
     "zstd": OK

@@ -35,6 +35,7 @@ def record(
     ] = False,
     no_clock: options.NoClock = False,
     no_subprocess: options.NoSubprocess = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Refuse every connection.")] = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent live and record it on a tape.
@@ -51,7 +52,13 @@ def record(
     path = (output or tapes.free_name(agent.name)).absolute()
     shown, cwd = tapes.shown(path), Path.cwd()
     agent.prepare()
-    scope = recording(path, overwrite=overwrite, clock=not no_clock, subprocesses=not no_subprocess)
+    scope = recording(
+        path,
+        overwrite=overwrite,
+        clock=not no_clock,
+        subprocesses=not no_subprocess,
+        offline=offline,
+    )
     with screen.stdout_kept(as_json):
         run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None

@@ -21,6 +21,7 @@ from tracefork_core.errors import DivergenceError
 if TYPE_CHECKING:
     from tracefork_core.cli.ending import Ending
     from tracefork_core.run.replay import Replaying
+    from tracefork_core.run.scope import Scope
 
 SAME, DIFFERENT, FAILED = 0, 1, 3
 
@@ -65,6 +66,18 @@ def replay(
         allow=allow or [],
         subprocesses=not no_subprocess,
     )
+    return _perform(scope, recorded, agent, matchers, as_json=as_json)
+
+
+def _perform(
+    scope: Scope[Replaying],
+    recorded: _Recorded,
+    agent: Agent,
+    matchers: list[str],
+    *,
+    as_json: bool,
+) -> int:
+    """Run the agent, say what it came to, and return the exit code."""
     began = time.perf_counter()
     try:
         with screen.stdout_kept(as_json):

@@ -11,6 +11,7 @@ Sources give the bytes of the wire; the reader decodes them with aiohttp's own d
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol
 
@@ -145,14 +146,19 @@ class TapeSource:
 
 
 class NoProtocol:
-    """Stands where a protocol would be: no socket to pause."""
+    """Stands where a protocol would be: there is no socket to pause, but more to unpack perhaps."""
 
     connected = True
     _reading_paused = False
 
+    def __init__(self, unpack_more: Callable[[], None] | None = None) -> None:
+        self._unpack_more = unpack_more
+
     def pause_reading(self) -> None: ...
 
-    def resume_reading(self, *, resume_parser: bool = True) -> None: ...
+    def resume_reading(self, *, resume_parser: bool = True) -> None:
+        if resume_parser and self._unpack_more is not None:
+            self._unpack_more()
 
 
 def reader_class(lib: ModuleType) -> Any:
@@ -169,7 +175,7 @@ def reader_class(lib: ModuleType) -> Any:
             timer: Any,
             loop: asyncio.AbstractEventLoop,
         ) -> None:
-            super().__init__(NoProtocol(), limit, timer=timer, loop=loop)
+            super().__init__(NoProtocol(self._unpack_more), limit, timer=timer, loop=loop)
             self._source = source
             self._decoder = lib.http_parser.DeflateBuffer(self, encoding) if encoding else None
             self._held_back = False
@@ -187,7 +193,7 @@ def reader_class(lib: ModuleType) -> Any:
             self._pulling = True
             try:
                 if self._held_back:
-                    self._take(Piece(b""))
+                    self._unpack_more()
                 else:
                     self._take(await self._source.pull(by_chunk=func_name == "readchunk"))
             except Exception as error:
@@ -207,6 +213,10 @@ def reader_class(lib: ModuleType) -> Any:
                 self.end_http_chunk_receiving()
             if self._last and not self._held_back and not self._eof:
                 self.feed_eof()
+
+        def _unpack_more(self) -> None:
+            if self._held_back:
+                self._take(Piece(b""))
 
         def _decode(self, data: bytes) -> None:
             """Decode as far as aiohttp would: it holds back what is too much for one reading."""

@@ -133,6 +133,7 @@ class _Protocol(NoProtocol):
     writing_paused = False
 
     def __init__(self, first: Any, read_head: Callable[[], Any]) -> None:
+        super().__init__()
         self.transport = _Transport()
         self._first = first
         self._read_head = read_head

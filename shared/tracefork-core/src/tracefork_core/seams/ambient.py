@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 import threading
@@ -31,16 +32,18 @@ class Instrument:
 
     def on(self) -> None:
         """Instrument the library, now or when it is imported."""
+        if self.library in sys.modules:
+            importlib.import_module(self.library)  # Waits for a thread that is importing it.
         with self._lock:
-            self._users += 1
-            if self._users > 1:
-                return
             module = sys.modules.get(self.library)
-            if module is not None:
+            if self._users:
+                pass
+            elif module is not None:
                 self._undo = self.apply(module)
             else:
                 self._finder = _OnImport(self)
                 sys.meta_path.insert(0, self._finder)
+            self._users += 1
 
     def off(self) -> None:
         """Leave the library as it was, once nobody uses it any more."""
