@@ -110,19 +110,22 @@ class _Worker:
         return samples
 
     def stop(self) -> None:
-        self._process.terminate()
-        self._process.communicate()
+        self._process.communicate()  # Its input ends, and it with that.
 
 
 @contextmanager
 def _provider(chunk_delay: float) -> Iterator[str]:
-    command = [sys.executable, "-m", "tracefork_testkit.server", "--chunk-delay", str(chunk_delay)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env=clean_environment())
+    command = [sys.executable, "-m", "tracefork_testkit.server", "--until-eof"]
+    process = subprocess.Popen(
+        [*command, "--chunk-delay", str(chunk_delay)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=clean_environment(),
+    )
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["url"]
     finally:
-        process.terminate()
         process.communicate()
 
 

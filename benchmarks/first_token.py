@@ -34,7 +34,7 @@ def measure(bench: Bench) -> Measurement:
         def one(who: str, client: str = client) -> Samples:
             return bench.ask(who, stream, url=url, client=client, calls=4, path=bench.path())
 
-        rounds = bench.rounds(3 if bench.quick else 12, everybody, one)
+        rounds = bench.rounds(3 if bench.quick else 9, everybody, one)
         rows.extend(_row(client, who, rounds[who], rounds[PLAIN]) for who in rounds)
     return Measurement(
         "Time to first token while recording, 30 ms an event",

@@ -38,7 +38,7 @@ def measure(bench: Bench) -> Measurement:
             path = bench.path()
             return bench.ask(worker, task, url=url, size=size, calls=calls, path=path)
 
-        rounds = bench.rounds(3 if bench.quick else 12, everybody, one)
+        rounds = bench.rounds(3 if bench.quick else 9, everybody, one)
         rows.extend(_rows(f"{name}, wall time", "wall", rounds))
         rows.extend(_rows(f"{name}, CPU", "cpu", rounds))
         rows.extend(_saving(f"{name}, saving", rounds))

@@ -28,7 +28,7 @@ from tracefork_core import __version__
 if TYPE_CHECKING:
     from rich.table import Table
 
-_FILE_WIDTH = 120
+_WIDTH = 124
 MEASUREMENTS = ("first_token", "record_overhead", "replay_rate", "startup", "tape_size")
 
 
@@ -67,9 +67,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _show(what: Table | str) -> None:
     from rich.console import Console
 
-    # Piped into a file there is no terminal to fit into.
-    width = None if sys.stdout.isatty() else _FILE_WIDTH
-    Console(width=width, highlight=False).print(what)
+    console = Console(highlight=False)
+    # Cut-off numbers are worse than lines a narrow terminal wraps.
+    console.width = max(console.width, _WIDTH)
+    console.print(what)
 
 
 def _setting() -> dict[str, object]:

@@ -17,7 +17,7 @@ _ALONE = "python -c pass"
 def measure(bench: Bench) -> Measurement:
     """Measure fresh processes, in turn."""
     commands = _commands(bench)
-    rounds = bench.rounds(5 if bench.quick else 15, commands, lambda what: _run(commands[what]))
+    rounds = bench.rounds(3 if bench.quick else 9, commands, lambda what: _run(commands[what]))
     spreads = {
         what: Spread.of([one["seconds"][0] * 1e3 for one in rounds[what]]) for what in commands
     }
