@@ -116,7 +116,7 @@ def test_a_body_that_unpacks_to_a_lot(
     plain = asyncio.run(act(provider.url))
     trip = round_trip(provider, lambda url: asyncio.run(act(url)))
     assert trip.replayed == trip.recorded
-    if how != "any":
+    if how in ("read", "lines"):
         assert trip.recorded == plain
 
 

@@ -15,11 +15,18 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from unittest.mock import patch
 
-if TYPE_CHECKING:
-    from tracefork_testkit.provider import ProviderServer
+
+class Server(Protocol):
+    """A server on loopback that can listen on one more port, with TLS."""
+
+    @property
+    def port(self) -> int: ...
+
+    def listen(self, *, tls: ssl.SSLContext) -> int: ...
+
 
 DEFAULT_HOSTS = (
     "api.openai.com",
@@ -37,7 +44,7 @@ _numbers = count(1)
 
 
 @contextmanager
-def rerouted(server: ProviderServer, hosts: tuple[str, ...]) -> Iterator[None]:
+def rerouted(server: Server, hosts: tuple[str, ...]) -> Iterator[None]:
     """Send this process's connections to `hosts` to a running server; undo it on exit."""
     try:
         import trustme

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tracefork_core.errors import TapeError
 from tracefork_core.tape.event import (
@@ -13,8 +13,12 @@ from tracefork_core.tape.event import (
     RequestRecord,
 )
 
-if TYPE_CHECKING:
-    from tracefork_core.tape.reader import Tape
+
+class Bodies(Protocol):
+    """Where the bodies of a tape's exchanges lie."""
+
+    def blob(self, sha: str) -> bytes:
+        """Return the bytes at an address, verified."""
 
 
 class Exchange:
@@ -24,7 +28,7 @@ class Exchange:
 
     def __init__(
         self,
-        tape: Tape,
+        tape: Bodies,
         payload: ExchangePayload,
         aside: ExchangeAside,
         canonical: bytes,
