@@ -28,7 +28,7 @@ from tracefork_core import __version__
 if TYPE_CHECKING:
     from rich.table import Table
 
-_WIDTH = 124
+_WIDTH = 132
 MEASUREMENTS = ("first_token", "record_overhead", "replay_rate", "startup", "tape_size")
 
 

@@ -53,7 +53,7 @@ def interactions(folder: Path) -> Iterator[Interaction]:
 
 
 def _headers(recorded: Mapping[str, Any]) -> list[tuple[str, str]]:
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for name, values in recorded.items():
         if name.lower() in _HOP_BY_HOP or name.lower() in ("host", "accept-encoding"):
             continue

@@ -80,7 +80,7 @@ def test_aiohttp_streams_and_sends_chunked_bodies(provider: ProviderServer) -> N
 
 def test_requests_reads_compressed_json() -> None:
     """`compress` gzips JSON answers for clients that accept it."""
-    body = {"model": "m", "messages": [{"role": "user", "content": "@say small"}]}
+    body: Any = {"model": "m", "messages": [{"role": "user", "content": "@say small"}]}
     with ProviderServer(compress=True) as server, requests.Session() as session:
         url = f"{server.url}/v1/chat/completions"
         answer = session.post(url, json=body)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import socket
 import subprocess
 import sys
 import venv
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from multiprocessing.context import ForkProcess, SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -42,8 +44,11 @@ def grandchild(listener: Listener) -> None:
 
 def by_multiprocessing(method: str) -> Callable[[Listener], None]:
     def start(listener: Listener) -> None:
-        context = multiprocessing.get_context(method)
-        child = context.Process(target=socket.create_connection, args=(listener.address,))
+        target, args = socket.create_connection, (listener.address,)
+        if method == "spawn":
+            child: BaseProcess = SpawnProcess(target=target, args=args)
+        else:
+            child = ForkProcess(target=target, args=args)
         child.start()
         child.join()
 
@@ -127,7 +132,7 @@ def test_curl_is_refused_when_programs_are_ruled_out(
     if mode == "replay":
         with record(tape, clock=False):
             pass
-        scope = replay(tape, subprocesses=False)
+        scope: AbstractContextManager[object] = replay(tape, subprocesses=False)
     else:
         scope = record(tape, subprocesses=False)
     with pytest.raises(EgressError, match="tried to start curl"), scope:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import subprocess
 import sys
 import threading
@@ -282,6 +283,28 @@ def test_instrumentation_that_fails_is_not_half_there() -> None:
         with pytest.raises(AttributeError, match="it has moved"):
             instrument.on()
     assert len(asked) == 2
+
+
+async def test_a_bound_session_of_aiohttp_keeps_its_original(
+    provider: ProviderServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Bound on the spot it can be used and closed; dropped before the original, nobody minds."""
+    bound = bind(aiohttp.ClientSession())
+    assert isinstance(bound, aiohttp.ClientSession)
+    assert bind(bound) is bound
+    gc.collect()
+    async with bound, bound.get(f"{provider.url}/echo") as response:
+        assert response.status == 200
+    connector = aiohttp.TCPConnector()
+    async with bind(aiohttp.ClientSession(connector=connector, connector_owner=False)) as borrowing:
+        pass
+    assert borrowing.closed
+    assert not connector.closed
+    async with aiohttp.ClientSession(connector=connector) as original:
+        bind(original)
+        gc.collect()
+    assert connector.closed
+    assert caplog.records == []
 
 
 def test_what_cannot_be_bound_says_so() -> None:

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from tracefork_core import record
-from tracefork_testkit import Fault, ProviderServer, Reply
+from tracefork_testkit import Fault, Hold, ProviderServer, Reply
 
 CHAT: dict[str, Any] = {
     "path": "/v1/chat/completions",
@@ -21,6 +21,7 @@ CHAT: dict[str, Any] = {
 }
 STREAM: dict[str, Any] = {**CHAT, "json": {**CHAT["json"], "stream": True}}
 LONG = Reply("one two three four five six seven eight")
+UNFINISHED = Reply(LONG.text, hold=Hold(after_chunks=1))
 POST: dict[str, Any] = {"path": "/echo", "method": "POST", "content": b"a body"}
 
 SCENES: dict[str, tuple[list[dict[str, Any]], list[Reply | Fault]]] = {
@@ -33,7 +34,7 @@ SCENES: dict[str, tuple[list[dict[str, Any]], list[Reply | Fault]]] = {
     "redirects": ([{**POST, "path": "/redirect?to=/redirect%3Fto%3D/echo"}], []),
     "cookies": ([{"path": "/set-cookie"}, POST], []),
     "stream": ([STREAM, POST], [LONG]),
-    "abandoned": ([{**STREAM, "stop_after": 1}, POST], [LONG]),
+    "abandoned": ([{**STREAM, "stop_after": 1}, POST], [UNFINISHED]),
     "refused": ([CHAT], [Fault(status=429)]),
     "reset before the head": ([CHAT, POST], [Fault(kind="reset")]),
     "reset in the body": ([STREAM], [Fault(kind="reset", after_chunks=1, reply=LONG)]),

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+import warnings
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import lru_cache, wraps
-from types import MethodType, ModuleType
+from types import ModuleType
 from typing import Any, cast
 
 from tracefork_core.errors import TraceforkError
@@ -67,18 +68,35 @@ def is_client(value: object) -> bool:
 def bind_client(client: Any) -> Any:
     """Return a copy of a session whose requests cross the seam; the original stays as it is.
 
-    Both share one connector and one cookie jar; to close either closes the connector.
+    Both share one connector and one cookie jar. To close the copy closes the original too.
     """
-    if "_request" in vars(client):
+    if hasattr(client, "tracefork_original"):
         return client
+    bound = copy.copy(client)
+    bound.__class__ = _bound_class(cast(Hashable, type(client)))
+    vars(bound)["tracefork_original"] = client
+    return bound
+
+
+@lru_cache(maxsize=16)
+def _bound_class(kind: Any) -> Any:
     seam = seam_of(sys.modules["aiohttp"])
 
     def request(self: Any, method: str, str_or_url: Any, **options: Any) -> Any:
-        return seam.send(type(self)._request, self, method, str_or_url, options)
+        return seam.send(kind._request, self, method, str_or_url, options)
 
-    bound = copy.copy(client)
-    vars(bound)["_request"] = MethodType(request, bound)
-    return bound
+    async def close(self: Any) -> None:
+        await kind.close(self)
+        await self.tracefork_original.close()
+
+    def warn_of_nothing(self: Any) -> None:
+        """Leave it to the original to complain that nobody closed it."""
+
+    body = {"_request": request, "close": close, "__del__": warn_of_nothing}
+    with warnings.catch_warnings():
+        # aiohttp would rather be composed, but it is instances of its class that people pass on.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return type(kind.__name__, (kind,), {**body, "__module__": kind.__module__})
 
 
 class Seam:
