@@ -14,7 +14,6 @@ refused by the guard at replay, and requests made by another library that its ow
 
 from __future__ import annotations
 
-import copy
 import sys
 import warnings
 from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -72,9 +71,8 @@ def bind_client(client: Any) -> Any:
     """
     if hasattr(client, "tracefork_original"):
         return client
-    bound = copy.copy(client)
-    bound.__class__ = _bound_class(cast(Hashable, type(client)))
-    vars(bound)["tracefork_original"] = client
+    bound = object.__new__(_bound_class(cast(Hashable, type(client))))
+    vars(bound).update(vars(client), tracefork_original=client)
     return bound
 
 
