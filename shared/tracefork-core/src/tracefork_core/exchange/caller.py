@@ -26,6 +26,10 @@ def caller(depth: int = 1) -> str | None:
     """Return "agent.py:41" for the innermost frame of the user's code, or None."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
+        # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
+        if (module := frame.f_globals.get("__file__")) and not _is_users(module):
+            frame = frame.f_back
+            continue
         code = frame.f_code.co_filename
         # Code without a file is the user's where it was typed or handed to `python -c`.
         if _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__"):

@@ -33,7 +33,6 @@ from tracefork_core.tape.event import (
 )
 
 _NOTHING = b"{}"
-_SEEN = frozenset({"eof", "failed"})
 
 
 class _Numbered(msgspec.Struct):
@@ -88,10 +87,10 @@ class TapeWriter:
             self._chunked.add(n)
 
     def end(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
-        """Make an exchange whole, and durable where the agent is about to see its end."""
+        """Make an exchange whole and durable."""
         event = (EXCHANGE, canonical(payload), canonical(aside))
-        # What was given up has no end that the agent saw: the next durable commit carries it.
-        with self._commit(durable=aside.end in _SEEN):
+        # What the session leaves open is made durable by its own end.
+        with self._commit(durable=aside.end != "open"):
             if payload.response is not None:
                 self._blobs.put(body, payload.response.body)
             self._db.execute("DELETE FROM flights WHERE n = ?", (payload.n,))
