@@ -95,6 +95,25 @@ def test_a_body_leaves_as_without_us(
         assert recorded.header(name) == plain.header(name)
 
 
+def test_a_body_that_can_be_read_once_is_sent_once(
+    library: Any, provider: ProviderServer, tmp_path: Path
+) -> None:
+    """A redirect of a generator fails as it does without us: we read it, it stays used up."""
+
+    def outcome() -> tuple[str, list[bytes]]:
+        before = len(provider.requests)
+        try:
+            body = body_of(library, "generator")
+            said = str(library.one(provider.url, "/redirect?to=/echo", method="POST", **body))
+        except Exception as error:
+            said = repr(error)
+        return said, [request.body for request in provider.requests[before:]]
+
+    plain = outcome()
+    with record(tmp_path / "once.tape"):
+        assert outcome() == plain
+
+
 def test_another_body_diverges(library: Any, provider: ProviderServer, tmp_path: Path) -> None:
     """Two forms that differ in one field are two requests, and no tape answers both."""
     url = provider.url
