@@ -12,7 +12,7 @@ from types import FrameType
 import httpx2
 import pytest
 
-PATIENCE = 60
+PATIENCE = 110
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def http() -> Iterator[httpx2.Client]:
 
 @pytest.fixture(autouse=True)
 def _nothing_hangs() -> Iterator[None]:
-    """Fail a test that takes a minute, with the stack of every thread."""
+    """Fail a test that takes two minutes, with the stack of every thread."""
 
     def give_up(number: int, frame: FrameType | None) -> None:
         faulthandler.dump_traceback(file=sys.__stderr__ or sys.stderr)

@@ -35,6 +35,8 @@ def gathered(url: str) -> object:
                 )
                 for i in range(6)
             )
+            # The SDK asks a thread for the platform once: after that, tasks ask as they started.
+            await client.messages.create(model="m", max_tokens=9, messages=HELLO)
             await asyncio.gather(*asks)
 
     return asyncio.run(ask())
