@@ -73,8 +73,9 @@ class Tape:
             raise
 
     def close(self) -> None:
-        """Close the file."""
-        self._db.close()
+        """Close the file, once no thread is reading it: SQLite does not survive the contrary."""
+        with self._lock:
+            self._db.close()
 
     def __enter__(self) -> Self:
         return self
