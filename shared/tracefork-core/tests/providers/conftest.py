@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tracefork_core.providers import ModelCall, decode
 
@@ -65,7 +66,6 @@ def traffic() -> list[Recorded]:
     """Give every recorded exchange; skip where the recordings are not at hand."""
     if not TRAFFIC.is_dir():
         pytest.skip(f"the recorded provider traffic is not beside this checkout ({TRAFFIC})")
-    yaml = pytest.importorskip("yaml", reason="the recordings are YAML")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return [
         _recorded(path, interaction)

@@ -8,11 +8,10 @@ from typing import Any
 
 import aiohttp
 import pytest
+from google import genai
 
 from tracefork_core import Tape, bind
 from tracefork_testkit import Fault, ProviderServer, Reply
-
-genai: Any = pytest.importorskip("google.genai", reason="google-genai is not installed")
 
 # The SDK derives from aiohttp's session, which aiohttp does not like.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
