@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import json
+import re
 import sys
 import tarfile
 import venv
@@ -13,20 +14,22 @@ from pathlib import Path
 import pytest
 from house.repository import ROOT, Built, Package, packages, run, run_python
 
-ADAPTERS = [
-    f"./{package.folder.relative_to(ROOT)}"
-    for package in packages()
-    if package.folder.parent.name == "packages"
-]
-# Names that no user asked for: test tools, and what the packages themselves never import.
-UNASKED = {
-    "anthropic",
-    "coverage",
-    "langchain-openai",
-    "numpy",
-    "openai",
-    "pytest",
-    "tracefork-testkit",
+# What `pip install` of each folder brings, on top of those before it: a dependency of a dependency
+# is our users' too, so whatever comes or goes is seen here.
+PULLED = {
+    "tracefork-core": """
+        annotated-doc annotated-types backports-zstd markdown-it-py mdurl msgspec pydantic
+        pydantic-core pygments rich shellingham time-machine tracefork-core typer typing-extensions
+        typing-inspection
+    """,
+    "tracefork-langgraph": """
+        anyio certifi charset-normalizer distro h11 httpcore httpcore2 httpx httpx2 idna jsonpatch
+        jsonpointer langchain-core langchain-protocol langgraph langgraph-checkpoint
+        langgraph-prebuilt langgraph-sdk langsmith orjson ormsgpack packaging pyyaml requests
+        requests-toolbelt sniffio tenacity tracefork-langgraph truststore urllib3 uuid-utils
+        websockets xxhash zstandard
+    """,
+    "tracefork-testkit": "tracefork-testkit",
 }
 
 
@@ -106,14 +109,23 @@ def test_the_built_wheels_import(package: Package, empty: Path) -> None:
     assert str(empty.parent.parent) in run_python(code, empty)
 
 
+def installed(python: Path) -> set[str]:
+    """Return the names of all that pip sees in an environment."""
+    listed = json.loads(run(python, "-m", "pip", "list", "--format", "json"))
+    return {re.sub(r"[-_.]+", "-", entry["name"]).lower() for entry in listed}
+
+
 def test_pip_installs_the_folders_and_what_they_use(tmp_path: Path) -> None:
-    """`pip install` of two folders works with pip alone and pulls in nothing unasked."""
+    """`pip install` of each folder works with pip alone and pulls in what is pinned here."""
+    folders = {package.name: package.folder for package in packages()}
+    assert folders.keys() == PULLED.keys()
     venv.create(tmp_path, with_pip=True)
     python = tmp_path / "bin" / "python"
-    run(python, "-m", "pip", "install", "-q", "./shared/tracefork-core", *ADAPTERS)
-    listed = json.loads(run(python, "-m", "pip", "list", "--format", "json"))
-    names = {entry["name"].lower().replace("_", "-") for entry in listed}
-    assert {"tracefork-core"} <= names
-    assert names.isdisjoint(UNASKED)
+    for name, pulled in PULLED.items():
+        before, wanted = installed(python), set(pulled.split())
+        run(python, "-m", "pip", "install", "-q", folders[name])
+        found = installed(python) - before
+        new, gone = sorted(found - wanted), sorted(wanted - found)
+        assert (new, gone) == ([], []), f"{name} pulls in {new}, and no longer {gone}"
     run(python, "-m", "pip", "check")
     assert "Usage" in run(tmp_path / "bin" / "tracefork", "--help")

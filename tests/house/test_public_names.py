@@ -82,6 +82,7 @@ HEAVY = {
     "sqlite3",
     "time_machine",
     "typer",
+    "typing",
 }
 
 

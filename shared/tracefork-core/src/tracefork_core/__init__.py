@@ -17,10 +17,10 @@ package costs next to nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from tracefork_core.version import __version__
 
+TYPE_CHECKING = False  # typing's own is the same to a type checker, and is most of this import
 if TYPE_CHECKING:
     from tracefork_core.errors import (
         DivergenceError,

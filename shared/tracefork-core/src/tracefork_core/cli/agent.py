@@ -65,8 +65,8 @@ class Agent:
         script = self.form == "script"
         if script and not Path(self.target).is_file():
             raise UsageError(f"tracefork: no script at {self.target}.")
-        if self.target.partition(".")[0] != "pytest":
-            _load_clock()
+        if self.target.partition(".")[0] == "pytest":
+            import_module("time_machine")  # with its plugin: determinism/wall.py leaves that out
         if not sys.flags.safe_path:
             # The first entry belongs to whatever started this process; now the agent does.
             sys.path[0] = str(Path(self.target).resolve().parent if script else Path.cwd())
@@ -172,21 +172,6 @@ def _wind_down() -> None:
     ]:
         waiting[0].join()
     atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
-
-
-def _load_clock() -> None:
-    """Import time-machine without the pytest it loads for its plugin, wherever there is one.
-
-    That costs half a second, and a library that looks for pytest would think it is being tested.
-    """
-    hidden = "pytest" not in sys.modules
-    if hidden:
-        sys.modules["pytest"] = None  # type: ignore[assignment]
-    try:
-        import time_machine  # noqa: F401
-    finally:
-        if hidden:
-            del sys.modules["pytest"]
 
 
 def _script(target: str) -> tuple[CodeType, ModuleType]:

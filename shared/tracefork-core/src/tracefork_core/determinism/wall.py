@@ -9,6 +9,7 @@ tests/determinism/test_time_machine.py fails by name if one of them moves.
 
 from __future__ import annotations
 
+import sys
 import time
 from importlib import import_module
 from typing import Protocol
@@ -35,6 +36,7 @@ _real_ns = time.time_ns
 def take(traveller: Traveller) -> None:
     """Let `traveller` answer every read of the wall clock."""
     global _real_ns
+    _load()
     import time_machine
 
     original_time_ns = import_module("_time_machine").original_time_ns
@@ -57,3 +59,18 @@ def give_back(traveller: Traveller) -> None:
         stack.append(traveller)
     time_machine.travel(0).stop()
     _real_ns = time.time_ns
+
+
+def _load() -> None:
+    """Import time-machine without the pytest it loads for its plugin, wherever there is one.
+
+    That costs half a second, and a library that looks for pytest would think it is being tested.
+    """
+    hidden = "pytest" not in sys.modules
+    if hidden:
+        sys.modules["pytest"] = None  # type: ignore[assignment]
+    try:
+        import_module("time_machine")
+    finally:
+        if hidden:
+            del sys.modules["pytest"]

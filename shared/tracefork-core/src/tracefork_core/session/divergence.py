@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracefork_core.errors import Candidate, Divergence
 from tracefork_core.exchange.caller import caller
@@ -40,14 +40,8 @@ def asked_otherwise(
         return _extra(tape, form)
     nearest, differences = ranked[0]
     first = differences[0] if differences else None
-    return Divergence(
-        kind="request",
-        summary=f"the request differs from recorded exchange {nearest.n}",
-        tape=str(tape.path),
-        of=len(tape.exchanges),
-        n=nearest.n,
-        step=step_names(tape, nearest),
-        caller=caller(),
+    return replace(
+        _about(tape, nearest, "request", f"the request differs from recorded exchange {nearest.n}"),
         request=f"{form.record.method} {form.url}",
         pointer=first.pointer if first else None,
         recorded=first.recorded if first else None,
@@ -58,14 +52,9 @@ def asked_otherwise(
 
 def out_of_order(tape: Tape, form: Form, due: Exchange, asked: Exchange) -> Divergence:
     """Describe a recorded request that came before an earlier one of its lane."""
-    return Divergence(
-        kind="order",
-        summary=f"exchange {asked.n} was asked while exchange {due.n} of lane {due.lane} was due",
-        tape=str(tape.path),
-        of=len(tape.exchanges),
-        n=due.n,
-        step=step_names(tape, due),
-        caller=caller(),
+    summary = f"exchange {asked.n} was asked while exchange {due.n} of lane {due.lane} was due"
+    return replace(
+        _about(tape, due, "order", summary),
         request=f"{form.record.method} {form.url}",
         pointer="lane",
         recorded=f"#{due.n} {due.method} {due.url}",
@@ -78,16 +67,8 @@ def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
     """Describe recorded exchanges that the agent never asked for."""
     first = unused[0]
     numbers = ", ".join(f"#{exchange.n}" for exchange in unused[:8])
-    return Divergence(
-        kind="leftover",
-        summary=f"{len(unused)} recorded exchange(s) were never asked for: {numbers}",
-        tape=str(tape.path),
-        of=len(tape.exchanges),
-        n=first.n,
-        step=step_names(tape, first),
-        caller=first.aside.caller,
-        request=f"{first.method} {first.url}",
-    )
+    summary = f"{len(unused)} recorded exchange(s) were never asked for: {numbers}"
+    return replace(_about(tape, first, "leftover", summary), caller=first.aside.caller)
 
 
 def stalled(
@@ -95,37 +76,21 @@ def stalled(
 ) -> Divergence:
     """Describe a recorded order that cannot come about: an earlier answer is not taken."""
     now = "not read on" if asked else "not asked for"
-    return Divergence(
-        kind="stalled",
-        summary=(
-            f"exchange {waiting.n} waited {seconds:.0f} s for exchange {missing.n}, which was "
-            f"answered earlier when this was recorded and is {now} now"
-        ),
-        tape=str(tape.path),
-        of=len(tape.exchanges),
-        n=missing.n,
-        step=step_names(tape, missing),
-        caller=caller(),
-        request=f"{missing.method} {missing.url}",
+    summary = (
+        f"exchange {waiting.n} waited {seconds:.0f} s for exchange {missing.n}, which was "
+        f"answered earlier when this was recorded and is {now} now"
     )
+    return _about(tape, missing, "stalled", summary)
 
 
 def read_further(tape: Tape, exchange: Exchange) -> Divergence:
     """Describe an answer that is read beyond where the recorded agent stopped or gave up."""
     stopped = "gave up waiting" if exchange.end == "cancelled" else "stopped"
-    return Divergence(
-        kind="read",
-        summary=(
-            f"exchange {exchange.n} is read further than when it was recorded: the agent {stopped} "
-            f"after {len(exchange.response_body)} bytes then"
-        ),
-        tape=str(tape.path),
-        of=len(tape.exchanges),
-        n=exchange.n,
-        step=step_names(tape, exchange),
-        caller=caller(),
-        request=f"{exchange.method} {exchange.url}",
+    summary = (
+        f"exchange {exchange.n} is read further than when it was recorded: the agent {stopped} "
+        f"after {len(exchange.response_body)} bytes then"
     )
+    return _about(tape, exchange, "read", summary)
 
 
 def step_names(tape: Tape, exchange: Exchange) -> str | None:
@@ -149,6 +114,20 @@ def differences(form: Form, exchange: Exchange, matchers: Sequence[str] = ()) ->
     if recorded.body != actual.body:
         found.extend(_body_differences(exchange.request_body, form.body))
     return [d for d in found if not is_ignored(d.pointer, matchers)]
+
+
+def _about(tape: Tape, exchange: Exchange, kind: str, summary: str) -> Divergence:
+    """Describe what went wrong about a recorded exchange, and where the agent is now."""
+    return Divergence(
+        kind=kind,
+        summary=summary,
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+        n=exchange.n,
+        step=step_names(tape, exchange),
+        caller=caller(),
+        request=f"{exchange.method} {exchange.url}",
+    )
 
 
 def _extra(tape: Tape, form: Form) -> Divergence:
