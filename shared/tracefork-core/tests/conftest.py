@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import httpx2
 import pytest
+
+from tracefork_core import Tape
+from tracefork_core.tape import journal
+from tracefork_core.tape.log import LogReader, LogWriter
 
 PATIENCE = 110
 
@@ -41,3 +48,57 @@ def _nothing_hangs() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+class Alter(Protocol):
+    """Writes a tape anew with other events or bodies, as somebody with bad intentions would."""
+
+    def __call__(
+        self,
+        tape: Path,
+        *,
+        events: Callable[[bytes], bytes] = ...,
+        bodies: Callable[[bytes], bytes] = ...,
+    ) -> None: ...
+
+
+@pytest.fixture
+def alter() -> Alter:
+    """Return a way to change each event (a line of JSON) or the bodies of each segment."""
+
+    def alter(
+        tape: Path,
+        *,
+        events: Callable[[bytes], bytes] = lambda line: line,
+        bodies: Callable[[bytes], bytes] = lambda data: data,
+    ) -> None:
+        with closing(sqlite3.connect(tape)) as db, db:
+            log = LogReader(db)
+            found = [(lines, log.bodies(segment)) for segment, lines in log.segments()]
+            db.execute("DELETE FROM log")
+            db.execute("DELETE FROM meta WHERE key = 'checksum'")
+            writer = LogWriter(db)
+            for lines, data in found:
+                changed = b"".join(events(line) for line in lines.splitlines(keepends=True))
+                writer.append(changed, [bodies(data)])
+                writer.pack()
+
+    return alter
+
+
+@pytest.fixture
+def written() -> Callable[[Path], bytes]:
+    """Return a way to see everything in the files of a tape, as it lies there and unpacked."""
+
+    def written(tape: Path) -> bytes:
+        parts = [file.read_bytes() for file in sorted(tape.parent.iterdir())]
+        with Tape.open(tape) as opened:
+            for event in opened.events:
+                parts += [event.kind.encode(), bytes(event.payload), bytes(event.aside)]
+            parts += [opened.blob(sha) for sha in opened.blobs]
+        for flight in journal.read(tape):
+            parts += [flight.payload, flight.aside, flight.body]
+            parts += [data for _, data in flight.chunks]
+        return b"\n".join(parts)
+
+    return written

@@ -60,10 +60,10 @@ def test_files_that_are_no_tapes_are_listed_as_such(
     good = (taped.folder / "agent.tape").read_bytes()
     taped.write("foreign.tape", "hello")
     taped.write("empty.tape", "")
-    (taped.folder / "torn.tape").write_bytes(good[:8192] + b"\xff" * (len(good) - 8192))
+    (taped.folder / "torn.tape").write_bytes(good[:2048] + b"\xff" * (len(good) - 2048))
     (taped.folder / "text.tape").write_bytes(good)
     with closing(sqlite3.connect(taped.folder / "text.tape")) as db:
-        db.execute("UPDATE events SET payload = CAST(payload AS TEXT)")
+        db.execute("UPDATE log SET events = CAST(events AS TEXT)")
         db.commit()
     assert main(["ls", "--json", str(taped.folder)]) == 0
     found = json.loads(capsys.readouterr().out)["tapes"]

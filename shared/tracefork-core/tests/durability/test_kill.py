@@ -69,6 +69,6 @@ def test_the_check_finds_what_is_lost(tape: Path, server: ProviderServer, nurser
     seen = nursery.run("record", "three_then_wait", server.url, tape, kill_after=3).seen
     check(tape, seen)
     with closing(sqlite3.connect(tape)) as db, db:
-        db.execute("DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)")
+        db.execute("DELETE FROM log WHERE seq = (SELECT max(seq) FROM log)")
     with pytest.raises(AssertionError, match="i=2 was seen and is not on the tape"):
         check(tape, seen)

@@ -19,9 +19,9 @@ from tracefork_testkit import Hold, ProviderServer, Reply
 
 
 def as_a_crash_leaves(tape: Path) -> Path:
-    """Copy a tape that is being written, log included."""
+    """Copy a tape that is being written, log and journal included."""
     cut = tape.with_name("cut.tape")
-    for suffix in ("", "-wal"):
+    for suffix in ("", "-wal", "-flight"):
         shutil.copyfile(tape.with_name(tape.name + suffix), cut.with_name(cut.name + suffix))
     return cut
 

@@ -16,7 +16,7 @@ import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.session import turns
-from tracefork_core.tape import TapeWriter
+from tracefork_core.tape.log import LogWriter
 from tracefork_testkit import Hold, ProviderServer, Reply
 
 Run = Callable[[str], Any]
@@ -298,14 +298,14 @@ def test_a_stream_that_is_collected_during_a_commit_does_not_break_the_recording
                 seen.append(client.get(f"{url}/bytes/{i}").content)
         return seen
 
-    insert = TapeWriter._insert
+    append = LogWriter.append
     collected: list[int] = []
 
-    def insert_and_collect(*args: Any) -> None:
+    def collect_and_append(*args: Any) -> None:
         collected.append(gc.collect())
-        insert(*args)
+        append(*args)
 
-    monkeypatch.setattr(TapeWriter, "_insert", insert_and_collect)
+    monkeypatch.setattr(LogWriter, "append", collect_and_append)
     first, again, end = both(tape, run)
     assert (first, end) == (again, "abandoned")
     assert max(collected) > 0

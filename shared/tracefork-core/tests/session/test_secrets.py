@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -14,9 +15,7 @@ from tracefork_testkit import ProviderServer
 SECRET = "s3cr3t-v4lue"
 
 
-def everything_written(tape: Path) -> bytes:
-    """Return the bytes of every file beside the tape, its log included."""
-    return b"".join(file.read_bytes() for file in sorted(tape.parent.iterdir()))
+Written = Callable[[Path], bytes]
 
 
 @pytest.mark.parametrize(
@@ -37,15 +36,15 @@ def everything_written(tape: Path) -> bytes:
     ],
 )
 def test_credential_headers_never_land(
-    tape: Path, provider: ProviderServer, http: httpx2.Client, name: str
+    tape: Path, provider: ProviderServer, http: httpx2.Client, name: str, written: Written
 ) -> None:
     """A header that carries a credential is dropped; while recording and after it."""
     with record(tape):
         http.post(f"{provider.url}/echo", headers={name: SECRET, "x-kept": "kept-value"})
-        during = everything_written(tape)
+        during = written(tape)
     assert b"kept-value" in during
     assert SECRET.encode() not in during
-    assert SECRET.encode() not in everything_written(tape)
+    assert SECRET.encode() not in written(tape)
 
 
 @pytest.mark.parametrize(
@@ -65,25 +64,25 @@ def test_credential_headers_never_land(
     ],
 )
 def test_credentials_in_the_query_never_land(
-    tape: Path, provider: ProviderServer, http: httpx2.Client, query: str
+    tape: Path, provider: ProviderServer, http: httpx2.Client, query: str, written: Written
 ) -> None:
     """The value is masked, and another value replays: a tape needs nobody's key."""
     with record(tape):
         http.get(f"{provider.url}/echo?a=1&{query}={SECRET}&alt=sse")
-        during = everything_written(tape)
-    assert SECRET.encode() not in during + everything_written(tape)
-    assert f"?a=1&{query}=*&alt=sse".encode() in everything_written(tape)
+        during = written(tape)
+    assert SECRET.encode() not in during + written(tape)
+    assert f"?a=1&{query}=*&alt=sse".encode() in written(tape)
     with replay(tape):
         http.get(f"{provider.url}/echo?a=1&{query}=another&alt=sse")
 
 
 def test_user_information_in_the_url_never_lands(
-    tape: Path, provider: ProviderServer, http: httpx2.Client
+    tape: Path, provider: ProviderServer, http: httpx2.Client, written: Written
 ) -> None:
     """Neither the URL nor the authorization header that clients make of it is kept."""
     with record(tape):
         http.get(f"http://user:{SECRET}@127.0.0.1:{provider.port}/echo")
-    assert SECRET.encode() not in everything_written(tape)
+    assert SECRET.encode() not in written(tape)
     assert provider.requests[0].header("authorization") is not None
     with replay(tape):
         http.get(f"http://127.0.0.1:{provider.port}/echo")
@@ -122,7 +121,7 @@ def test_a_signed_redirect_is_followed_and_its_request_loses_the_signature(
 
 
 def test_the_key_of_an_sdk_never_lands_and_none_is_needed(
-    tape: Path, provider: ProviderServer
+    tape: Path, provider: ProviderServer, written: Written
 ) -> None:
     """What an SDK sends as a key is not on the tape, and any other replays."""
 
@@ -134,6 +133,6 @@ def test_the_key_of_an_sdk_never_lands_and_none_is_needed(
 
     with record(tape):
         ask(SECRET)
-    assert SECRET.encode() not in everything_written(tape)
+    assert SECRET.encode() not in written(tape)
     with replay(tape):
         ask("none")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import platform
-import sqlite3
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -173,18 +172,19 @@ def test_a_reader_does_not_keep_a_recording_from_ending(
 
 
 def test_events_and_fields_from_a_newer_tracefork_are_kept_and_skipped(
-    tape: Path, provider: ProviderServer, http: httpx2.Client
+    tape: Path, provider: ProviderServer, http: httpx2.Client, alter: Any
 ) -> None:
     """An unknown kind and an unknown field change nothing for a reader, the digest included."""
     with record(tape) as run:
         http.get(f"{provider.url}/status/200")
-    db = sqlite3.connect(tape)
-    db.execute("INSERT INTO events (kind, payload, aside) VALUES ('dream', '{\"a\":1}', '{}')")
-    (aside,) = db.execute("SELECT aside FROM events WHERE kind = 'exchange'").fetchone()
-    newer = json.dumps({**json.loads(aside), "mood": ["new"]}).encode()
-    db.execute("UPDATE events SET aside = ? WHERE kind = 'exchange'", (newer,))
-    db.commit()
-    db.close()
+
+    def newer(line: bytes) -> bytes:
+        if not line.startswith(b'{"kind":"exchange"'):
+            return line
+        dream = b'{"kind":"dream","payload":{"a":1},"age":3}\n'
+        return dream + line.replace(b'"aside":{', b'"aside":{"mood":["new"],')
+
+    alter(tape, events=newer)
     with Tape.open(tape) as recorded:
         assert recorded.digest == run.digest
         assert recorded.exchanges[0].status == 200

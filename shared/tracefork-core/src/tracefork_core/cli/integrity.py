@@ -11,8 +11,9 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import Exchange, Tape, event, schema
-from tracefork_core.tape.blobs import EMPTY, Blobs
+from tracefork_core.tape import Exchange, Tape, checksum, event, schema
+from tracefork_core.tape.blobs import EMPTY
+from tracefork_core.tape.log import LogReader
 
 _PAYLOADS = {event.EXCHANGE: event.ExchangePayload}
 _ASIDES = {
@@ -35,7 +36,10 @@ class Damage:
 
 @dataclass(slots=True)
 class Integrity:
-    """What reading all of a tape came to. `recorded` is the digest in its receipt."""
+    """What reading all of a tape came to.
+
+    `recorded` is the digest in its receipt; `changed` says that the file is not as it was closed.
+    """
 
     events: int = 0
     blobs: int = 0
@@ -43,6 +47,7 @@ class Integrity:
     complete: bool = False
     digest: str | None = None
     recorded: str | None = None
+    changed: bool = False
     damage: list[Damage] = field(default_factory=list)
 
     def found(self, where: str, what: object) -> None:
@@ -53,7 +58,7 @@ class Integrity:
 
 
 def check_integrity(path: Path) -> Integrity:
-    """Check the file, every blob, every event, and the digest against the receipt.
+    """Check the file, its rows, every blob, every event, and the digest against the receipt.
 
     Raises:
         UsageError: there is no such file.
@@ -61,46 +66,50 @@ def check_integrity(path: Path) -> Integrity:
     """
     result = Integrity()
     with closing(schema.open_readonly(path)) as db:
-        for check in (_check_file, _check_blobs, _check_events):
-            try:
-                check(db, result)
-            except sqlite3.Error as error:
-                result.found("file", error)
+        try:
+            _check_file(path, db, result)
+        except sqlite3.Error as error:
+            result.found("file", error)
     try:
         with Tape.open(path) as tape:
+            _check_events(tape, result)
+            _check_blobs(tape, result)
             _check_exchanges(tape, result)
     except (TapeError, TypeError, ValueError) as error:
-        result.found("exchanges", error)
+        result.found("tape", error)
+    if not result.damage and result.changed:
+        result.found("file", "a byte of it was changed since it was closed, outside of all records")
     return result
 
 
-def _check_file(db: sqlite3.Connection, result: Integrity) -> None:
+def _check_file(path: Path, db: sqlite3.Connection, result: Integrity) -> None:
     for (message,) in db.execute("PRAGMA integrity_check"):
         if message != "ok":
             result.found("file", message)
+    if schema.version(db) not in schema.OLDER:
+        result.changed = checksum.holds(path, db) is False
+        for row in LogReader(db).rows():
+            if not row.is_intact:
+                result.found(f"row {row.seq}", "it was changed since it was recorded")
 
 
-def _check_blobs(db: sqlite3.Connection, result: Integrity) -> None:
-    blobs = Blobs(db)
-    for (sha,) in db.execute("SELECT sha FROM blobs ORDER BY id").fetchall():
+def _check_blobs(tape: Tape, result: Integrity) -> None:
+    for sha in tape.blobs:
         result.blobs += 1
-        name = sha.hex() if isinstance(sha, bytes) else str(sha)
         try:
-            blobs.get(name)
+            tape.blob(sha)
         except TapeError as error:
-            result.found(f"blob {name[:12]}", error)
+            result.found(f"blob {sha[:12]}", error)
 
 
-def _check_events(db: sqlite3.Connection, result: Integrity) -> None:
-    for seq, kind, payload, aside in db.execute("SELECT seq, kind, payload, aside FROM events"):
+def _check_events(tape: Tape, result: Integrity) -> None:
+    for number, found in enumerate(tape.events):
         result.events += 1
-        for data, types in ((payload, _PAYLOADS), (aside, _ASIDES)):
+        for data, types in ((found.payload, _PAYLOADS), (found.aside, _ASIDES)):
             try:
-                if not isinstance(data, bytes):
-                    result.found(f"event {seq} ({kind})", "it is not stored as bytes")
-                msgspec.json.decode(data, type=types.get(kind, msgspec.Raw))
+                msgspec.json.decode(data, type=types.get(found.kind, msgspec.Raw))
             except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-                result.found(f"event {seq} ({kind})", error)
+                result.found(f"event {number} ({found.kind})", error)
 
 
 def _check_exchanges(tape: Tape, result: Integrity) -> None:

@@ -1,66 +1,162 @@
-"""Blobs: bodies stored once, addressed by the sha256 of their plain bytes, checked on reading."""
+"""Blobs: bodies under the sha256 of their plain bytes, stored once, as deltas of one another.
+
+A blob's new bytes lie in the bodies of the segment its event is in; what it shares with an earlier
+blob is not stored again. Reading one costs at most about twice its plain size: the writer begins
+anew where a chain of deltas would come to more.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-import sys
-from contextlib import suppress
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import msgspec
 
 from tracefork_core.errors import TapeError
+from tracefork_core.tape import delta
 from tracefork_core.tape.schema import LARGEST
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-_RAW, _ZSTD = 0, 1
-_LEVEL = 1
-_WORTH_PACKING = 128
-_AHEAD = 64
-_SMALL = 16 * 1024
 EMPTY = hashlib.sha256(b"").hexdigest()
+BLOB = "blob"
+_MOST_PIECES = 16_384
+_WORTH_A_DELTA = 256
+_CANDIDATES = 64
+_TRIES = 3
+_CANDIDATE_BYTES = 64 * 1024 * 1024
+_AT_HAND = 8
+
+Like = tuple[str, str]
+"""An endpoint and a lane: who asks again where, sends nearly the same again."""
+_Range = tuple[str, int, int]
 
 
-class Blobs:
-    """The blob table of one open tape."""
+class BlobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a blob is: `at` in the bodies of its segment, `size` bytes plain.
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self._stored: set[str] = set()
-        self._compressor = zstd.ZstdCompressor(level=_LEVEL)
-        self._ahead: dict[bytes, list[object]] = {}
+    With a `base` (an address), `pieces` are its delta: `[n]` new bytes, `[offset, n]` of the base.
+    """
 
-    def put(self, data: bytes, sha: str | None = None) -> str:
-        """Store `data` inside the caller's transaction and return its address.
+    sha: str
+    size: int
+    at: int
+    base: str | None = None
+    pieces: list[list[int]] = []
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """A body that later ones may be like. `cost` and `depth` are those of its chain."""
+
+    sha: str
+    data: bytes
+    cost: int
+    depth: int
+
+
+@dataclass
+class BlobWriter:
+    """Decides how each body is stored."""
+
+    stored: set[str] = field(default_factory=set)
+    _candidates: OrderedDict[Like, _Candidate] = field(default_factory=OrderedDict)
+
+    def put(self, data: bytes, sha: str, at: int, like: Like) -> tuple[BlobRecord, bytes] | None:
+        """Return the record and the new bytes of a body, or None where the tape has it.
+
+        `like` names the bodies it is likely to continue.
 
         Raises:
             TapeError: there is more of it than a tape takes.
         """
-        sha = sha or hashlib.sha256(data).hexdigest()
-        if not data or sha in self._stored:
-            return sha
+        if not data or sha in self.stored:
+            return None
         if len(data) > LARGEST:
             raise TapeError(
                 f"tracefork: a body of {len(data)} bytes does not go onto a tape; "
                 f"the largest that does has {LARGEST}."
             )
-        codec, stored = _RAW, data
-        if len(data) >= _WORTH_PACKING:
-            packed = self._compressor.compress(data, self._compressor.FLUSH_FRAME)
-            if len(packed) < len(data):
-                codec, stored = _ZSTD, packed
-        self._db.execute(
-            "INSERT OR IGNORE INTO blobs (sha, size, codec, base, data) VALUES (?, ?, ?, NULL, ?)",
-            (bytes.fromhex(sha), len(data), codec, stored),
-        )
-        self._stored.add(sha)
-        return sha
+        base, pieces = self._best(data, like)
+        new = delta.fresh(data, pieces) if base else data
+        cost, depth = len(new), len(pieces)
+        if base is not None:
+            cost, depth = cost + base.cost, depth + base.depth
+        self._remember(like, _Candidate(sha, data, cost, depth))
+        self.stored.add(sha)
+        return BlobRecord(sha, len(data), at, base.sha if base else None, pieces), new
 
     def forget(self) -> None:
-        """Believe nothing to be stored: the caller's transaction was rolled back."""
-        self._stored.clear()
+        """Believe nothing to be stored: a transaction was rolled back."""
+        self.stored.clear()
+        self._candidates.clear()
+
+    def _best(self, data: bytes, like: Like) -> tuple[_Candidate | None, list[list[int]]]:
+        """Return the base to store a body against, which is the likeliest if that is good."""
+        best, best_pieces, most = None, [], len(data) // 4
+        if len(data) < _WORTH_A_DELTA:
+            return None, []
+        for candidate in self._likely(like):
+            pieces = delta.difference(data, candidate.data)
+            copied = delta.copied(pieces)
+            if copied <= most or self._is_dear(data, candidate, pieces, copied):
+                continue
+            best, best_pieces, most = candidate, pieces, copied
+            if copied > len(data) // 2:
+                break
+        return best, best_pieces
+
+    def _likely(self, like: Like) -> Iterator[_Candidate]:
+        """Yield the last body of this lane, then those of other lanes at the same endpoint."""
+        if (own := self._candidates.get(like)) is not None:
+            yield own
+        others = [key for key in reversed(self._candidates) if key[0] == like[0] and key != like]
+        for key in others[:_TRIES]:
+            yield self._candidates[key]
+
+    def _is_dear(self, data: bytes, base: _Candidate, pieces: list[list[int]], copied: int) -> bool:
+        """Return whether reading the chain would come to more than twice the plain size."""
+        cost = base.cost + len(data) - copied
+        return cost > 2 * len(data) + 4096 or base.depth + len(pieces) > _MOST_PIECES
+
+    def _remember(self, like: Like, candidate: _Candidate) -> None:
+        if len(candidate.data) < _WORTH_A_DELTA:
+            return
+        self._candidates[like] = candidate
+        self._candidates.move_to_end(like)
+        while len(self._candidates) > _CANDIDATES or (
+            len(self._candidates) > 1
+            and sum(len(one.data) for one in self._candidates.values()) > _CANDIDATE_BYTES
+        ):
+            self._candidates.popitem(last=False)
+
+
+class Bodies(Protocol):
+    """Where the new bytes of blobs lie."""
+
+    def bodies(self, segment: int) -> bytes:
+        """Return the bodies of a segment, plain, one behind the other."""
+
+
+class BlobReader:
+    """The blobs of one open tape."""
+
+    def __init__(self, bodies: Bodies, elsewhere: Callable[[str], bytes] | None = None) -> None:
+        self._bodies = bodies
+        self._elsewhere = elsewhere
+        self._blobs: dict[str, tuple[int, int, BlobRecord]] = {}
+        self._plain: OrderedDict[str, bytes] = OrderedDict()
+
+    def add(self, segment: int, record: BlobRecord) -> None:
+        """Learn where a blob is; its base is known before it."""
+        self._blobs.setdefault(record.sha, (len(self._blobs), segment, record))
+
+    def __contains__(self, sha: str) -> bool:
+        return sha in self._blobs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._blobs)
 
     def get(self, sha: str) -> bytes:
         """Return the plain bytes at an address.
@@ -68,52 +164,74 @@ class Blobs:
         Raises:
             TapeError: the blob is missing, or its bytes are not what its address says.
         """
-        if sha == EMPTY:
-            return b""
-        try:
-            row = self._row(bytes.fromhex(sha))
-        except (sqlite3.Error, ValueError) as error:
-            raise TapeError(f"tracefork: cannot read blob {sha[:12]}: {error}.") from error
-        if row is None:
+        if (held := self._plain.get(sha)) is not None:
+            self._plain.move_to_end(sha)
+            return held
+        if sha not in self._blobs:
+            if self._elsewhere is not None:
+                return self._elsewhere(sha)
             raise TapeError(f"tracefork: blob {sha[:12]} is missing from the tape.")
-        size, codec, stored = row
-        if not isinstance(size, int) or not isinstance(stored, bytes) or not 0 <= size <= LARGEST:
-            raise TapeError(f"tracefork: blob {sha[:12]} is larger than a tape takes, or no blob.")
-        data = stored if codec == _RAW else _unpack(stored, size, sha)
+        data = self._read(sha)
         if hashlib.sha256(data).hexdigest() != sha:
             raise TapeError(f"tracefork: blob {sha[:12]} was changed since it was recorded.")
+        self._plain[sha] = data
+        while len(self._plain) > _AT_HAND:
+            self._plain.popitem(last=False)
         return data
 
-    def _row(self, sha: bytes) -> list[object] | None:
-        row = self._ahead.pop(sha, None)
-        if row is None:
-            found = self._db.execute(
-                "SELECT id, size, codec, data FROM blobs WHERE sha = ?", (sha,)
-            ).fetchone()
-            if found is not None:
-                place, *row = found
-                self._ahead = self._after(place)
-        return row
+    def _read(self, sha: str) -> bytes:
+        """Follow the deltas from a blob down to new bytes, piece by piece, in order."""
+        size = self._blobs[sha][2].size
+        if not 0 <= size <= LARGEST:
+            raise TapeError(f"tracefork: blob {sha[:12]} is larger than a tape takes, or no blob.")
+        parts: list[bytes] = []
+        waiting: list[bytes | _Range] = [(sha, 0, size)]
+        budget = 8 * _MOST_PIECES
+        while waiting:
+            if isinstance(piece := waiting.pop(), bytes):
+                parts.append(piece)
+                continue
+            name, start, length = piece
+            if (plain := self._at_hand(name)) is not None:
+                parts.append(_cut(plain, start, length))
+                continue
+            budget -= 1 + len(self._blobs[name][2].pieces)
+            if budget < 0:
+                raise TapeError(f"tracefork: blob {sha[:12]} is made of too many pieces.")
+            waiting.extend(reversed(list(self._pieces(name, start, length))))
+        return b"".join(parts)
 
-    def _after(self, place: int) -> dict[bytes, list[object]]:
-        """Read the small blobs written after one: a replay asks for them next, in that order."""
-        with suppress(sqlite3.Error):  # Damage there is nobody's concern yet.
-            rows = self._db.execute(
-                "SELECT sha, size, codec, data FROM blobs "
-                "WHERE id > :place AND id <= :place + :ahead AND length(data) <= :small",
-                {"place": place, "ahead": _AHEAD, "small": _SMALL},
-            )
-            return {sha: row for sha, *row in rows}
-        return {}
+    def _at_hand(self, sha: str) -> bytes | None:
+        """Return a blob that was read already, or lies on another tape."""
+        if (held := self._plain.get(sha)) is not None or sha in self._blobs:
+            return held
+        if self._elsewhere is None:
+            raise TapeError(f"tracefork: blob {sha[:12]} is missing from the tape.")
+        return self._elsewhere(sha)
+
+    def _pieces(self, sha: str, start: int, length: int) -> Iterator[bytes | _Range]:
+        """Yield what makes the `length` bytes of a blob from `start` on, one level down."""
+        number, segment, record = self._blobs[sha]
+        base, place, at, end = record.base, 0, record.at, start + length
+        if base in self._blobs and self._blobs[base][0] >= number:
+            raise TapeError(f"tracefork: blob {sha[:12]} rests on a later one.")
+        for piece in record.pieces or [[record.size]]:
+            count = piece[-1] if len(piece) in (1, 2) and min(piece) >= 0 else -1
+            low, high = max(start, place), min(end, place + count)
+            if count < 0 or (base is None and len(piece) == 2):
+                raise TapeError(f"tracefork: blob {sha[:12]} is no delta of anything.")
+            if low < high and base is not None and len(piece) == 2:
+                yield base, piece[0] + low - place, high - low
+            elif low < high:
+                yield _cut(self._bodies.bodies(segment), at + low - place, high - low)
+            if len(piece) == 1:
+                at += count
+            place += count
+        if place != record.size:
+            raise TapeError(f"tracefork: blob {sha[:12]} does not have the size it declares.")
 
 
-def _unpack(stored: bytes, size: int, sha: str) -> bytes:
-    """Decompress `size` bytes and not one more: a frame that holds more is a lie, not a body."""
-    decompressor = zstd.ZstdDecompressor()
-    try:
-        data = decompressor.decompress(stored, max_length=size + 1)
-    except (zstd.ZstdError, EOFError, OverflowError) as error:
-        raise TapeError(f"tracefork: blob {sha[:12]} does not decompress: {error}.") from error
-    if len(data) != size or not decompressor.eof:
-        raise TapeError(f"tracefork: blob {sha[:12]} does not have the size it declares.")
-    return data
+def _cut(data: bytes, start: int, length: int) -> bytes:
+    if not 0 <= start <= start + length <= len(data):
+        raise TapeError("tracefork: a blob takes bytes from where there are none.")
+    return data if length == len(data) else data[start : start + length]

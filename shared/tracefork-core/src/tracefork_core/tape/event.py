@@ -9,6 +9,8 @@ a new format version.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
 EXCHANGE = "exchange"
@@ -119,7 +121,11 @@ class Draws(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where the recording was made."""
+    """Where the recording was made, and how secrets were kept off it.
+
+    `mode` is "safe" or "raw". `masks` says what else was masked: names of variables, "re:1" for the
+    first pattern (never its text), and the version of the known tokens.
+    """
 
     python: str
     platform: str
@@ -128,6 +134,8 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     git_commit: str | None = None
     command: list[str] = []
     started: int = 0
+    mode: str = "raw"
+    masks: list[str] = []
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -135,6 +143,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `crossed` of `connections` connections were made by a seam; `strays` names the others, and
     `subprocesses` the programs that were started. `outcome` is "ok" or the exception's name.
+    `secrets` counts by name what was masked.
     """
 
     digest: str
@@ -145,3 +154,45 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     strays: list[str] = []
     subprocesses: list[str] = []
     outcome: str = "ok"
+    secrets: dict[str, int] = {}
+
+
+class Event(msgspec.Struct, frozen=True):
+    """An event as it lies in a tape, its two documents not decoded."""
+
+    kind: str
+    payload: msgspec.Raw = msgspec.Raw(b"{}")
+    aside: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+def line(kind: str, payload: bytes, aside: bytes) -> bytes:
+    """Return an event as the line of JSON that a tape holds."""
+    return b'{"kind":"%b","payload":%b,"aside":%b}\n' % (kind.encode(), payload, aside)
+
+
+_event = msgspec.json.Decoder(Event).decode
+
+
+def events(lines: bytes) -> Iterator[Event]:
+    """Yield the events of a segment.
+
+    Raises:
+        msgspec.MsgspecError: a line is no event.
+    """
+    start = 0
+    while (end := lines.find(b"\n", start)) >= 0:
+        yield _event(memoryview(lines)[start:end])
+        start = end + 1
+
+
+class _Numbered(msgspec.Struct):
+    n: int
+
+
+_numbered = msgspec.json.Decoder(_Numbered).decode
+
+
+def numbered_payloads(found: Iterable[Event]) -> list[bytes]:
+    """Return the payloads of exchanges in the order asked."""
+    payloads = (bytes(event.payload) for event in found if event.kind == EXCHANGE)
+    return sorted(payloads, key=lambda payload: _numbered(payload).n)

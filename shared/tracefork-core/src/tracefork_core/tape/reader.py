@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import schema
-from tracefork_core.tape.blobs import EMPTY, Blobs
+from tracefork_core.tape import journal, schema
+from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
@@ -26,19 +26,24 @@ from tracefork_core.tape.event import (
     STEP_END,
     Draws,
     Environment,
+    Event,
     ExchangeAside,
     ExchangePayload,
     Reads,
     Receipt,
     StepEnd,
     StepRecord,
+    events,
 )
 from tracefork_core.tape.exchange import Exchange
+from tracefork_core.tape.log import LogReader
+from tracefork_core.tape.older import upgraded
 
 T = TypeVar("T")
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
+_blob = msgspec.json.Decoder(BlobRecord).decode
 
 
 class Tape:
@@ -52,8 +57,9 @@ class Tape:
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
         self._db = db
-        self._lock = threading.Lock()
-        self._blobs = Blobs(db)
+        self._lock = threading.RLock()
+        self._log = LogReader(db)
+        self._blobs = BlobReader(self._log)
         self.complete = self._meta("state") == "complete"
 
     @classmethod
@@ -67,7 +73,10 @@ class Tape:
         path = Path(path)
         db = schema.open_readonly(path)
         try:
-            return cls(path, db)
+            return cls(path, upgraded(db))
+        except (sqlite3.Error, msgspec.MsgspecError, RecursionError) as error:
+            db.close()
+            raise TapeError(f"tracefork: {path} is damaged: {error}.") from error
         except BaseException:
             db.close()
             raise
@@ -95,7 +104,8 @@ class Tape:
             Exchange(self, self._read(_payload, payload), self._read(_aside, aside), payload)
             for payload, aside in self._events(EXCHANGE)
         ]
-        found.extend(self._in_flight())
+        if not self.complete:
+            found.extend(self._in_flight({exchange.n for exchange in found}))
         found.sort(key=lambda exchange: exchange.n)
         for place, exchange in enumerate(found):
             self._check(place, exchange)
@@ -143,7 +153,29 @@ class Tape:
         if sha == EMPTY:
             return b""
         with self._lock:
-            return self._blobs.get(sha)
+            _ = self._recorded
+            try:
+                return self._blobs.get(sha)
+            except sqlite3.Error as error:
+                raise self._unreadable(error) from error
+
+    @property
+    def blobs(self) -> list[str]:
+        """The addresses of all bodies, in the order they were written."""
+        with self._lock:
+            _ = self._recorded
+            return list(self._blobs)
+
+    @property
+    def events(self) -> list[Event]:
+        """Everything on the tape but the bodies, as it was written, of whatever kind."""
+        try:
+            with self._lock:
+                return list(self._log.events())
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from error
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise self._damaged(error) from error
 
     def step_path(self, step: str | None) -> tuple[str, ...]:
         """Return the names from the root down to a step, for people."""
@@ -157,20 +189,21 @@ class Tape:
     def _steps_by_id(self) -> dict[str, StepRecord]:
         return {step.id: step for step in self.steps}
 
-    def _in_flight(self) -> Iterator[Exchange]:
+    def _in_flight(self, landed: set[int]) -> Iterator[Exchange]:
         """Yield what a crash cut off, with the chunks that the agent had seen."""
-        for n, payload_json, aside_json in self._rows("SELECT n, payload, aside FROM flights"):
-            payload = self._read(_payload, payload_json)
-            aside = self._read(_aside, aside_json)
-            query = "SELECT turn, data FROM flight_chunks WHERE n = ? ORDER BY turn"
-            rows = self._rows(query, (n,))
-            chunks = [data for _, data in rows]
+        for flight in journal.read(self.path):
+            if flight.n in landed:
+                continue
+            payload = self._read(_payload, flight.payload)
+            aside = self._read(_aside, flight.aside)
+            chunks = [data for _, data in flight.chunks]
             aside.sizes = [len(chunk) for chunk in chunks]
-            aside.turns.extend([turn, 1] for turn, _ in rows)
+            aside.turns.extend([turn, 1] for turn, _ in flight.chunks)
             if payload.response is not None:
                 response = msgspec.structs.replace(payload.response, body=sha256(b"".join(chunks)))
                 payload = msgspec.structs.replace(payload, response=response)
-            yield Exchange(self, payload, aside, canonical(payload), chunks)
+            bodies = InFlight(self, payload.request.body, flight.body)
+            yield Exchange(bodies, payload, aside, canonical(payload), chunks)
 
     def _check(self, place: int, exchange: Exchange) -> None:
         """Refuse what no writer writes, before a replay counts on it."""
@@ -184,25 +217,56 @@ class Tape:
             raise TapeError(f"tracefork: {self.path}: exchange {place} has impossible turns.")
 
     def _events(self, kind: str) -> list[tuple[bytes, bytes]]:
-        return self._rows("SELECT payload, aside FROM events WHERE kind = ? ORDER BY seq", (kind,))
+        with self._lock:
+            return self._recorded.get(kind, [])
+
+    @cached_property
+    def _recorded(self) -> dict[str, list[tuple[bytes, bytes]]]:
+        """Everything on the tape but the bodies, as (payload, aside) by kind."""
+        found: dict[str, list[tuple[bytes, bytes]]] = {}
+        try:
+            for segment, lines in self._log.segments():
+                for event in events(lines):
+                    if event.kind == BLOB:
+                        self._blobs.add(segment, self._read(_blob, bytes(event.aside)))
+                    else:
+                        documents = bytes(event.payload), bytes(event.aside)
+                        found.setdefault(event.kind, []).append(documents)
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from error
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise self._damaged(error) from error
+        return found
 
     def _last(self, kind: str, decode: Callable[[bytes], T]) -> T | None:
-        events = self._events(kind)
-        return self._read(decode, events[-1][1]) if events else None
+        found = self._events(kind)
+        return self._read(decode, found[-1][1]) if found else None
 
     def _read(self, decode: Callable[[bytes], T], data: bytes) -> T:
         try:
             return decode(data)
         except (msgspec.MsgspecError, TypeError, RecursionError) as error:
-            raise TapeError(f"tracefork: {self.path} holds a damaged event: {error}.") from error
-
-    def _rows(self, query: str, parameters: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        try:
-            with self._lock:
-                return self._db.execute(query, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise TapeError(f"tracefork: cannot read {self.path}: {error}.") from error
+            raise self._damaged(error) from error
 
     def _meta(self, key: str) -> str | None:
-        rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(rows[0][0]) if rows else None
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
+
+    def _unreadable(self, error: sqlite3.Error) -> TapeError:
+        return TapeError(f"tracefork: cannot read {self.path}: {error}.")
+
+    def _damaged(self, error: Exception) -> TapeError:
+        return TapeError(f"tracefork: {self.path} holds a damaged event: {error}.")
+
+
+class InFlight:
+    """Where the bodies of an exchange lie that was in flight: the request's is in the journal."""
+
+    def __init__(self, tape: Tape, sha: str, body: bytes) -> None:
+        self._tape = tape
+        self._sha = sha
+        self._body = body
+
+    def blob(self, sha: str) -> bytes:
+        """Return the bytes at an address."""
+        return self._body if sha == self._sha else self._tape.blob(sha)

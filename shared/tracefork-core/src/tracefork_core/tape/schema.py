@@ -11,28 +11,40 @@ from urllib.parse import quote
 from tracefork_core.errors import TapeError, UsageError
 
 APPLICATION_ID = 0x7472666B  # "trfk"
-VERSION = 1
+VERSION = 2
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest body, plain or packed, that is written to a tape or read from one."""
 
+_PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
+_CHECKPOINT = 64  # Pages in the log before they are folded into the file: it stays as small.
 _TABLES = {
-    "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "events": (
-        "CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
-        "payload BLOB NOT NULL, aside BLOB NOT NULL)"
+    "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+    "log": (
+        "CREATE TABLE log (seq INTEGER PRIMARY KEY, segment INTEGER NOT NULL, "
+        "crc INTEGER NOT NULL, events BLOB NOT NULL, bodies BLOB NOT NULL)"
     ),
-    "blobs": (
-        "CREATE TABLE blobs (id INTEGER PRIMARY KEY, sha BLOB NOT NULL UNIQUE, "
-        "size INTEGER NOT NULL, codec INTEGER NOT NULL, base INTEGER REFERENCES blobs(id), "
-        "data BLOB NOT NULL)"
-    ),
-    "flights": (
-        "CREATE TABLE flights (n INTEGER PRIMARY KEY, payload BLOB NOT NULL, aside BLOB NOT NULL)"
-    ),
-    "flight_chunks": (
-        "CREATE TABLE flight_chunks (n INTEGER NOT NULL, turn INTEGER NOT NULL, "
-        "data BLOB NOT NULL, PRIMARY KEY (n, turn)) WITHOUT ROWID"
-    ),
+}
+OLDER = {
+    1: {
+        "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+        "events": (
+            "CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
+            "payload BLOB NOT NULL, aside BLOB NOT NULL)"
+        ),
+        "blobs": (
+            "CREATE TABLE blobs (id INTEGER PRIMARY KEY, sha BLOB NOT NULL UNIQUE, "
+            "size INTEGER NOT NULL, codec INTEGER NOT NULL, base INTEGER REFERENCES blobs(id), "
+            "data BLOB NOT NULL)"
+        ),
+        "flights": (
+            "CREATE TABLE flights (n INTEGER PRIMARY KEY, payload BLOB NOT NULL, "
+            "aside BLOB NOT NULL)"
+        ),
+        "flight_chunks": (
+            "CREATE TABLE flight_chunks (n INTEGER NOT NULL, turn INTEGER NOT NULL, "
+            "data BLOB NOT NULL, PRIMARY KEY (n, turn)) WITHOUT ROWID"
+        ),
+    }
 }
 
 
@@ -66,7 +78,7 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open an existing tape for reading.
+    """Open an existing tape for reading, whatever its version.
 
     Raises:
         UsageError: there is no such file.
@@ -79,7 +91,9 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     try:
         if path.stat().st_size == 0:
             raise TapeError(f"tracefork: {path} is not a tape: it is empty.")
-        db = _connect(f"file:{quote(str(path.absolute()))}?mode=ro", uri=True)
+        # Nobody writes to a tape without a log beside it: reading one then leaves no file behind.
+        mode = "mode=ro" if beside(path, "-wal").exists() else "mode=ro&immutable=1"
+        db = _connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
     except (OSError, sqlite3.Error) as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
     try:
@@ -93,6 +107,24 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     return db
 
 
+def in_memory() -> sqlite3.Connection:
+    """Return an empty tape that is in no file."""
+    db = _connect(":memory:")
+    for table in _TABLES.values():
+        db.execute(table)
+    return db
+
+
+def version(db: sqlite3.Connection) -> int:
+    """Return the format version of an open tape."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the file that belongs to a tape under a suffix."""
+    return path.with_name(path.name + suffix)
+
+
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
     return sqlite3.connect(name, uri=uri, isolation_level=None, check_same_thread=False)
 
@@ -101,7 +133,8 @@ def _lay_out(path: Path) -> sqlite3.Connection:
     """Write the schema in one atomic step: a file of ours is empty or a tape, never half of one."""
     db = _connect(str(path))
     try:
-        # Chunks in flight leave free pages behind; this lets the writer hand them back.
+        db.execute(f"PRAGMA page_size={_PAGE}")
+        # Rows that are packed leave free pages behind; this lets the writer hand them back.
         db.execute("PRAGMA auto_vacuum=INCREMENTAL")
         db.execute("BEGIN")
         db.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -112,6 +145,7 @@ def _lay_out(path: Path) -> sqlite3.Connection:
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
+        db.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT}")
     except BaseException:
         db.close()
         raise
@@ -121,22 +155,33 @@ def _lay_out(path: Path) -> sqlite3.Connection:
 def _check(path: Path, db: sqlite3.Connection) -> None:
     """Make sure that the file is a tape we can read before anything in it is trusted."""
     db.execute("PRAGMA trusted_schema=OFF")
+    db.execute("PRAGMA cell_size_check=ON")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
     application = db.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise TapeError(f"tracefork: {path} is not a tape (its application id is {application}).")
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise TapeError(
-            f"tracefork: {path} has tape format {version}; this tracefork reads up to {VERSION}. "
-            "Upgrade tracefork-core."
-        )
-    found = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'"))
-    for name, sql in _TABLES.items():
-        if found.get(name) != sql:
+    expected = OLDER.get(version(db), _TABLES)
+    found = {name: (kind, sql) for kind, name, sql in db.execute(_SCHEMA)}
+    for name, sql in expected.items():
+        if found.get(name) != ("table", sql):
             raise TapeError(
                 f"tracefork: {path} calls itself a tape, but its table {name} is not that of one."
             )
+    for name in found.keys() - expected.keys():
+        kind, sql = found[name]
+        # A newer tracefork may keep more tables; nothing of them is ever run or read.
+        if version(db) <= VERSION or kind != "table" or not _is_plain(sql):
+            raise TapeError(f"tracefork: {path} holds a {kind} {name} that no tape has.")
+
+
+_SCHEMA = (
+    # Indices that SQLite makes for a UNIQUE or PRIMARY KEY of the tables above have no SQL.
+    "SELECT type, name, sql FROM sqlite_schema WHERE NOT (type = 'index' AND sql IS NULL)"
+)
+
+
+def _is_plain(sql: object) -> bool:
+    return isinstance(sql, str) and sql.startswith("CREATE TABLE ")
 
 
 def _remove(path: Path) -> None:
@@ -153,8 +198,8 @@ def _remove(path: Path) -> None:
         raise _is_taken(path) from error
     except sqlite3.Error as error:
         raise TapeError(f"tracefork: cannot overwrite {path}: {error}.") from error
-    for suffix in ("-wal", "-shm", ""):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    for suffix in ("-wal", "-shm", "-flight", ""):
+        beside(path, suffix).unlink(missing_ok=True)
 
 
 def _is_taken(path: Path) -> UsageError:

@@ -1,9 +1,8 @@
 """Write a tape while the agent runs: nothing that the agent has seen is lost.
 
-Two strengths of commit, both atomic. A *swift* commit (synchronous=NORMAL) survives the death of
-the process: it is used for what is in flight (the request, each chunk before it is handed on). A
-*durable* commit (synchronous=FULL: one fsync of the log, which also carries the swift ones before
-it) survives a power cut: it is used for the end of each exchange, before the agent sees that end.
+What is in flight is written to the journal, which survives the death of the process. The end of
+each exchange is committed to the tape with an fsync, before the agent sees that end: it survives a
+power cut.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import schema
-from tracefork_core.tape.blobs import Blobs
+from tracefork_core.tape import checksum, schema
+from tracefork_core.tape.blobs import BLOB, BlobWriter, Like
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
@@ -30,16 +30,13 @@ from tracefork_core.tape.event import (
     ExchangeAside,
     ExchangePayload,
     Receipt,
+    line,
+    numbered_payloads,
 )
+from tracefork_core.tape.journal import Journal
+from tracefork_core.tape.log import LogReader, LogWriter
 
 _NOTHING = b"{}"
-
-
-class _Numbered(msgspec.Struct):
-    n: int
-
-
-_numbered = msgspec.json.Decoder(_Numbered).decode
 
 
 class TapeWriter:
@@ -50,53 +47,54 @@ class TapeWriter:
         self._db = schema.create(path, overwrite=overwrite)
         self._file = path.absolute()
         self._identity = _identity(self._file)
-        self._blobs = Blobs(self._db)
+        self._log = LogWriter(self._db)
+        self._blobs = BlobWriter()
+        self._journal = self._opened_journal()
         self._lock = threading.RLock()
-        self._waiting: list[tuple[str, bytes, bytes]] = []
-        self._sync = "FULL"
-        self._chunked: set[int] = set()
+        self._waiting: list[bytes] = []
+        self._asked: dict[int, bytes] = {}
         self._began = time.monotonic_ns()
         self.note(ENVIRONMENT, aside=environment)
-        with self._commit(durable=True):
-            pass
+        with self._lock:
+            self._commit([], [])
 
     def note(self, kind: str, *, payload: object = None, aside: object = None) -> None:
         """Add an event with the next commit; nobody waits for it."""
         payload_json = _NOTHING if payload is None else canonical(payload)
         aside_json = _NOTHING if aside is None else canonical(aside)
         with self._lock:
-            self._waiting.append((kind, payload_json, aside_json))
+            self._waiting.append(line(kind, payload_json, aside_json))
 
     def begin(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
-        """Put a request on the tape before it leaves."""
-        flight = (payload.n, canonical(payload), canonical(aside))
-        with self._commit(durable=False):
-            self._blobs.put(body, payload.request.body)
-            self._db.execute("INSERT INTO flights VALUES (?, ?, ?)", flight)
+        """Put a request down before it leaves."""
+        with self._lock, self._journalling():
+            self._asked[payload.n] = body
+            self._journal.begin(payload.n, canonical(payload), canonical(aside), body)
 
     def head(self, payload: ExchangePayload, aside: ExchangeAside) -> None:
-        """Put the head of a response on the tape before the agent sees it."""
-        head = (canonical(payload), canonical(aside), payload.n)
-        with self._commit(durable=False):
-            self._db.execute("UPDATE flights SET payload = ?, aside = ? WHERE n = ?", head)
+        """Put the head of a response down before the agent sees it."""
+        with self._lock, self._journalling():
+            self._journal.head(payload.n, canonical(payload), canonical(aside))
 
     def chunk(self, n: int, turn: int, data: bytes) -> None:
-        """Put a chunk on the tape before the agent sees it."""
-        with self._commit(durable=False):
-            self._db.execute("INSERT INTO flight_chunks VALUES (?, ?, ?)", (n, turn, data))
-            self._chunked.add(n)
+        """Put a chunk down before the agent sees it."""
+        with self._lock, self._journalling():
+            self._journal.chunk(n, turn, data)
 
     def end(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
         """Make an exchange whole and durable."""
-        event = (EXCHANGE, canonical(payload), canonical(aside))
-        # What the session leaves open is made durable by its own end.
-        with self._commit(durable=aside.end != "open"):
-            if payload.response is not None:
-                self._blobs.put(body, payload.response.body)
-            self._db.execute("DELETE FROM flights WHERE n = ?", (payload.n,))
-            if payload.n in self._chunked:
-                self._db.execute("DELETE FROM flight_chunks WHERE n = ?", (payload.n,))
-            self._insert(*event)
+        payload_json = canonical(payload)
+        endpoint = f"{payload.request.method} {urlsplit(payload.request.url).path}"
+        bodies = [
+            (self._asked.get(payload.n, b""), payload.request.body, (f"{endpoint} >", aside.lane))
+        ]
+        if payload.response is not None:
+            bodies.append((body, payload.response.body, (f"{endpoint} <", aside.lane)))
+        with self._lock:
+            self._commit([line(EXCHANGE, payload_json, canonical(aside))], bodies)
+            self._asked.pop(payload.n, None)
+            with self._journalling():
+                self._journal.end(payload.n)
 
     def close(self, receipt: Receipt) -> Receipt:
         """Write the receipt with its digest and leave one plain file behind.
@@ -107,9 +105,8 @@ class TapeWriter:
         """
         with self._lock:
             try:
-                with self._commit(durable=False):
-                    pass  # Whatever waits, so that the digest covers it.
-                payloads = self._payloads()
+                self._commit([], [])  # Whatever waits, so that the digest covers it.
+                payloads = numbered_payloads(LogReader(self._db).events())
                 receipt = msgspec.structs.replace(
                     receipt,
                     digest=chain(payloads),
@@ -117,71 +114,91 @@ class TapeWriter:
                     took=time.monotonic_ns() - self._began,
                 )
                 self.note(RECEIPT, aside=receipt)
-                with self._commit(durable=True):
-                    self._db.execute("UPDATE meta SET value = 'complete' WHERE key = 'state'")
+                mark = self._commit_end()
                 self._fold()
             except sqlite3.Error as error:
                 raise self._stopped(error) from error
             finally:
                 self._db.close()
+                self._journal.close(remove=True)
             # SQLite goes on writing to a file that has lost its name.
             if _identity(self._file) != self._identity:
                 raise TapeError(
                     f"tracefork: {self.path} is not there any more: it was removed, moved or "
                     "replaced while it was recorded to."
                 )
+            checksum.write(self._file, mark)
         return receipt
 
     def abort(self) -> None:
         """Leave the tape as it is, incomplete."""
         with self._lock:
             self._db.close()
+            self._journal.close(remove=False)
 
-    def _payloads(self) -> list[bytes]:
-        rows = self._db.execute("SELECT payload FROM events WHERE kind = ?", (EXCHANGE,))
-        return sorted((payload for (payload,) in rows), key=lambda payload: _numbered(payload).n)
+    def _commit(self, lines: list[bytes], bodies: list[tuple[bytes, str, Like]]) -> None:
+        """Write what waits, new bodies and `lines`, in one durable transaction."""
+        with self._transaction():
+            waiting = len(self._waiting)
+            fresh: list[bytes] = []
+            at = self._log.at
+            blobs: list[bytes] = []
+            for data, sha, like in bodies:
+                if (put := self._blobs.put(data, sha, at, like)) is not None:
+                    record, new = put
+                    blobs.append(line(BLOB, _NOTHING, canonical(record)))
+                    fresh.append(new)
+                    at += len(new)
+            self._log.append(b"".join([*self._waiting[:waiting], *blobs, *lines]), fresh)
+        del self._waiting[:waiting]
+
+    def _commit_end(self) -> bytes:
+        """Write what waits, pack what is not packed yet, and call the tape complete."""
+        with self._transaction():
+            self._log.append(b"".join(self._waiting), [])
+            self._log.pack()
+            self._db.execute("UPDATE meta SET value = 'complete' WHERE key = 'state'")
+            return checksum.make_place(self._db)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            # Also for an interrupt: the agent may catch it and go on recording.
+            self._blobs.forget()
+            self._log.break_off()
+            with suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise self._stopped(error) from error
+            raise
 
     def _fold(self) -> None:
-        """Bring everything into the one file, and give back what chunks in flight took."""
+        """Bring everything into the one file, and give back what packed rows took."""
         # `execute` would stop after the first page.
         self._db.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
         # Refused while somebody reads the tape. The log is empty by now: nothing depends on it.
         with suppress(sqlite3.OperationalError):
             self._db.execute("PRAGMA journal_mode=DELETE")
 
-    def _insert(self, kind: str, payload: bytes, aside: bytes) -> None:
-        self._db.execute(
-            "INSERT INTO events (kind, payload, aside) VALUES (?, ?, ?)", (kind, payload, aside)
-        )
+    def _opened_journal(self) -> Journal:
+        try:
+            return Journal(self._file)
+        except OSError as error:
+            self._db.close()
+            raise self._stopped(error) from error
 
     @contextmanager
-    def _commit(self, *, durable: bool) -> Iterator[None]:
-        strength = "FULL" if durable else "NORMAL"
-        with self._lock:
-            waiting = list(self._waiting)
-            try:
-                if strength != self._sync:
-                    self._db.execute(f"PRAGMA synchronous={strength}")
-                    self._sync = strength
-                self._db.execute("BEGIN IMMEDIATE")
-                for event in waiting:
-                    self._insert(*event)
-                yield
-                self._db.execute("COMMIT")
-                del self._waiting[: len(waiting)]
-            except BaseException as error:
-                # Also for an interrupt: the agent may catch it and go on recording.
-                self._roll_back()
-                if isinstance(error, sqlite3.Error):
-                    raise self._stopped(error) from error
-                raise
+    def _journalling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._stopped(error) from error
 
-    def _roll_back(self) -> None:
-        self._blobs.forget()
-        with suppress(sqlite3.Error):
-            self._db.execute("ROLLBACK")
-
-    def _stopped(self, error: sqlite3.Error) -> TapeError:
+    def _stopped(self, error: Exception) -> TapeError:
         return TapeError(
             f"tracefork: recording to {self.path} stopped: {error}. "
             "What was recorded until then is kept."

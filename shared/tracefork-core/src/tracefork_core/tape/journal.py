@@ -1,0 +1,159 @@
+"""The journal of what is in flight: a file beside the tape, appended to without a transaction.
+
+It outlives the death of the process (its bytes are with the operating system), costs one write a
+piece, and is emptied whenever nothing is in flight. Each frame is a line of JSON, with the length
+of the bytes that follow it:
+
+    {"n":7,"size":412,"payload":{…},"aside":{…}}   a request, and its body
+    {"n":7,"payload":{…},"aside":{…}}               the same with the head of its response
+    {"n":7,"turn":31,"size":64}                     a chunk, in its turn
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tracefork_core.tape.log import Cipher
+from tracefork_core.tape.schema import LARGEST, beside
+
+SUFFIX = "-flight"
+_COMPACT = 8 * 1024 * 1024
+
+
+class _Frame(msgspec.Struct, omit_defaults=True):
+    n: int
+    size: int = 0
+    turn: int | None = None
+    payload: msgspec.Raw = msgspec.Raw()
+    aside: msgspec.Raw = msgspec.Raw()
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(_Frame).decode
+
+
+@dataclass(slots=True)
+class Flight:
+    """An exchange as far as it had come. `chunks` are (turn, data)."""
+
+    n: int
+    payload: bytes
+    aside: bytes
+    body: bytes
+    chunks: list[tuple[int, bytes]] = field(default_factory=list)
+
+
+class Journal:
+    """The journal of one recording. Not safe to use from two threads at once."""
+
+    def __init__(self, tape: Path, cipher: Cipher | None = None) -> None:
+        self._path = beside(tape, SUFFIX)
+        self._cipher = cipher
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        self._flights: dict[int, list[list[bytes]]] = {}
+        self._size = 0
+
+    def begin(self, n: int, payload: bytes, aside: bytes, body: bytes) -> None:
+        """Write down a request that leaves."""
+        self._flights[n] = []
+        self._write(n, _Frame(n, len(body), None, msgspec.Raw(payload), msgspec.Raw(aside)), body)
+
+    def head(self, n: int, payload: bytes, aside: bytes) -> None:
+        """Write down the head of a response."""
+        self._write(n, _Frame(n, 0, None, msgspec.Raw(payload), msgspec.Raw(aside)))
+
+    def chunk(self, n: int, turn: int, data: bytes) -> None:
+        """Write down a chunk."""
+        self._write(n, _Frame(n, len(data), turn), data)
+
+    def end(self, n: int) -> None:
+        """Forget an exchange: the tape has it."""
+        self._flights.pop(n, None)
+        if not self._flights:
+            os.ftruncate(self._file, 0)
+            self._size = 0
+        elif self._size > _COMPACT:
+            self._compact()
+
+    def close(self, *, remove: bool) -> None:
+        """Close the journal, and remove it where the tape holds everything."""
+        os.close(self._file)
+        if remove:
+            self._path.unlink(missing_ok=True)
+
+    def _write(self, n: int, frame: _Frame, data: bytes = b"") -> None:
+        if self._cipher is not None and data:
+            data = self._cipher.seal(data)
+            frame.size = len(data)
+        line = _encode(frame) if self._cipher is None else self._sealed(_encode(frame))
+        parts = [line, b"\n", data]
+        if (flight := self._flights.get(n)) is not None:
+            flight.append(parts)
+            self._append(parts)
+
+    def _sealed(self, line: bytes) -> bytes:
+        assert self._cipher is not None
+        return self._cipher.seal(line).hex().encode()
+
+    def _append(self, parts: list[bytes]) -> None:
+        length = sum(map(len, parts))
+        written = os.writev(self._file, parts)
+        if written < length:
+            # Signals and full disks cut writes short; the second try says which it was.
+            rest = memoryview(b"".join(parts))[written:]
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        self._size += length
+
+    def _compact(self) -> None:
+        """Write anew what is still in flight, in a file that takes the place of this one."""
+        fresh = beside(self._path, "-new")
+        old, flags = self._file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+        self._file, self._size = os.open(fresh, flags, 0o600), 0
+        for flight in self._flights.values():
+            for parts in flight:
+                self._append(parts)
+        fresh.replace(self._path)
+        os.close(old)
+
+
+def read(tape: Path, cipher: Cipher | None = None) -> list[Flight]:
+    """Return what was in flight when a recording ended, as far as its journal can be read."""
+    try:
+        data = beside(tape, SUFFIX).read_bytes()
+    except OSError:
+        return []
+    flights: dict[int, Flight] = {}
+    place = 0
+    # The last frame may be torn: the process died while it was written.
+    with suppress(msgspec.MsgspecError, ValueError, RecursionError, EOFError):
+        while (end := data.find(b"\n", place)) >= 0:
+            line = data[place:end]
+            if cipher is not None:
+                line = cipher.open(bytes.fromhex(line.decode("ascii")))
+            frame = _decode(line)
+            place = end + 1 + frame.size
+            if not 0 <= frame.size <= min(LARGEST, len(data) - end - 1):
+                break
+            body = data[end + 1 : place]
+            if cipher is not None and body:
+                body = cipher.open(body)
+            _take(flights, frame, body)
+    return list(flights.values())
+
+
+def _take(flights: dict[int, Flight], frame: _Frame, body: bytes) -> None:
+    flight = flights.get(frame.n)
+    payload, aside = bytes(frame.payload), bytes(frame.aside)
+    if frame.turn is not None:
+        if flight is not None:
+            flight.chunks.append((frame.turn, body))
+    elif flight is None:
+        flights[frame.n] = Flight(frame.n, payload, aside, body)
+    else:
+        flight.payload, flight.aside = payload, aside

@@ -1,0 +1,189 @@
+"""The log of a tape: rows that each add to two zstd frames, one of events and one of bodies.
+
+A *segment* is a run of rows whose pieces, joined, are one frame of events and one of bodies. Each
+commit adds a row; when a segment is large enough its rows are packed into one. Events can so be
+read without the bodies, a body without those of other segments, and everything that was committed
+before a crash without what came after.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tracefork_core.errors import TapeError
+from tracefork_core.tape.event import Event
+from tracefork_core.tape.event import events as events_in
+from tracefork_core.tape.frames import Packer, pack, unpack
+
+SEGMENT = 512 * 1024
+"""Plain bytes of events or bodies after which a segment ends."""
+_EVENTS_ALLOWANCE = 4 * 1024 * 1024
+_BODIES_ALLOWANCE = 64 * 1024 * 1024
+_OPEN_SEGMENTS = 64 * 1024 * 1024
+"""Plain bytes of bodies that a reader keeps at hand."""
+
+
+class Cipher(Protocol):
+    """What a sealed tape does to each piece before it lands."""
+
+    def seal(self, data: bytes) -> bytes: ...
+
+    def open(self, data: bytes) -> bytes: ...
+
+
+@dataclass
+class _Growing:
+    """The segment that is being written. `events` and `bodies` are plain."""
+
+    number: int
+    event_frame: Packer = field(default_factory=Packer)
+    body_frame: Packer = field(default_factory=Packer)
+    events: list[bytes] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    event_bytes: int = 0
+    body_bytes: int = 0
+    rows: list[int] = field(default_factory=list)
+
+
+class LogWriter:
+    """Appends to the log inside the caller's transactions."""
+
+    def __init__(self, db: sqlite3.Connection, cipher: Cipher | None = None) -> None:
+        self._db = db
+        self._cipher = cipher
+        self._seq = 0
+        self._segment = _Growing(0)
+
+    @property
+    def segment(self) -> int:
+        """The number of the segment that the next row goes into."""
+        return self._segment.number
+
+    @property
+    def at(self) -> int:
+        """Where in its segment the next body will begin."""
+        return self._segment.body_bytes
+
+    def append(self, events: bytes, bodies: list[bytes]) -> None:
+        """Add one row. After an exception, roll back and call `break_off`."""
+        segment = self._segment
+        body = bodies[0] if len(bodies) == 1 else b"".join(bodies)
+        packed_events, packed_body = segment.event_frame.add(events), segment.body_frame.add(body)
+        self._seq += 1
+        segment.rows.append(self._seq)
+        segment.events.append(events)
+        segment.bodies.append(body)
+        segment.event_bytes += len(events)
+        segment.body_bytes += len(body)
+        self._check_limits(segment, packed_body)
+        self._insert(self._seq, packed_events, packed_body)
+        if max(segment.event_bytes, segment.body_bytes) >= SEGMENT:
+            self.pack()
+
+    def pack(self) -> None:
+        """Turn the rows of the open segment into one, and begin the next segment."""
+        segment = self._segment
+        if len(segment.rows) > 1:
+            first, last = segment.rows[0], segment.rows[-1]
+            self._db.execute("DELETE FROM log WHERE seq BETWEEN ? AND ?", (first, last))
+            self._insert(first, pack(b"".join(segment.events)), pack(b"".join(segment.bodies)))
+        self._segment = _Growing(segment.number + 1)
+
+    def break_off(self) -> None:
+        """Begin a new segment: what was added last to this one is in no file."""
+        self._segment = _Growing(self._segment.number + 1)
+
+    def _insert(self, seq: int, events: bytes, bodies: bytes) -> None:
+        if self._cipher is not None:
+            events, bodies = self._cipher.seal(events), self._cipher.seal(bodies)
+        row = (seq, self._segment.number, _crc(events, bodies), events, bodies)
+        self._db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?)", row)
+
+    def _check_limits(self, segment: _Growing, packed: bytes) -> None:
+        """Write nothing that a reader would take for a bomb."""
+        if segment.body_bytes > _BODIES_ALLOWANCE > len(packed) * 1000:
+            raise TapeError(
+                f"tracefork: a body of {segment.body_bytes} bytes that packs into {len(packed)} "
+                "does not go onto a tape: readers refuse it."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row as it lies in the file. `seq` is its place in the log."""
+
+    seq: int
+    segment: int
+    crc: int
+    events: bytes
+    bodies: bytes
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the row is what was written."""
+        return _crc(self.events, self.bodies) == self.crc
+
+
+class LogReader:
+    """Reads the log of an open tape."""
+
+    def __init__(self, db: sqlite3.Connection, cipher: Cipher | None = None) -> None:
+        self._db = db
+        self._cipher = cipher
+        self._rows: dict[int, list[int]] = {}
+        self._bodies: OrderedDict[int, bytes] = OrderedDict()
+
+    def segments(self) -> Iterator[tuple[int, bytes]]:
+        """Yield the number and the events of each segment, without touching a body."""
+        rows = self._db.execute("SELECT seq, segment, events FROM log ORDER BY seq").fetchall()
+        frames: dict[int, list[bytes]] = {}
+        for seq, segment, events in rows:
+            if not isinstance(segment, int) or not isinstance(events, bytes):
+                raise TapeError(f"tracefork: row {seq} of the log is no row of a tape.")
+            self._rows.setdefault(segment, []).append(seq)
+            frames.setdefault(segment, []).append(self._opened(events))
+        for segment, pieces in frames.items():
+            yield segment, unpack(b"".join(pieces), _EVENTS_ALLOWANCE)
+
+    def events(self) -> Iterator[Event]:
+        """Yield the events of the log, in the order they were written."""
+        for _, lines in self.segments():
+            yield from events_in(lines)
+
+    def bodies(self, segment: int) -> bytes:
+        """Return the bodies of a segment, plain, one behind the other."""
+        if (held := self._bodies.get(segment)) is not None:
+            self._bodies.move_to_end(segment)
+            return held
+        rows = self._rows.get(segment)
+        if rows is None:
+            raise TapeError(f"tracefork: segment {segment} is missing from the tape.")
+        pieces = []
+        query = "SELECT bodies FROM log WHERE seq BETWEEN ? AND ? AND segment = ? ORDER BY seq"
+        for (data,) in self._db.execute(query, (rows[0], rows[-1], segment)):
+            if not isinstance(data, bytes):
+                raise TapeError(f"tracefork: segment {segment} holds something that is no body.")
+            pieces.append(self._opened(data))
+        plain = unpack(b"".join(pieces), _BODIES_ALLOWANCE)
+        self._bodies[segment] = plain
+        while len(self._bodies) > 1 and sum(map(len, self._bodies.values())) > _OPEN_SEGMENTS:
+            self._bodies.popitem(last=False)
+        return plain
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all rows as they lie in the file."""
+        query = "SELECT seq, segment, crc, events, bodies FROM log ORDER BY seq"
+        for seq, segment, crc, events, bodies in self._db.execute(query):
+            yield Row(seq, segment, crc, bytes(events), bytes(bodies))
+
+    def _opened(self, data: bytes) -> bytes:
+        return data if self._cipher is None else self._cipher.open(data)
+
+
+def _crc(events: bytes, bodies: bytes) -> int:
+    return zlib.crc32(bodies, zlib.crc32(events))

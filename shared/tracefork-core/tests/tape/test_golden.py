@@ -1,0 +1,70 @@
+"""Tapes of every format there ever was open, prove themselves and replay, for good."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tracefork_core import ReplayError, Tape, replay
+
+GOLDEN = Path(__file__).with_name("golden")
+DIGESTS = {
+    "format-1.tape": "135125eec0237220166ffccc1b0493fdcfa45cb233ae08966b12b3a1486c7379",
+    "format-1-cut-off.tape": "3a27a44fc68be023a80b469c660483b9e15de535e320a9f00053373dd73f5bce",
+}
+PROVIDER = "http://127.0.0.1:40000"
+
+
+def agent(http: httpx2.Client) -> list[int]:
+    """Ask what was asked when the golden tapes were made."""
+    messages = [{"role": "user", "content": "question 0"}]
+    for i in range(4):
+        asked = {"model": "m", "messages": messages}
+        answer = http.post(f"{PROVIDER}/v1/chat/completions", json=asked).json()
+        messages += [
+            answer["choices"][0]["message"],
+            {"role": "user", "content": f"question {i + 1}"},
+        ]
+    with http.stream("GET", f"{PROVIDER}/chunked?n=5") as stream:
+        return [len(chunk) for chunk in stream.iter_raw()]
+
+
+@pytest.fixture(params=sorted(DIGESTS))
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Copy a golden tape: reading must not change it."""
+    return Path(shutil.copy(GOLDEN / request.param, tmp_path))
+
+
+def test_every_golden_tape_has_its_digest(golden: Path) -> None:
+    """The digest of a tape is the same under every later tracefork, and the file is not touched."""
+    before = golden.read_bytes()
+    with Tape.open(golden) as tape:
+        assert tape.digest == DIGESTS[golden.name]
+        assert tape.receipt is None or tape.receipt.digest == tape.digest
+        assert [exchange.status for exchange in tape.exchanges] == [200] * 5
+        assert tape.steps[0].name == "golden"
+    assert golden.read_bytes() == before
+    assert list(golden.parent.iterdir()) == [golden]
+
+
+def test_a_golden_tape_replays(golden: Path, http: httpx2.Client) -> None:
+    """Whole where it is whole; a tape that was cut off replays up to there and says so."""
+    if "cut-off" not in golden.name:
+        with replay(golden) as run:
+            assert agent(http) == [8] * 5
+        assert run.digest == DIGESTS[golden.name]
+        return
+    with pytest.raises(ReplayError, match="incomplete"), replay(golden):
+        agent(http)
+
+
+def test_every_format_has_a_golden_tape() -> None:
+    """Whoever adds a format adds a tape of it."""
+    from tracefork_core.tape import schema
+
+    formats = {name.removeprefix("format-")[0] for name in DIGESTS}
+    assert formats >= {str(version) for version in schema.OLDER}
+    assert set(DIGESTS) == {file.name for file in GOLDEN.iterdir()}
