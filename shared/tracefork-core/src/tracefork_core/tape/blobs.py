@@ -22,7 +22,7 @@ from tracefork_core.tape.schema import LARGEST
 EMPTY = hashlib.sha256(b"").hexdigest()
 BLOB = "blob"
 _MOST_PIECES = 16_384
-_WORTH_A_DELTA = 256
+_WORTH_A_DELTA = 2048
 _CANDIDATES = 64
 _TRIES = 3
 _CANDIDATE_BYTES = 64 * 1024 * 1024
@@ -181,9 +181,12 @@ class BlobReader:
 
     def _read(self, sha: str) -> bytes:
         """Follow the deltas from a blob down to new bytes, piece by piece, in order."""
-        size = self._blobs[sha][2].size
+        _, segment, record = self._blobs[sha]
+        size = record.size
         if not 0 <= size <= LARGEST:
             raise TapeError(f"tracefork: blob {sha[:12]} is larger than a tape takes, or no blob.")
+        if record.base is None and not record.pieces:
+            return _cut(self._bodies.bodies(segment), record.at, size)
         parts: list[bytes] = []
         waiting: list[bytes | _Range] = [(sha, 0, size)]
         budget = 8 * _MOST_PIECES

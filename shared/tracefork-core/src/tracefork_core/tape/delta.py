@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 Piece = list[int]
 
+_SAMPLES = 8
 _SHORTEST = 48
 """A copied piece costs about as much as that many packed bytes."""
 # Where JSON and text are likely to go on as before: an object, or a line (escaped in a string).
@@ -45,7 +46,7 @@ def fresh(data: bytes, pieces: Iterable[Piece]) -> bytes:
 
 def _between(data: bytes, base: bytes, shift: int) -> Iterator[Piece]:
     """Yield the pieces of what lies between a common start and a common end."""
-    if len(data) < 4 * _SHORTEST or len(base) < 4 * _SHORTEST:
+    if not _are_alike(data, base):
         yield [len(data)]
         return
     places: dict[bytes, int] = {}
@@ -56,6 +57,13 @@ def _between(data: bytes, base: bytes, shift: int) -> Iterator[Piece]:
     for part in _parts(data):
         found = places.get(part)
         yield [len(part)] if found is None else [shift + found, len(part)]
+
+
+def _are_alike(data: bytes, base: bytes) -> bool:
+    """Return whether a few samples of one are found in the other: looking closer is dear."""
+    step = len(data) // (_SAMPLES + 1)
+    samples = (data[place : place + _SHORTEST] for place in range(step, len(data) - _SHORTEST, step or 1))
+    return step >= _SHORTEST and any(sample in base for sample in samples)
 
 
 def _parts(data: bytes) -> Iterator[bytes]:

@@ -1,8 +1,8 @@
 """The journal of what is in flight: a file beside the tape, appended to without a transaction.
 
 It outlives the death of the process (its bytes are with the operating system), costs one write a
-piece, and is emptied whenever nothing is in flight. Each frame is a line of JSON, with the length
-of the bytes that follow it:
+piece, and is emptied now and then when nothing is in flight: what has landed on the tape meanwhile
+is not read from here. Each frame is a line of JSON, with the length of the bytes that follow it:
 
     {"n":7,"size":412,"payload":{…},"aside":{…}}   a request, and its body
     {"n":7,"payload":{…},"aside":{…}}               the same with the head of its response
@@ -22,6 +22,7 @@ from tracefork_core.tape.log import Cipher
 from tracefork_core.tape.schema import LARGEST, beside
 
 SUFFIX = "-flight"
+_TIDY = 16 * 1024
 _COMPACT = 8 * 1024 * 1024
 
 
@@ -74,7 +75,7 @@ class Journal:
     def end(self, n: int) -> None:
         """Forget an exchange: the tape has it."""
         self._flights.pop(n, None)
-        if not self._flights:
+        if not self._flights and self._size > _TIDY:
             os.ftruncate(self._file, 0)
             self._size = 0
         elif self._size > _COMPACT:

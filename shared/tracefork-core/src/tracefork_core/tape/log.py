@@ -22,6 +22,8 @@ from tracefork_core.tape.frames import Packer, pack, unpack
 
 SEGMENT = 512 * 1024
 """Plain bytes of events or bodies after which a segment ends."""
+_WORTH_PACKING = 8
+"""Rows of a segment; fewer are large, and gain nothing."""
 _EVENTS_ALLOWANCE = 4 * 1024 * 1024
 _BODIES_ALLOWANCE = 64 * 1024 * 1024
 _OPEN_SEGMENTS = 64 * 1024 * 1024
@@ -88,7 +90,7 @@ class LogWriter:
     def pack(self) -> None:
         """Turn the rows of the open segment into one, and begin the next segment."""
         segment = self._segment
-        if len(segment.rows) > 1:
+        if len(segment.rows) >= _WORTH_PACKING:
             first, last = segment.rows[0], segment.rows[-1]
             self._db.execute("DELETE FROM log WHERE seq BETWEEN ? AND ?", (first, last))
             self._insert(first, pack(b"".join(segment.events)), pack(b"".join(segment.bodies)))
@@ -179,7 +181,9 @@ class LogReader:
         """Yield all rows as they lie in the file."""
         query = "SELECT seq, segment, crc, events, bodies FROM log ORDER BY seq"
         for seq, segment, crc, events, bodies in self._db.execute(query):
-            yield Row(seq, segment, crc, bytes(events), bytes(bodies))
+            if not isinstance(events, bytes) or not isinstance(bodies, bytes):
+                raise TapeError(f"tracefork: row {seq} of the log is no row of a tape.")
+            yield Row(seq, segment, crc, events, bodies)
 
     def _opened(self, data: bytes) -> bytes:
         return data if self._cipher is None else self._cipher.open(data)

@@ -146,6 +146,7 @@ def _lay_out(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
         db.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT}")
+        db.execute(f"PRAGMA journal_size_limit={_CHECKPOINT * _PAGE}")
     except BaseException:
         db.close()
         raise
