@@ -56,6 +56,12 @@ Allow = Annotated[
     list[str] | None,
     typer.Option("--allow", metavar="HOST", help="Let connections to HOST or HOST:PORT through."),
 ]
+Mask = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mask", metavar="NAME|re:PATTERN", help="Mask a variable's value, or a pattern."
+    ),
+]
 NoClock = Annotated[bool, typer.Option("--no-clock", help="Leave the wall clock alone.")]
 NoSubprocess = Annotated[
     bool, typer.Option("--no-subprocess", help="Refuse to start other programs.")

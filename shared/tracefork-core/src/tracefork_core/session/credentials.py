@@ -1,8 +1,8 @@
 """Keep credentials off the tape: they are dropped or masked before anything is written or hashed.
 
 What is dropped at recording is dropped at replay too, so a tape replays under another key, or
-none. Credentials inside bodies and URL paths are not known to be any: they are kept. So is every
-header of a response: an answer comes back byte for byte, cookies included.
+none. Headers of a response are kept: an answer comes back with its cookies. Secrets inside bodies
+and URL paths are found by their values: see `masking`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
+import msgspec
+
 from tracefork_core.exchange.contract import Failure, Head
+from tracefork_core.session.masked_body import MaskedBody
+from tracefork_core.session.masking import Masking
 from tracefork_core.session.matching import Form
 from tracefork_core.session.quiet import Line
 from tracefork_core.tape import TapeWriter
@@ -22,6 +26,7 @@ from tracefork_core.tape.event import (
 CLOCK_HEADERS = frozenset({"date"})
 """Response headers whose value is a clock reading: kept beside the digest, not under it."""
 _NO_BODY = frozenset({204, 304})
+_PACKED = frozenset({"content-encoding", "content-length"})
 
 
 class Recorder(Protocol):
@@ -31,6 +36,7 @@ class Recorder(Protocol):
     """
 
     unsettled: deque[LiveExchange]
+    masking: Masking
 
     @property
     def line(self) -> Line: ...
@@ -55,6 +61,7 @@ class LiveExchange:
         self._began = aside.started
         self._response: ResponseRecord | None = None
         self._pieces: list[bytes] = []
+        self._masked: MaskedBody | None = None
         self._missing: int | None = None
         self._head_is_written = False
         self._put_off_as: str | None = None
@@ -75,9 +82,12 @@ class LiveExchange:
             self._turn()
             aside.first_byte = self._session.wall_ns() - self._began
             aside.http_version = head.http_version
+            masking = self._session.masking
+            self._masked = masking.body(head)
+            self._missing = self._declared_length(head)
+            head = masking.head(head)
             headers = [self._header(name, value) for name, value in head.headers]
             self._response = ResponseRecord(head.status, head.reason, headers, body="")
-            self._missing = self._declared_length(head)
             if self._missing is None:
                 self._write_head()
 
@@ -91,10 +101,11 @@ class LiveExchange:
             turn = self._turn()
             self._pieces.append(data)
             self._aside.sizes.append(len(data))
+            shown = self._masked.feed(data) if self._masked else data
             if is_last:
                 self._finish("eof")
             else:
-                self._session.write(lambda sink: sink.chunk(self._n, turn, data))
+                self._session.write(lambda sink: sink.chunk(self._n, turn, shown))
 
     def end(self) -> None:
         with self._lock:
@@ -110,6 +121,7 @@ class LiveExchange:
             if not self._ended:
                 self._turn()
                 message = failure.message.encode("utf-8", "backslashreplace").decode()
+                message = self._session.masking.text(message)
                 self._finish("failed", FailureRecord(failure.kind, message))
 
     def cancel(self) -> None:
@@ -134,6 +146,7 @@ class LiveExchange:
         if self._ended:
             return
         self._ended = True
+        self._mask(whole=end == "eof")
         body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces = []
         self._aside.end = end
@@ -141,6 +154,26 @@ class LiveExchange:
         payload = self._payload(hashlib.sha256(body).hexdigest(), failure)
         self._session.write(lambda sink: sink.end(payload, self._aside, body))
         self._session.forget(self._n)
+
+    def _mask(self, *, whole: bool) -> None:
+        """Put the masked body in the place of the one that came, and let the head agree with it."""
+        masked = self._masked.finish(self._pieces, whole=whole) if self._masked else None
+        if masked is None or self._response is None:
+            return
+        came, kept = sum(self._aside.sizes), sum(map(len, masked.pieces))
+        self._session.masking.count(masked.matches)
+        self._pieces = masked.pieces
+        self._aside.sizes = [len(piece) for piece in masked.pieces]
+        headers = self._response.headers
+        if masked.unpacked:
+            headers = [pair for pair in headers if pair[0].lower() not in _PACKED]
+        elif whole:
+            told = ("content-length", str(came))
+            headers = [
+                (name, str(kept)) if (name.lower(), value) == told else (name, value)
+                for name, value in headers
+            ]
+        self._response = msgspec.structs.replace(self._response, headers=headers)
 
     def _write_head(self) -> None:
         if not self._head_is_written:

@@ -54,20 +54,22 @@ class ReplayedExchange:
         return self._head() or await self._nothing_comes_async()
 
     def receive_chunk(self) -> bytes | Failure | None:
-        if self._over:
-            return None
-        self._wait()
-        if (piece := self._next()) is _NOTHING:
-            return self._nothing_comes()
-        return piece
+        while not self._over:
+            self._wait()
+            if (piece := self._next()) is _NOTHING:
+                return self._nothing_comes()
+            if piece != b"":  # Masked whole: to some clients nothing is the end.
+                return piece
+        return None
 
     async def areceive_chunk(self) -> bytes | Failure | None:
-        if self._over:
-            return None
-        await self._await()
-        if (piece := self._next()) is _NOTHING:
-            return await self._nothing_comes_async()
-        return piece
+        while not self._over:
+            await self._await()
+            if (piece := self._next()) is _NOTHING:
+                return await self._nothing_comes_async()
+            if piece != b"":
+                return piece
+        return None
 
     def close(self) -> None:
         self._over = True

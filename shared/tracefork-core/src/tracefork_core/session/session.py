@@ -36,6 +36,7 @@ from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
+from tracefork_core.session.masking import Masking
 from tracefork_core.session.matching import Form, check_matchers, form
 from tracefork_core.session.quiet import Line
 from tracefork_core.session.recording import LiveExchange
@@ -64,10 +65,12 @@ class Session:
         source: Tape | None = None,
         sink: TapeWriter | None = None,
         matchers: Sequence[str] = (),
+        masking: Masking | None = None,
     ) -> None:
         check_matchers(matchers)
         self.source = source
         self.sink = sink
+        self.masking = masking or Masking()
         self.poison: TraceforkError | None = None
         self.left_over: DivergenceError | None = None
         self.broken: TapeError | None = None
@@ -112,10 +115,13 @@ class Session:
             self.check()
             while self.unsettled:
                 self.unsettled.popleft().settle()
-            comparable = form(request)
+            self.masking.look_around()
+            masked = self.masking.request(request)
             if self.source is not None:
-                return self._answer(self.source, comparable)
-            return self._live(comparable, request.seam) if self.sink else None
+                # What is a secret here alone was none when this was recorded.
+                plain = None if masked is request else form(request)
+                return self._answer(self.source, form(masked), plain)
+            return self._live(form(masked), request.seam) if self.sink else None
 
     def check(self) -> None:
         """Raise the error that poisoned the session, if one did."""
@@ -126,6 +132,8 @@ class Session:
         self, kind: str, name: str, parent: str | None, detail: dict[str, object]
     ) -> str:
         """Put the beginning of a step on the tape and return the step's id."""
+        if self.sink:
+            name, detail = self.masking.text(name), self.masking.names(detail)
         begun = self._steps.begin(kind, name, parent, self.wall_ns(), detail)
         if self.sink and not self.broken:
             self.sink.note(STEP, aside=begun)
@@ -135,6 +143,7 @@ class Session:
         """Put the end of a step on the tape."""
         self._steps.end(step)
         if self.sink and not self.broken:
+            error = self.masking.text(error) if error else error
             self.sink.note(STEP_END, aside=StepEnd(step, self.wall_ns(), error))
 
     def poison_with(self, error: TraceforkError) -> TraceforkError:
@@ -246,23 +255,26 @@ class Session:
         assert self.sink is not None
         n, self._asked = self._asked, self._asked + 1
         self._prepare(self.sink)
+        where = caller(2)
         aside = ExchangeAside(
             lane=current_lane(self),
             seam=seam,
             started=self.wall_ns(),
             step=self._steps.running(),
-            caller=caller(2),
+            caller=self.masking.text(where) if where else None,
             url=comparable.url if comparable.url != comparable.record.url else None,
             sent=comparable.sent,
         )
         self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
         return flight
 
-    def _answer(self, tape: Tape, comparable: Form) -> ReplayedExchange:
+    def _answer(self, tape: Tape, comparable: Form, plain: Form | None) -> ReplayedExchange:
         self._asked += 1
         lane = current_lane(self)
-        key = comparable.with_matchers(self._matchers).key
-        taken = self._unused.take(key, lane)
+        taken = self._unused.take(comparable.with_matchers(self._matchers).key, lane)
+        if taken is None and plain is not None:
+            taken = self._unused.take(plain.with_matchers(self._matchers).key, lane)
+            comparable = plain if taken is not None else comparable
         if taken is None:
             return self._missed(tape, comparable, lane)
         exchange, due = taken

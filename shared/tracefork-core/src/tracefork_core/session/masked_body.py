@@ -1,0 +1,125 @@
+"""The body of a response on its way to the tape: masked, though it comes in pieces.
+
+What could be the beginning of a secret waits for the next piece, on its way to the tape alone: the
+agent has every piece at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracefork_core.session.coding import decoder
+from tracefork_core.tape.redaction import Redactor, replace
+from tracefork_core.tape.secret_forms import Match
+
+_BEFORE = 64
+"""Bytes kept of what is decided: what a token may not follow is seen there."""
+_TELLING = 6
+"""Bytes of a secret that a body which was cut off must not end in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """A body as the tape holds it, in as many pieces as it came in; some may be empty.
+
+    `unpacked` says that its content coding is undone, because something in it was replaced.
+    """
+
+    pieces: list[bytes]
+    matches: list[Match]
+    unpacked: bool
+
+
+class MaskedBody:
+    """One body, from its first piece to its end."""
+
+    def __init__(self, redactor: Redactor, coding: str | None) -> None:
+        self._redactor = redactor
+        self._coding = coding
+        self._unpack = decoder(coding) if coding else None
+        self._dirty = False
+        self._buffer = b""
+        self._decided = 0
+        self._held: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what may go onto the tape now that this piece has come."""
+        if self._redactor.patterns:
+            return b""  # Where a match of just any pattern may begin is not known before the end.
+        if self._unpack is None:
+            return self._decide(data)
+        try:
+            self._decide(self._unpack(data))
+        except Exception:  # noqa: BLE001 - not of its coding: bytes like any others
+            self._unpack = None
+            return self._decide(b"".join([*self._held, data]))
+        self._held.append(data)
+        if self._dirty or self._decided < len(self._buffer):
+            return b""
+        released, self._held = b"".join(self._held), []
+        return released
+
+    def finish(self, pieces: Sequence[bytes], *, whole: bool) -> Masked | None:
+        """Return the body that came in these pieces as it is masked, or None where it stays.
+
+        Args:
+            pieces: all that came.
+            whole: whether it came to its end.
+        """
+        undecided = self._decided < len(self._buffer)
+        if not (self._dirty or self._redactor.patterns or (undecided and not whole)):
+            return None
+        unpacked = self._unpacked(pieces)
+        came = pieces if unpacked is None else unpacked
+        body = came[0] if len(came) == 1 else b"".join(came)
+        matches = self._redactor.find(body)
+        cut = None if whole else self._redactor.cut_off(body)
+        if cut and len(body) - cut.start >= _TELLING:
+            matches = [*(match for match in matches if match.end <= cut.start), cut]
+        if not matches:
+            return None
+        return Masked(_in_pieces(came, body, matches), matches, unpacked is not None)
+
+    def _decide(self, data: bytes) -> bytes:
+        buffer, start = self._buffer + data, self._decided
+        matches = [m for m in self._redactor.find(buffer) if m.end > start]
+        self._dirty = self._dirty or bool(matches)
+        upto = max(start, self._redactor.undecided(buffer, start))
+        for match in reversed(matches):
+            if match.end > upto or (match.may_grow and match.end == len(buffer)):
+                upto = max(start, min(upto, match.start))
+        over = [match.seen_from(start) for match in matches if match.end <= upto]
+        self._buffer = buffer[max(0, upto - _BEFORE) :]
+        self._decided = min(upto, _BEFORE)
+        return replace(buffer[start:upto], over)
+
+    def _unpacked(self, pieces: Sequence[bytes]) -> list[bytes] | None:
+        unpack = decoder(self._coding) if self._coding else None
+        if unpack is None:
+            return None
+        try:
+            return [unpack(piece) for piece in pieces]
+        except Exception:  # noqa: BLE001 - not of its coding
+            return None
+
+
+def _in_pieces(pieces: Sequence[bytes], body: bytes, matches: Sequence[Match]) -> list[bytes]:
+    """Cut a masked body where it was cut; a placeholder lies where its secret begins."""
+    found, start = [], 0
+    left = list(matches)
+    for piece in pieces:
+        stop = start + len(piece)
+        text, at = [], start
+        while left and left[0].start < stop:
+            match = left[0]
+            if match.start >= start:
+                text += [body[at : match.start], match.text]
+            at = min(match.end, stop)
+            if match.end > stop:
+                break
+            left.pop(0)
+        text.append(body[at:stop])
+        found.append(b"".join(text))
+        start = stop
+    return found

@@ -1,0 +1,273 @@
+"""What a session masks: the secrets of this process, in all that goes onto a tape or is compared.
+
+The environment is read anew for each exchange, since agents load theirs (`.env` files) while they
+run. What was a secret once stays one until the session ends.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tracefork_core.errors import UsageError
+from tracefork_core.exchange.contract import Head, Headers, Request
+from tracefork_core.session.clean import Clean
+from tracefork_core.session.coding import decoder
+from tracefork_core.session.credentials import is_credential
+from tracefork_core.session.masked_body import MaskedBody
+from tracefork_core.tape import secret_patterns
+from tracefork_core.tape.event import Environment
+from tracefork_core.tape.mode import Mode, as_mode
+from tracefork_core.tape.redaction import Redactor
+from tracefork_core.tape.redaction import replace as put
+from tracefork_core.tape.secret_forms import Match
+from tracefork_core.tape.secret_names import secrets_of
+
+_PATTERN = "re:"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHORTEST_NAMED = 4
+_SMALL = 16 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """What is masked because somebody asked for it: variables, and matches of patterns."""
+
+    names: tuple[str, ...] = ()
+    patterns: tuple[re.Pattern[bytes], ...] = ()
+
+    @classmethod
+    def read(cls, mask: Sequence[str]) -> Masks:
+        """Return what `mask` asks for.
+
+        Raises:
+            UsageError: an entry is neither the name of a variable nor `re:` with a pattern.
+        """
+        if isinstance(mask, str):
+            raise UsageError(f"tracefork: mask takes a list of names: mask=[{mask!r}].")
+        patterns = [_pattern(entry) for entry in mask if entry.startswith(_PATTERN)]
+        names = [entry for entry in mask if not entry.startswith(_PATTERN)]
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise UsageError(
+                    f"tracefork: cannot mask {name!r}. Give the name of an environment variable, "
+                    "or re: and a regular expression; never the secret itself."
+                )
+            if 0 < len(os.environ.get(name, "").strip()) < _SHORTEST_NAMED:
+                raise UsageError(
+                    f"tracefork: the value of {name} is too short to be masked: it would be found "
+                    f"in any text. {_SHORTEST_NAMED} characters are the least."
+                )
+        return cls(tuple(sorted(set(names))), tuple(patterns))
+
+    def described(self) -> list[str]:
+        """Return what the tape says about them: no pattern's text, which may hold a secret."""
+        numbered = [f"{_PATTERN}{number}" for number in range(1, len(self.patterns) + 1)]
+        return [*self.names, *numbered, secret_patterns.VERSION]
+
+    def as_on(self, environment: Environment | None) -> Masks:
+        """Return these masks with the names that a tape was recorded with.
+
+        Raises:
+            UsageError: the tape was recorded with another number of patterns.
+        """
+        described = environment.masks if environment else []
+        wanted = sum(entry.startswith(_PATTERN) for entry in described)
+        if wanted != len(self.patterns):
+            raise UsageError(
+                f"tracefork: the tape was recorded with {wanted} pattern(s) to mask, and "
+                f"{len(self.patterns)} are given. Give the same ones in the same order "
+                "(mask=[…], --mask re:…): a tape holds their number alone."
+            )
+        names = {entry for entry in described if _NAME.fullmatch(entry)}
+        return Masks(tuple(sorted(names.union(self.names))), self.patterns)
+
+
+class Masking:
+    """Masks for one session, in every mode but `raw`; safe to use from any thread."""
+
+    def __init__(self, mode: Mode = "safe", masks: Masks | None = None) -> None:
+        self.mode = as_mode(mode)
+        self.masks = masks or Masks()
+        self._environment: object = None
+        self._redactor: Redactor | None = None
+        self._secrets: dict[str, set[str]] = {}
+        self._learn()
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self.look_around()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each secret was masked; 0 for a variable that was named and never seen."""
+        if self._redactor is None:
+            return {}
+        with self._lock:
+            return dict(sorted({**dict.fromkeys(self.masks.names, 0), **self._counts}.items()))
+
+    def look_around(self) -> None:
+        """Take in secrets that the environment holds by now."""
+        # A look at the dictionary behind `os.environ` takes a hundredth of reading through that.
+        behind = vars(os.environ).get("_data")
+        environment = dict(behind) if isinstance(behind, dict) else dict(os.environ)
+        if self.mode == "raw" or environment == self._environment:
+            return
+        self._environment = environment
+        found = [*secrets_of(os.environ), *_named(self.masks.names, os.environ)]
+        if all(value in self._secrets.get(name, ()) for name, value in found):
+            return
+        for name, value in found:
+            self._secrets.setdefault(name, set()).add(value)
+        self._learn()
+
+    def request(self, request: Request) -> Request:
+        """Return a request as it is compared and recorded."""
+        redactor = self._redactor
+        if redactor is None:
+            return request
+        if not redactor.patterns and self._is_clean(redactor, request):
+            return request
+        headers = self._headers(redactor, request.headers, requested=True)
+        coding = _coding(request.headers)
+        body = self._packed(redactor, request.body, coding) if coding else None
+        if body is not None:
+            headers = tuple(pair for pair in headers if pair[0].lower() != "content-encoding")
+        else:
+            body = self._body(redactor, request.body)
+        url = self.text(request.url)
+        if url is request.url and headers is request.headers and body is request.body:
+            return request
+        return replace(request, url=url, headers=headers, body=body)
+
+    def head(self, head: Head) -> Head:
+        """Return the head of a response as it is recorded."""
+        redactor = self._redactor
+        if redactor is None:
+            return head
+        headers = self._headers(redactor, head.headers)
+        return replace(head, reason=self._line(head.reason), headers=headers)
+
+    def body(self, head: Head) -> MaskedBody | None:
+        """Return what masks the body of a response; None where none is masked."""
+        if self._redactor is None:
+            return None
+        return MaskedBody(self._redactor, _coding(head.headers))
+
+    def text(self, text: str) -> str:
+        """Return a text as it is recorded."""
+        if self._redactor is None or not text:
+            return text
+        data = text.encode("utf-8", "surrogatepass")
+        masked = self._counted(data, self._redactor.find(data))
+        # A pattern of bytes may have cut a character.
+        return text if masked is data else masked.decode("utf-8", "replace")
+
+    def names(self, detail: dict[str, object]) -> dict[str, object]:
+        """Return JSON-able values by name, with all texts in them as they are recorded."""
+        return {self.text(name): self._tree(value) for name, value in detail.items()}
+
+    def count(self, matches: Iterable[Match]) -> None:
+        """Count what was masked."""
+        with self._lock:
+            self._counts.update(match.name for match in matches)
+
+    def _tree(self, value: object) -> object:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self._tree(key): self._tree(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._tree(item) for item in value]
+        return value
+
+    def _learn(self) -> None:
+        if self.mode != "raw":
+            # In one step: another thread may be masking.
+            redactor = Redactor(self._secrets, self.masks.patterns)
+            self._clean, self._redactor = Clean(redactor.longest), redactor
+
+    def _is_clean(self, redactor: Redactor, request: Request) -> bool:
+        """Return whether a small request holds no secret, at one look."""
+        if len(request.body) > _SMALL or _coding(request.headers):
+            return False
+        kept = (value for name, value in request.headers if not is_credential(name.lower()))
+        texts = "\n".join([request.url, *kept])
+        return texts.isascii() and not redactor.find(b"%b\n%b" % (texts.encode(), request.body))
+
+    def _headers(self, redactor: Redactor, headers: Headers, *, requested: bool = False) -> Headers:
+        """Mask the values of headers; those of credentials in a request are dropped anyway."""
+        kept = [value for name, value in headers if not (requested and is_credential(name.lower()))]
+        texts = "\n".join(kept)
+        if texts.isascii() and not redactor.find(texts.encode()):
+            return headers
+        return tuple(
+            (name, value if requested and is_credential(name.lower()) else self._line(value))
+            for name, value in headers
+        )
+
+    def _line(self, text: str) -> str:
+        """Return a part of a head as it is recorded: its characters may be bytes of UTF-8."""
+        masked = self.text(text)
+        if masked != text or text.isascii() or self._redactor is None:
+            return masked
+        try:
+            data = text.encode("latin-1")
+        except UnicodeEncodeError:
+            return text
+        return self._counted(data, self._redactor.find(data)).decode("latin-1")
+
+    def _body(self, redactor: Redactor, body: bytes) -> bytes:
+        if redactor.patterns:
+            return self._counted(body, redactor.find(body))
+        clean = self._clean
+        start, stop = clean.part_to_search(body)
+        if not redactor.find(body, start, stop):
+            clean.add(body)
+            return body
+        return self._counted(body, redactor.find(body))
+
+    def _packed(self, redactor: Redactor, body: bytes, coding: str) -> bytes | None:
+        """Return a packed body unpacked and masked, or None where nothing in it is masked."""
+        unpack = decoder(coding)
+        if unpack is None:
+            return None
+        try:
+            plain = unpack(body)
+        except Exception:  # noqa: BLE001 - not of its coding: bytes like any others
+            return None
+        matches = redactor.find(plain)
+        return self._counted(plain, matches) if matches else None
+
+    def _counted(self, data: bytes, matches: list[Match]) -> bytes:
+        if not matches:
+            return data
+        self.count(matches)
+        return put(data, matches)
+
+
+def _pattern(entry: str) -> re.Pattern[bytes]:
+    text = entry.removeprefix(_PATTERN)
+    try:
+        pattern = re.compile(text.encode())
+    except re.error as error:
+        raise UsageError(f"tracefork: {text!r} is no regular expression: {error}.") from error
+    if pattern.match(b""):
+        raise UsageError(f"tracefork: the pattern {text!r} matches the empty text: it masks all.")
+    return pattern
+
+
+def _named(names: Sequence[str], environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    for name in names:
+        value = environment.get(name, "").strip()
+        if len(value) >= _SHORTEST_NAMED:
+            yield name, value
+
+
+def _coding(headers: Headers) -> str | None:
+    found = [value for name, value in headers if name.lower() == "content-encoding"]
+    coding = ",".join(found).strip().lower()
+    return None if coding in ("", "identity") else coding

@@ -1,0 +1,101 @@
+"""Which environment variables hold a secret, told by their names and the look of their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+SHORTEST = 8
+"""Characters of the shortest value that is masked unasked: shorter ones are in every text."""
+
+_SECRET_WORDS = frozenset(
+    "accesskey accesstoken apikey apitoken auth authorization authtoken bearer connstr credential "
+    "credentials creds dsn jwt key keys pass passphrase passwd password pat pw pwd secret "
+    "secretkey secrets token tokens webhook".split()
+)
+_ABOUT_A_SECRET = frozenset(
+    "algorithm audience count dir domain enabled endpoint expiry file folder header host issuer "
+    "length limit method mode model name path port provider region scope scopes sock ttl "
+    "type".split()
+)
+"""Last words of names that tell something about a secret, not the secret."""
+_PLACES = frozenset({"PWD", "OLDPWD"})
+
+_WORD = re.compile(r"[a-z]+|[A-Z]?[a-z]+|[A-Z]+")
+_NUMBER = re.compile(r"[\d.,:+-]+")
+# A key in base64 may begin with a slash as well: its first folder would look like chance.
+_PATH = re.compile(r"(~|\.{1,2})/.*|/[A-Z]?[a-z]+[a-z0-9._-]*/.*|[A-Za-z]:\\.*")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_PASSWORD_FIELD = re.compile(
+    r"(?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|sig|api[-_]?key|"
+    r"(?:access[-_]?)?token|secret)\s*=\s*([^;&\s]+)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Return whether a variable of this name holds a secret."""
+    words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
+    if name in _PLACES or not words or words[-1] in _ABOUT_A_SECRET or "public" in words:
+        return False
+    return not _SECRET_WORDS.isdisjoint(words) or words[-2:] == ["connection", "string"]
+
+
+@lru_cache(maxsize=4096)
+def secret_values(name: str, value: str) -> tuple[str, ...]:
+    """Return what has to be masked of a variable: its value, the password in it, or nothing."""
+    value = value.strip()
+    if len(value) < SHORTEST:
+        return ()
+    if passwords := tuple(dict.fromkeys(_passwords(value))):
+        return (value, *(part for part in passwords if is_telling(part)))
+    if is_secret_name(name) and is_telling(value) and not _is_place(value):
+        return (value,)
+    return ()
+
+
+def secrets_of(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the name of each variable that holds a secret with each value to be masked."""
+    for name, value in environment.items():
+        for found in secret_values(name, value):
+            yield name, found
+
+
+def is_telling(value: str) -> bool:
+    """Return whether a value is long and odd enough not to be a word of any text."""
+    if len(value) < SHORTEST:
+        return False
+    if len(value) < 2 * SHORTEST:
+        return not (_WORD.fullmatch(value) or _NUMBER.fullmatch(value))
+    return True
+
+
+def _is_place(value: str) -> bool:
+    """Return whether a value is a path, or a URL that carries no secret."""
+    if _PATH.fullmatch(value):
+        return True
+    return bool(_URL.fullmatch(value)) and not _is_webhook(value)
+
+
+def _is_webhook(value: str) -> bool:
+    """Return whether a URL has a part that only chance can have written."""
+    return any(
+        len(part) >= 2 * SHORTEST and re.search(r"\d", part) and re.search(r"[A-Za-z]", part)
+        for part in re.split(r"[/?&=]", value)[3:]
+    )
+
+
+def _passwords(value: str) -> Iterator[str]:
+    """Yield the passwords in a URL or a connection string, as they are written and unquoted."""
+    if _URL.fullmatch(value):
+        try:
+            user = urlsplit(value).netloc.rpartition("@")[0]
+        except ValueError:
+            user = ""
+        if password := user.partition(":")[2]:
+            yield from (password, unquote(password))
+    for found in _PASSWORD_FIELD.finditer(value):
+        yield found[1]

@@ -1,0 +1,75 @@
+"""Secrets on the command line: what was masked is said, and how to mask more."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+from .conftest import Shell
+
+KEY = "tk-7Jq0xWmB4c9LrYv2"
+
+
+def kept(shell: Shell, name: str) -> bytes:
+    path = shell.folder / name
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA quick_check").fetchone() == ("ok",)
+    return path.read_bytes()
+
+
+def test_record_says_what_it_masked(shell: Shell) -> None:
+    """The name and how often; the value is in no file."""
+    done = shell.tracefork("record", "agent.py", "--", f"use {KEY}", SERVICE_API_KEY=KEY)
+    assert done.exit == 0, done.err
+    assert "  secrets masked: SERVICE_API_KEY \u00d72\n" in done.err
+    assert KEY in done.out
+    assert KEY.encode() not in kept(shell, "agent.tape")
+    again = shell.tracefork(
+        "replay",
+        "--json",
+        "agent.tape",
+        "agent.py",
+        "--",
+        "use other-key-9",
+        SERVICE_API_KEY="other-key-9",
+    )
+    assert again.document["bit_exact"] is True
+
+
+def test_documents_name_the_mode_and_the_secrets(shell: Shell) -> None:
+    """For a program that reads them: of record and of verify."""
+    words = ("agent.py", "--", KEY)
+    done = shell.tracefork("record", "--json", *words, SERVICE_API_KEY=KEY)
+    assert (done.document["mode"], done.document["secrets"]) == ("safe", {"SERVICE_API_KEY": 2})
+    verified = shell.tracefork("verify", "--json", "agent.tape", *words, SERVICE_API_KEY=KEY)
+    assert verified.document["secrets"] == {"SERVICE_API_KEY": 2}
+    assert verified.exit == 0
+    shown = shell.tracefork("verify", "agent.tape", *words, SERVICE_API_KEY=KEY)
+    assert "secrets masked" in shown.out
+
+
+def test_raw_masks_nothing(shell: Shell) -> None:
+    """Negative control: the value is in the file, and nothing is said to be masked."""
+    command = ("record", "--json", "--mode", "raw", "agent.py", "--", KEY)
+    done = shell.tracefork(*command, SERVICE_API_KEY=KEY)
+    assert (done.document["mode"], done.document["secrets"]) == ("raw", {})
+    assert KEY.encode() in kept(shell, "agent.tape")
+
+
+def test_a_pattern_is_given_again_at_replay(shell: Shell) -> None:
+    """The tape has their number alone; without them a replay is a mistake, with them it runs."""
+    mask = r"--mask=re:ID-\d+"
+    assert shell.tracefork("record", mask, "agent.py", "--", "ID-12").exit == 0
+    assert b"ID-12" not in kept(shell, "agent.tape")
+    without = shell.tracefork("replay", "agent.tape", "agent.py", "--", "ID-13")
+    assert without.exit == 2
+    assert "1 pattern(s) to mask" in without.err
+    assert shell.tracefork("replay", mask, "agent.tape", "agent.py", "--", "ID-13").exit == 0
+    assert shell.tracefork("verify", mask, "agent.tape", "agent.py", "--", "ID-14").exit == 0
+
+
+def test_an_unknown_mode_is_a_mistake(shell: Shell) -> None:
+    """It says which there are."""
+    done = shell.tracefork("record", "--mode", "careful", "agent.py")
+    assert done.exit == 2
+    assert "There are safe, metadata, sealed, raw." in done.err

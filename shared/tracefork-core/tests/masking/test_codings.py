@@ -1,0 +1,99 @@
+"""Every content coding that clients ask for is looked into, piece by piece."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from collections.abc import Callable
+
+import pytest
+from backports import zstd
+
+from tracefork_core.session.coding import decoder
+from tracefork_core.session.masked_body import MaskedBody
+from tracefork_core.tape.redaction import Redactor
+
+from .conftest import KEY
+
+NOISE = random.Random(7).randbytes(300).hex().encode()
+BODY = NOISE + KEY.encode() + NOISE
+HELD = BODY.replace(KEY.encode(), b"tracefork-secret-A_KEY")
+
+
+def bare(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+def brotli(data: bytes) -> bytes:
+    packed: bytes = pytest.importorskip("brotli").compress(data)
+    return packed
+
+
+CODINGS: dict[str, tuple[str | None, Callable[[bytes], bytes]]] = {
+    "none": (None, bytes),
+    "gzip": ("gzip", gzip.compress),
+    "gzip in two members": ("x-gzip", lambda d: gzip.compress(d[:301]) + gzip.compress(d[301:])),
+    "deflate": ("deflate", zlib.compress),
+    "deflate without a header": ("deflate", bare),
+    "zstd": ("zstd", zstd.compress),
+    "brotli": ("br", brotli),
+}
+
+
+@pytest.mark.parametrize(("coding", "pack"), CODINGS.values(), ids=list(CODINGS))
+@pytest.mark.parametrize("size", [1, 50, 10_000])
+def test_a_secret_is_found_in_every_coding(
+    coding: str | None, pack: Callable[[bytes], bytes], size: int
+) -> None:
+    """However it is cut; nothing that would unpack to a part of it is let through."""
+    packed = pack(BODY)
+    pieces = [packed[i : i + size] for i in range(0, len(packed), size)]
+    body = MaskedBody(Redactor({"A_KEY": [KEY]}), coding)
+    shown = b"".join(body.feed(piece) for piece in pieces)
+    unpack = decoder(coding) if coding else bytes
+    assert unpack is not None
+    assert KEY[:8].encode() not in unpack(shown)
+    masked = body.finish(pieces, whole=True)
+    assert masked is not None
+    assert masked.unpacked == (coding is not None)
+    assert len(masked.pieces) == len(pieces)
+    assert b"".join(masked.pieces) == HELD
+
+
+@pytest.mark.parametrize(
+    ("begins", "goes_on"),
+    [
+        ("github_pat_", "A1b2" * 20),
+        ("sk-", "A1b2" * 12),
+        ("xoxb-", "A1b2" * 8),
+        ("AKIA", "ABCDEFGH23456789"),
+        ("Bearer ", "A1b2" * 8),
+        ("eyJ", "A1b2A1b2.eyJA1b2A1b2.A1b2A1b2A1b2A1b2"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----",
+            "\nA1b2A1b2A1b2A1b2A1b2\n-----END RSA PRIVATE KEY-----",
+        ),
+    ],
+)
+def test_a_token_that_comes_byte_by_byte_is_not_let_through(begins: str, goes_on: str) -> None:
+    """It waits from the moment its first letters are there, until it is over."""
+    text = f"say {begins}{goes_on}, please".encode()
+    body = MaskedBody(Redactor({}), None)
+    shown = b"".join(body.feed(text[i : i + 1]) for i in range(len(text)))
+    assert goes_on[:4].encode() not in shown
+    assert shown.endswith(b", please")
+    masked = body.finish([text], whole=True)
+    assert masked is not None
+    assert b"A1b2" not in masked.pieces[0]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "zstd", "gzip, br", "unheard-of"])
+def test_a_body_that_is_not_of_its_coding_is_searched_as_it_is(coding: str) -> None:
+    """Servers lie about codings; the bytes are what they are."""
+    body = MaskedBody(Redactor({"A_KEY": [KEY]}), coding)
+    body.feed(BODY)
+    masked = body.finish([BODY], whole=True)
+    assert masked is not None
+    assert masked.pieces == [HELD]

@@ -1,0 +1,170 @@
+"""What a redactor finds, and what takes its place."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import pytest
+
+from tracefork_core.tape.redaction import Redactor, placeholder
+from tracefork_core.tape.secret_names import secrets_of
+
+KEY = "tk-7Jq0xWmB4c9LrYv2"
+HELD = b"tracefork-secret-SERVICE_API_KEY"
+
+
+@pytest.fixture
+def redactor() -> Redactor:
+    """Return a redactor that knows one value."""
+    return Redactor({"SERVICE_API_KEY": [KEY]})
+
+
+def test_a_match_tells_name_and_place(redactor: Redactor) -> None:
+    """A tool that only looks learns where a secret stands and whose it is."""
+    (match,) = redactor.find(b"say " + KEY.encode() + b".")
+    assert (match.name, match.start, match.end) == ("SERVICE_API_KEY", 4, 4 + len(KEY))
+
+
+@pytest.mark.parametrize("before", [b"", b"u", b"uu", b"user:", b"\x00\xff/"])
+@pytest.mark.parametrize("after", [b"", b"w", b"ww", b" and more"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_holds_the_placeholder_where_it_held_the_value(
+    redactor: Redactor, before: bytes, after: bytes, encode: object
+) -> None:
+    """Whatever stands around the value, and though its place in the groups of four changes."""
+    assert callable(encode)
+    said = b"Basic " + encode(before + KEY.encode() + after)
+    assert redactor.redact(said) == b"Basic " + encode(before + HELD + after)
+
+
+def test_masked_once_is_masked_for_good(redactor: Redactor) -> None:
+    """A placeholder that comes back is left alone, in every form."""
+    once = redactor.redact(json.dumps([KEY, base64.b64encode(KEY.encode()).decode()]).encode())
+    assert redactor.redact(once) == once
+
+
+def test_of_two_names_for_a_value_the_first_counts() -> None:
+    """The order of names, not of the environment, decides."""
+    redactor = Redactor({"B_KEY": [KEY], "A_KEY": [KEY]})
+    assert redactor.redact(KEY.encode()).decode() == placeholder("A_KEY")
+
+
+def test_of_two_values_the_longer_is_masked_whole() -> None:
+    """A value that is a part of another one leaves no rest of it."""
+    redactor = Redactor({"A_KEY": [KEY], "B_URL": [f"https://u:{KEY}@host/db"]})
+    assert redactor.redact(f"x https://u:{KEY}@host/db y {KEY}".encode()).decode() == (
+        f"x {placeholder('B_URL')} y {placeholder('A_KEY')}"
+    )
+
+
+def test_a_value_that_is_part_of_a_placeholder_is_no_secret() -> None:
+    """Otherwise a placeholder would be masked in its turn."""
+    redactor = Redactor({"SERVICE_API_KEY": ["SERVICE_API_KEY"], "A_TOKEN": ["tracefork-secret"]})
+    assert (
+        redactor.redact(b"SERVICE_API_KEY tracefork-secret") == b"SERVICE_API_KEY tracefork-secret"
+    )
+
+
+def test_patterns_are_masked_by_their_number() -> None:
+    """Two values that a pattern finds come out alike: another value replays."""
+    redactor = Redactor({}, [re.compile(rb"ID-\d+"), re.compile(rb"x?")])
+    assert redactor.redact(b"ID-12 ID-345") == b" ".join([b"tracefork-secret-PATTERN_1"] * 2)
+
+
+BASE = "abcDEF0123456789" * 4
+TOKENS = {
+    "openai_key": ["sk-" + BASE[:48], "sk-proj-" + BASE[:40] + "_-x"],
+    "anthropic_key": ["sk-ant-api03-" + BASE[:40] + "-AA"],
+    "google_key": ["AIza" + BASE[:35]],
+    "github_token": ["ghp_" + BASE[:36], "github_pat_" + BASE[:22] + "_" + BASE[:59]],
+    "slack_token": ["xoxb-123456789012-" + BASE[:24]],
+    "aws_key_id": ["AKIA" + "ABCDEFGH23456789"],
+    "huggingface_token": ["hf_" + BASE[:34]],
+    "groq_key": ["gsk_" + BASE[:52]],
+    "replicate_token": ["r8_" + BASE[:37]],
+    "nvidia_key": ["nvapi-" + BASE[:60]],
+    "jwt": [f"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{BASE[:43]}"],
+    "private_key": [
+        f"-----BEGIN RSA PRIVATE KEY-----\n{BASE}\n{BASE}\n-----END RSA PRIVATE KEY-----"
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "token"), [(n, t) for n, found in TOKENS.items() for t in found])
+def test_known_tokens_are_masked_wherever_they_come_from(name: str, token: str) -> None:
+    """Alone, in JSON, in a sentence; and no part of them is left."""
+    redactor = Redactor({})
+    for text in (token, json.dumps({"key": token}), f"use {token}, please"):
+        spelled = json.dumps(token)[1:-1] if text.startswith("{") else token
+        masked = redactor.redact(text.encode()).decode()
+        assert masked == text.replace(spelled, placeholder(name))
+
+
+def test_a_bearer_token_is_masked_and_the_word_before_it_stays() -> None:
+    """What a prompt quotes of a header says that there was one."""
+    masked = Redactor({}).redact(f"curl -H 'Authorization: Bearer {BASE}'".encode()).decode()
+    assert masked == "curl -H 'Authorization: Bearer tracefork-secret-bearer_token'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the task-oriented sk-learn-compatible-estimator-interface",
+        "class sk-estimator-doc-link, risk-adjusted returns, sk-1234",
+        "xoxo, hf_hub_download(repo_id), gsk_, r8_, AKIAB, AIza, eyJ",
+        "Bearer authentication is described in the documentation",
+        "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOC\n-----END PUBLIC KEY-----",
+        "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "call_4tKx0Jm2b9LrYv2QwErTyUiO msg_01XFDUDYJgAACzvnptvVoYEL resp_68a1b2c3",
+        "Bearer tracefork-secret-SERVICE_API_KEY2 and Bearer $SERVICE_API_KEY",
+    ],
+)
+def test_what_only_looks_like_a_token_is_left_alone(text: str) -> None:
+    """Prose, hashes, ids of messages and what is public."""
+    assert Redactor({}).redact(text.encode()).decode() == text
+
+
+SECRET = [
+    ("OPENAI_API_KEY", KEY, [KEY]),
+    ("GITHUB_PAT", f"  {KEY}\n", [KEY]),
+    ("db_password", "correct horse battery", ["correct horse battery"]),
+    ("NPM_CONFIG_AUTHTOKEN", KEY, [KEY]),
+    ("AZURE_CONNECTION_STRING", "Server=a;Password=p4ss-w0rd;", ["p4ss-w0rd"]),
+    ("DATABASE_URL", "postgres://app:p4ss%2Fw0rd@db/x", ["p4ss%2Fw0rd", "p4ss/w0rd"]),
+    ("SLACK_WEBHOOK_URL", f"https://hooks.example/T1/B2/{BASE}", []),
+]
+"""Name, value, and what is masked beside the value as a whole."""
+
+NO_SECRET = [
+    ("KEYBOARD", KEY),
+    ("MONKEY", KEY),
+    ("PATH", "/usr/local/bin:/usr/bin"),
+    ("PWD", "/home/somebody/work"),
+    ("SSH_AUTH_SOCK", "/tmp/ssh-abc123/agent.99"),
+    ("GOOGLE_CREDENTIALS", "/home/somebody/keys/account.json"),
+    ("AUTH_URL", "https://login.example.com/oauth2/v2.0/authorize"),
+    ("USE_TOKEN", "true"),
+    ("SECRET_STAGE", "production"),
+    ("MAX_TOKENS", "1000000000"),
+    ("TOKENIZERS_PARALLELISM", "false-12345"),
+    ("SECRET_NAME", "prod/db/password1"),
+    ("STRIPE_PUBLIC_KEY", "pk_live_0123456789"),
+    ("DATABASE_URL", "postgres://localhost:5432/app"),
+    ("API_KEY", "short"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "parts"), SECRET)
+def test_a_variable_that_looks_secret_is_one(name: str, value: str, parts: list[str]) -> None:
+    """By its name, or by the password in its value."""
+    found = [value for _, value in secrets_of({name: value})]
+    assert value.strip() in found
+    assert set(parts) <= set(found)
+
+
+@pytest.mark.parametrize(("name", "value"), NO_SECRET)
+def test_a_variable_that_only_sounds_secret_is_none(name: str, value: str) -> None:
+    """Paths, addresses, words, numbers, and names that have the word inside another one."""
+    assert list(secrets_of({name: value})) == []
