@@ -10,8 +10,12 @@ SUMMARIES = {
     "record": "Run an agent live and record it on a tape.",
     "replay": "Run an agent again, answered from its tape.",
     "verify": "Prove that a tape replays, or that it is undamaged.",
+    "sign": "Sign a tape with a key of your own.",
     "show": "Show the timeline of a tape, or one exchange of it.",
     "ls": "List the tapes of a folder.",
+    "pack": "Write a run into one file that needs no other.",
+    "unpack": "Check a tape that somebody sent, and take it in.",
+    "gc": "Remove what is left over in a folder of tapes.",
     "doctor": "Say what is seen here, and what would bypass it.",
     "demo": "Take a guided tour, offline, with real commands.",
 }
