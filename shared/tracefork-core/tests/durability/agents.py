@@ -10,22 +10,27 @@ import asyncio
 import hashlib
 import itertools
 import json
+import mmap
 import os
 import random
 import resource
 import signal
+import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import aiohttp
 import anyio  # noqa: F401 - loaded once here, not in every child
 import httpcore2  # noqa: F401
 import httpx2
 import time_machine  # noqa: F401
 
 from tracefork_core import record, replay
+from tracefork_core.tape import TapeWriter
 
 STREAM = "/chunked?n=6&delay=0.001"
 
@@ -70,11 +75,29 @@ def large_ones(url: str) -> None:
             saw(f"/echo?i={i}", answer.content, whole=True)
 
 
-def large_ones_on_a_full_disk(url: str) -> None:
-    """Meet the error that a full disk is: no file grows beyond 300 kB."""
+def fill_the_disk(limit: int) -> None:
+    """Bring about the error that a full disk is: no file grows beyond a limit."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+
+def large_ones_on_a_full_disk(url: str) -> None:
+    fill_the_disk(150_000)
     large_ones(url)
+
+
+def a_disk_too_full_for_the_journal(url: str) -> None:
+    """No request of this size goes into the journal, though all of it would into the tape."""
+    fill_the_disk(300_000)
+    with httpx2.Client(verify=False) as client:
+        for i in range(3):
+            answer = client.post(f"{url}/echo?i={i}", content=b"x" * 400_000)
+            saw(f"/echo?i={i}", answer.content, whole=True)
+
+
+def a_disk_full_at_the_end(url: str) -> None:
+    large_ones(url)
+    fill_the_disk(1_000)
 
 
 def gathered(url: str) -> None:
@@ -107,6 +130,33 @@ def threaded(url: str) -> None:
             list(pool.map(lambda i: ask(client, url, i), range(first, first + 8)))
 
 
+def with_aiohttp(url: str) -> None:
+    async def ask_async(session: aiohttp.ClientSession, i: int) -> None:
+        query, body = question(i)
+        async with session.post(url + query, json=body) as response:
+            saw(query, await response.read(), whole=True)
+
+    async def run() -> None:
+        async with aiohttp.ClientSession() as session:
+            for first in itertools.count(step=3):
+                await asyncio.gather(*(ask_async(session, first + i) for i in range(3)))
+
+    asyncio.run(run())
+
+
+def three(url: str) -> None:
+    with httpx2.Client(verify=False) as client:
+        for i in range(3):
+            ask(client, url, i)
+
+
+def many(url: str) -> None:
+    """Ask for so much that several segments are packed at the end."""
+    with httpx2.Client(verify=False) as client:
+        for i in range(40):
+            ask(client, url, i)
+
+
 AGENTS = {
     agent.__name__: agent
     for agent in (
@@ -117,22 +167,70 @@ AGENTS = {
         threaded,
         large_ones,
         large_ones_on_a_full_disk,
+        a_disk_too_full_for_the_journal,
+        a_disk_full_at_the_end,
+        with_aiohttp,
+        three,
+        many,
     )
 }
 
 
-def run(verb: str, agent: str, url: str, tape: str) -> None:
+def die_in_close(at: int) -> None:
+    """Let this process die just before the so-manyth call that closing a tape makes to its files.
+
+    The last one is followed by word of how many there are.
+    """
+    count, close = 0, TapeWriter.close
+
+    def called(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal count
+        if event == "c_call" and touches_a_file(function):
+            if count == at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            count += 1
+
+    def dying(writer: TapeWriter, *given: Any) -> Any:
+        sys.setprofile(called)
+        try:
+            return close(writer, *given)
+        finally:
+            sys.setprofile(None)
+            say(points=count)
+
+    TapeWriter.close = dying  # type: ignore[method-assign, assignment]
+
+
+def touches_a_file(function: Any) -> bool:
+    owner = getattr(function, "__self__", None)
+    return isinstance(owner, sqlite3.Connection | mmap.mmap) or owner is sys.modules["posix"]
+
+
+def give_rights_up() -> None:
+    """Become a user whom the permissions of files bind, where this is none."""
+    if os.geteuid() == 0:
+        os.seteuid(65534)
+
+
+def run(
+    verb: str, agent: str, url: str, tape: str, die_at: int | None = None, *, weak: bool = False
+) -> None:
     """Run one agent under a session, and say how it ended."""
     say(pid=os.getpid())
+    if weak:
+        give_rights_up()
+    if die_at is not None:
+        die_in_close(die_at)
     try:
         with record(Path(tape)) if verb == "record" else replay(Path(tape)):
             say(began=True)
             AGENTS[agent](url)
+            say(closing=True)
     except Exception as error:
         say(error=type(error).__name__, message=str(error))
 
 
-def commands() -> Iterator[dict[str, str]]:
+def commands() -> Iterator[dict[str, Any]]:
     for line in sys.stdin:
         yield json.loads(line)
 
@@ -141,7 +239,10 @@ def main() -> None:
     for command in commands():
         child = os.fork()
         if not child:
+            stays = command.pop("stays", False)
             run(**command)
+            if stays:  # Whoever kills it later kills it, and no other process of its number.
+                signal.pause()
             os._exit(0)
         _, status = os.waitpid(child, 0)
         say(ended=status)

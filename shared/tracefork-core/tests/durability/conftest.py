@@ -25,6 +25,8 @@ class Ended:
     seen: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None
     message: str = ""
+    began: bool = False
+    points: int | None = None
 
 
 class Nursery:
@@ -43,10 +45,17 @@ class Nursery:
         tape: Path,
         *,
         kill_after: int | None = None,
+        kill_in_close: bool = False,
         wait: float = 0.0,
+        **more: Any,
     ) -> Ended:
-        """Run an agent; kill it `wait` seconds after it has seen `kill_after` things."""
-        command = {"verb": verb, "agent": agent, "url": url, "tape": str(tape)}
+        """Run an agent; kill it `wait` seconds after it has seen `kill_after` things.
+
+        Or after its block began to close. `die_at` lets it die in there by itself, `weak` takes it
+        the rights of root.
+        """
+        command = {"verb": verb, "agent": agent, "url": url, "tape": str(tape), **more}
+        command |= {"stays": True} if kill_in_close else {}
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -56,18 +65,24 @@ class Nursery:
         for line in stdout:
             said = json.loads(line)
             pid = said.get("pid", pid)
+            ended.began = ended.began or "began" in said
+            ended.points = said.get("points", ended.points)
             if "query" in said:
                 ended.seen.append(said)
             elif "error" in said:
                 ended.error, ended.message = said["error"], said["message"]
             elif "ended" in said:
-                assert (said["ended"] == signal.SIGKILL) is killed
+                assert (said["ended"] == signal.SIGKILL) is (killed or self._died(ended, more))
                 return ended
-            if not killed and "pid" not in said and len(ended.seen) == kill_after:
+            now = len(ended.seen) == kill_after if not kill_in_close else "closing" in said
+            if not killed and "pid" not in said and now:
                 time.sleep(wait)
                 os.kill(pid, signal.SIGKILL)
                 killed = True
         raise AssertionError("the nursery ended")
+
+    def _died(self, ended: Ended, more: dict[str, Any]) -> bool:
+        return more.get("die_at") is not None and ended.points is None
 
     def close(self) -> None:
         """End the nursery."""
@@ -77,6 +92,14 @@ class Nursery:
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
     """Start a nursery; it forks, so nothing of the test process runs in its children."""
+    opened = Nursery()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def another_nursery() -> Iterator[Nursery]:
+    """Start a second one, for what two processes do at the same time."""
     opened = Nursery()
     yield opened
     opened.close()

@@ -6,7 +6,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import httpx2
 import pytest
 
 from tracefork_core import ReplayError, Tape, TapeError, UsageError, record, replay
+from tracefork_core.tape.integrity import check_integrity
 from tracefork_testkit import ProviderServer
 
 
@@ -148,3 +151,67 @@ def test_a_second_recording_in_this_process_is_refused_as_well(
         http.get(f"{provider.url}/bytes/1")
     assert run.receipt is not None
     assert run.receipt.exchanges == 1
+
+
+@pytest.mark.parametrize("agent", ["a_disk_too_full_for_the_journal", "a_disk_full_at_the_end"])
+def test_a_disk_may_be_full_at_any_write(
+    tape: Path, provider: ProviderServer, nursery: Any, agent: str
+) -> None:
+    """In the journal or at the end: the agent sees its answers, and the block says it once."""
+    full = nursery.run("record", agent, provider.url, tape)
+    asked = 3 if agent == "a_disk_too_full_for_the_journal" else 20
+    assert [said["query"] for said in full.seen] == [f"/echo?i={i}" for i in range(asked)]
+    assert full.error == "TapeError"
+    assert full.message.count("stopped: ") == 1
+    assert not (result := check_integrity(tape)).damage
+    assert not result.complete
+
+
+def test_a_folder_that_cannot_be_written_is_said_before_the_agent_starts(
+    provider: ProviderServer, nursery: Any
+) -> None:
+    """Nothing is asked of anybody, and the error names the tape."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o555)
+        tape = folder / "run.tape"
+        refused = nursery.run("record", "three", provider.url, tape, weak=True)
+        assert (refused.error, refused.began, refused.seen) == ("TapeError", False, [])
+        assert f"cannot record to {tape}" in refused.message
+        folder.chmod(0o755)
+        assert list(folder.iterdir()) == []
+
+
+def test_what_is_recorded_is_for_its_owner_alone(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """The tape, its log and its journal, from their first byte on, whatever the umask."""
+    before = os.umask(0)
+    try:
+        with record(tape):
+            http.get(f"{provider.url}/bytes/1")
+            files = {file.name: file.stat().st_mode & 0o777 for file in tape.parent.iterdir()}
+    finally:
+        os.umask(before)
+    assert {"run.tape", "run.tape-wal", "run.tape-flight"} <= set(files)
+    assert set(files.values()) == {0o600}
+
+
+def test_two_processes_record_into_one_folder(
+    tape: Path, provider: ProviderServer, nursery: Any, another_nursery: Any
+) -> None:
+    """Each has its tape, and nothing of the other's on it."""
+    tapes = [tape, tape.with_name("other.tape")]
+    with ThreadPoolExecutor(2) as pool:
+        both = list(
+            pool.map(
+                lambda one, path: one.run("record", "many", provider.url, path),
+                (nursery, another_nursery),
+                tapes,
+            )
+        )
+    assert [ended.error for ended in both] == [None, None]
+    for path in tapes:
+        result = check_integrity(path)
+        assert (result.damage, result.complete, result.exchanges) == ([], True, 40)
+    assert sorted(tape.parent.iterdir()) == sorted(tapes)

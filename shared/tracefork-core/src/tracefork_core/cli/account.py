@@ -12,7 +12,10 @@ from tracefork_core.cli import figures
 from tracefork_core.cli.text import printable
 from tracefork_core.providers import ModelCall, cost, decode
 from tracefork_core.providers.hosts import provider_of
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape import Exchange, Receipt, Tape
+
+_SHORT, _FEW = 1_000, 100
+"""Exchanges of a tape that is read whole to be listed, and of those read of a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,25 @@ class Account:
         }
 
 
+def glance(tape: Tape) -> Account:
+    """Take the account of a tape without reading all of a long one.
+
+    Of one with more than a thousand exchanges it says what the first hundred do, and no cost.
+    """
+    exchanges = tape.exchanges
+    if len(exchanges) <= _SHORT:
+        return take_account(tape)
+    models = {model_name(call): None for one in exchanges[:_FEW] if (call := model_call(one))}
+    lanes = {exchange.lane for exchange in exchanges}
+    wire = sum(sum(exchange.aside.sizes) for exchange in exchanges)
+    return Account(len(exchanges), len(exchanges), tuple(models), len(lanes), wire, None, 0)
+
+
+def sealed_account(receipt: Receipt) -> Account:
+    """Return what its receipt says of a tape that cannot be opened here."""
+    return Account(receipt.exchanges, 0, (), 0, 0, None, 0)
+
+
 def take_account(tape: Tape) -> Account:
     """Read every exchange of a tape once and add it up.
 
@@ -77,7 +99,7 @@ def take_account(tape: Tape) -> Account:
     spent: Decimal | None = None
     calls = 0
     for exchange in tape.exchanges:
-        wire += len(exchange.request_body) + len(exchange.response_body)
+        wire += sum(wire_sizes(exchange))
         if (call := model_call(exchange)) is None:
             continue
         calls += 1
@@ -90,6 +112,12 @@ def take_account(tape: Tape) -> Account:
     return Account(len(tape.exchanges), calls, tuple(models), len(lanes), wire, spent, unpriced)
 
 
+def wire_sizes(exchange: Exchange) -> tuple[int, int]:
+    """Return the bytes sent and received; 0 sent where only the hash of that is kept."""
+    sent = len(exchange.request_body) if exchange.has_bodies else 0
+    return sent, sum(exchange.aside.sizes)
+
+
 def known_cost(tape: Tape) -> Decimal | None:
     """Return what the run cost; no body is read where no price can be known."""
     hosts = {urlsplit(exchange.url).hostname or "" for exchange in tape.exchanges}
@@ -99,7 +127,9 @@ def known_cost(tape: Tape) -> Decimal | None:
 
 
 def model_call(exchange: Exchange) -> ModelCall | None:
-    """Return what an exchange means as a model call, or None where it is not one."""
+    """Return what an exchange means as a model call, or None where that is not known."""
+    if not exchange.has_bodies:
+        return None
     return decode(
         exchange.method,
         exchange.url,

@@ -52,21 +52,23 @@ class _Entry:
     models: tuple[str, ...] = ()
     cost_usd: str | None = None
     digest: str | None = None
+    mode: str | None = None
     problem: str | None = None
 
 
 def _read(path: Path) -> _Entry:
-    from tracefork_core.cli.account import dollars, take_account
+    from tracefork_core.cli.account import dollars, glance
     from tracefork_core.tape import Tape
 
-    size = sum(
-        file.stat().st_size for file in (path, path.with_name(path.name + "-wal")) if file.is_file()
-    )
+    files = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-flight"))
+    size = sum(file.stat().st_size for file in files if file.is_file())
     state = "not a tape"
     try:
         with Tape.open(path) as tape:
+            if not tape.opens:
+                return _Entry(path.name, "sealed", size, mode=tape.mode)
             state = "damaged"
-            account = take_account(tape)
+            account = glance(tape)
             environment = tape.environment
             return _Entry(
                 path.name,
@@ -77,6 +79,7 @@ def _read(path: Path) -> _Entry:
                 account.models,
                 dollars(account.cost),
                 tape.digest,
+                tape.mode,
             )
     except TraceforkError as error:
         problem = str(error).removeprefix("tracefork: ")
@@ -108,7 +111,6 @@ def _row(entry: _Entry) -> list[str]:
     models = entry.models[0] if entry.models else figures.UNKNOWN
     if len(entry.models) > 1:
         models += f" +{len(entry.models) - 1}"
-    known = entry.state == "complete" and entry.digest
     return [
         printable(entry.name),
         figures.moment(entry.recorded),
@@ -116,5 +118,12 @@ def _row(entry: _Entry) -> list[str]:
         models,
         figures.size(entry.bytes),
         figures.money(Decimal(entry.cost_usd) if entry.cost_usd else None),
-        f"✓ {entry.digest[:6]}" if known and entry.digest else entry.state,
+        _state(entry),
     ]
+
+
+def _state(entry: _Entry) -> str:
+    complete = entry.state == "complete" and entry.digest
+    state = f"✓ {entry.digest[:6]}" if complete and entry.digest else entry.state
+    # Masked and readable is what a tape is; anything else is worth a word.
+    return state if entry.mode in (None, "safe", entry.state) else f"{state} {entry.mode}"

@@ -169,6 +169,8 @@ def _block(console: Console, label: str, value: str, size: int | None = None) ->
 
 
 def _bodies(exchange: Exchange) -> list[tuple[str, bytes, Headers]]:
+    if not exchange.has_bodies:
+        return []
     return [
         ("request", exchange.request_body, exchange.request_headers),
         ("response", exchange.response_body, exchange.response_headers),

@@ -12,6 +12,7 @@ import typer
 from tracefork_core.cli import figures, options, screen, store, tapes
 from tracefork_core.cli.agent import Agent, read_agent
 from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.cli.secrets import secret_words
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,15 @@ def record(
     no_clock: options.NoClock = False,
     no_subprocess: options.NoSubprocess = False,
     offline: Annotated[bool, typer.Option("--offline", help="Refuse every connection.")] = False,
+    mode: Annotated[
+        str,
+        typer.Option("--mode", metavar="MODE", help="What is kept: safe, metadata, sealed or raw."),
+    ] = "safe",
+    mask: options.Mask = None,
+    seal_to: Annotated[
+        list[str] | None,
+        typer.Option("--to", metavar="age1…", help="Who may read a sealed tape: an age key."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent live and record it on a tape.
@@ -45,6 +55,7 @@ def record(
     that name is taken.
     """
     from tracefork_core.run import record as recording
+    from tracefork_core.tape.mode import as_mode
 
     agent = read_agent(command or [], options.given(ctx.obj), module, function)
     if agent is None:
@@ -58,6 +69,9 @@ def record(
         clock=not no_clock,
         subprocesses=not no_subprocess,
         offline=offline,
+        mode=as_mode(mode),
+        mask=mask or [],
+        seal_to=seal_to or [],
     )
     with screen.stdout_kept(as_json):
         run, ending = agent.run_under(scope, show=True)
@@ -87,11 +101,11 @@ def _remember(path: Path, digest: str, agent: Agent, cwd: Path) -> None:
 def _report(
     path: Path, shown: str, receipt: Receipt, agent: Agent, *, status: int, as_json: bool
 ) -> None:
-    from tracefork_core.cli.account import take_account
+    from tracefork_core.cli.account import sealed_account, take_account
     from tracefork_core.tape import Tape
 
     with Tape.open(path) as tape:
-        account = take_account(tape)
+        mode, account = tape.mode, take_account(tape) if tape.opens else sealed_account(receipt)
     following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
     if as_json:
         screen.say_json(
@@ -105,6 +119,8 @@ def _report(
                 **account.document(),
                 "bytes_on_disk": path.stat().st_size,
                 "coverage": coverage_document(receipt),
+                "mode": mode,
+                "secrets": receipt.secrets,
                 "next": following,
             }
         )
@@ -129,6 +145,8 @@ def _print_summary(
     bytes_ = f"{figures.size(path.stat().st_size)} for {figures.size(account.wire)} on the wire"
     console.print(f"  {account.cost_words} · digest {figures.digest(receipt.digest)} · {bytes_}")
     console.print(f"  {coverage_words(receipt)}")
+    if receipt.secrets:
+        console.print(f"  secrets masked: {secret_words(receipt)}")
     if receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")
     if not account.exchanges:

@@ -40,6 +40,7 @@ def replay(
     allow: options.Allow = None,
     no_clock: options.NoClock = False,
     no_subprocess: options.NoSubprocess = False,
+    mask: options.Mask = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent again, answered from its tape.
@@ -65,6 +66,7 @@ def replay(
         clock=not no_clock,
         allow=allow or [],
         subprocesses=not no_subprocess,
+        mask=mask or [],
     )
     return _perform(scope, recorded, agent, matchers, as_json=as_json)
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tracefork_core.cli import figures, screen
-from tracefork_core.cli.account import dollars, model_call, model_name, price_of, take_account
+from tracefork_core.cli.account import (
+    dollars,
+    model_call,
+    model_name,
+    price_of,
+    take_account,
+    wire_sizes,
+)
 from tracefork_core.cli.text import printable
 from tracefork_core.providers import ModelCall
 from tracefork_core.tape import Exchange, Tape
@@ -111,5 +118,5 @@ def _in_and_out(exchange: Exchange, call: ModelCall | None) -> str:
         return f"{figures.tokens(asked)} → {figures.tokens(answered)}"
     if call:
         return figures.UNKNOWN
-    sizes = (len(exchange.request_body), sum(exchange.aside.sizes))
+    sizes = wire_sizes(exchange)
     return f"{figures.size(sizes[0])} → {figures.size(sizes[1])}"

@@ -16,12 +16,14 @@ from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.cli.secrets import secret_words
+from tracefork_core.cli.signed import check_signature
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import ReplayError, TapeError, UsageError
 
 if TYPE_CHECKING:
-    from tracefork_core.cli.integrity import Integrity
     from tracefork_core.tape import Receipt
+    from tracefork_core.tape.integrity import Integrity
 
 _TAIL = 20
 
@@ -39,26 +41,40 @@ def verify(
     integrity: Annotated[
         bool, typer.Option("--integrity", help="Read and hash all of the tape; run nothing.")
     ] = False,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option("--signed-by", metavar="PUBKEY", help="Check the signature; run nothing."),
+    ] = None,
     match: options.Match = None,
     ignore: options.Ignore = None,
     allow: options.Allow = None,
     no_clock: options.NoClock = False,
     no_subprocess: options.NoSubprocess = False,
+    mask: options.Mask = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Prove that a tape replays, and print the receipt.
 
     Every replay runs in a fresh process of this interpreter, so that no state of modules leaks from
-    one to the next. With --integrity nothing is run: every event and body is read and hashed.
+    one to the next. With --integrity nothing is run: every event and body is read and hashed. With
+    --signed-by nothing is run either: the signature beside the tape is checked against a key.
     """
     path = tapes.find(tape)
-    if integrity:
-        if command or module or function:
-            raise UsageError("tracefork: --integrity runs nothing: leave the command away.")
-        return _check(path, as_json=as_json)
+    if integrity or signed_by:
+        if command or module or function or (integrity and signed_by):
+            raise UsageError(
+                "tracefork: --integrity and --signed-by each run nothing: ask for one of them, "
+                "without a command."
+            )
+        return (
+            check_signature(path, signed_by, as_json=as_json)
+            if signed_by
+            else _check(path, as_json=as_json)
+        )
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
     switches = [f"--match={name}" for name in options.matchers(match, ignore)]
     switches += [f"--allow={host}" for host in allow or []]
+    switches += [f"--mask={entry}" for entry in mask or []]
     switches += ["--no-clock"] * no_clock + ["--no-subprocess"] * no_subprocess
     replays = [_replay(path, agent, folder, switches) for _ in range(times)]
     receipt = _receipt(path)
@@ -79,6 +95,7 @@ class _Tape:
     digest: str
     exchanges: int
     receipt: Receipt | None
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +111,14 @@ def _receipt(path: Path) -> _Tape:
     from tracefork_core.tape import Tape
 
     with Tape.open(path) as tape:
-        return _Tape(path, tapes.shown(path), tape.digest, len(tape.exchanges), tape.receipt)
+        return _Tape(
+            path,
+            tapes.shown(path),
+            tape.digest,
+            len(tape.exchanges),
+            tape.receipt,
+            tape.mode,
+        )
 
 
 def _replay(path: Path, agent: Agent, folder: Path, switches: Sequence[str]) -> _Replay:
@@ -119,6 +143,8 @@ def _document(tape: _Tape, replays: Sequence[_Replay], code: int) -> dict[str, o
         "exchanges": tape.exchanges,
         "complete": tape.receipt is not None,
         "coverage": coverage_document(tape.receipt) if tape.receipt else None,
+        "mode": tape.mode,
+        "secrets": tape.receipt.secrets if tape.receipt else None,
         "times": len(replays),
         "same": sum(replay.exit == 0 for replay in replays),
         "replays": [replay.document for replay in replays],
@@ -142,6 +168,8 @@ def _print(tape: _Tape, replays: Sequence[_Replay]) -> None:
         "sockets": str(last.document.get("sockets", figures.UNKNOWN)),
         "recording": _recording_words(tape.receipt),
     }
+    if tape.receipt and tape.receipt.secrets:
+        facts["secrets masked"] = secret_words(tape.receipt)
     for name, value in facts.items():
         console.print(Text(f"  {name:<15}", screen.DIM).append(value, "default"), soft_wrap=True)
     if not good:
@@ -177,7 +205,7 @@ def _print_failure(replay: _Replay) -> None:
 def _check(path: Path, *, as_json: bool) -> int:
     from dataclasses import asdict
 
-    from tracefork_core.cli.integrity import check_integrity
+    from tracefork_core.tape.integrity import check_integrity
 
     result = check_integrity(path)
     code = TapeError.exit_code if result.damage else 0

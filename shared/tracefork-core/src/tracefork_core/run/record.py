@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from tracefork_core.determinism.clock import RecordedClock
 from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
-from tracefork_core.errors import TapeError, TraceforkError
+from tracefork_core.errors import TapeError, TraceforkError, UsageError
 from tracefork_core.run.scope import Scope
 from tracefork_core.session import Session
+from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Receipt, TapeWriter
 from tracefork_core.tape.environment import describe
+from tracefork_core.tape.mode import Mode as Keeps
+from tracefork_core.tape.sealing import new_key
 
 
 @dataclass(slots=True)
@@ -41,20 +46,37 @@ class _Record(Scope[Recording]):
         allow: Collection[str],
         subprocesses: bool,
         offline: bool,
+        mode: Keeps,
+        mask: Sequence[str],
+        seal_to: Sequence[str],
     ) -> None:
         super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
         self._path = path
         self._overwrite = overwrite
-        self._mode: Mode = "offline" if offline else "count"
+        self._guard: Mode = "offline" if offline else "count"
+        self._keeps = mode
+        self._mask = mask
+        self._seal_to = seal_to
 
     def _begin(self, stack: ExitStack) -> Recording:
-        self._writer = TapeWriter(self._path, describe(), overwrite=self._overwrite)
+        if self._mask and self._keeps == "raw":
+            raise UsageError("tracefork: mode `raw` masks nothing: leave `mask` away, or the mode.")
+        masking = Masking(self._keeps, Masks.read(self._mask))
+        environment = msgspec.structs.replace(
+            describe(), masks=masking.masks.described() if masking.mode != "raw" else []
+        )
+        if self._seal_to and self._keeps != "sealed":
+            raise UsageError("tracefork: `seal_to` is for the mode `sealed`.")
+        key = new_key(self._seal_to) if self._keeps == "sealed" else None
+        self._writer = TapeWriter(
+            self._path, environment, overwrite=self._overwrite, mode=self._keeps, key=key
+        )
         stack.callback(self._abort_unless_switched_on)
         self._watch: Watch | None = None
-        self._session = Session(sink=self._writer)
+        self._session = Session(sink=self._writer, masking=masking)
         clock = RecordedClock(self._session)
         self._session.before_exchange.append(clock.flush)
-        self._watch = self._switch_on(stack, self._session, self._mode, clock)
+        self._watch = self._switch_on(stack, self._session, self._guard, clock)
         self._run = Recording(self._path)
         return self._run
 
@@ -68,6 +90,7 @@ class _Record(Scope[Recording]):
         if session.broken is not None:
             self._writer.abort()
             return session.broken
+        mask = session.masking.text
         try:
             self._run.receipt = self._writer.close(
                 Receipt(
@@ -75,9 +98,10 @@ class _Record(Scope[Recording]):
                     exchanges=0,
                     connections=watch.connections,
                     crossed=watch.crossed,
-                    strays=watch.strays,
-                    subprocesses=watch.subprocesses,
+                    strays=[mask(stray) for stray in watch.strays],
+                    subprocesses=[mask(program) for program in watch.subprocesses],
                     outcome="ok" if error is None else type(error).__name__,
+                    secrets=session.masking.counts,
                 )
             )
         except TapeError as broken:
@@ -93,6 +117,9 @@ def record(
     clock: bool = True,
     subprocesses: bool = True,
     offline: bool = False,
+    mode: Keeps = "safe",
+    mask: Sequence[str] = (),
+    seal_to: Sequence[str] = (),
 ) -> Scope[Recording]:
     """Record what runs inside: a sync or async `with`, or a function it decorates.
 
@@ -103,9 +130,15 @@ def record(
         clock: put reads of the wall clock on the tape.
         subprocesses: whether other programs may be started.
         offline: refuse every connection, as at replay: for agents whose models are in the process.
+        mode: `safe` keeps the values of secret environment variables and known tokens off the
+            tape; `sealed` encrypts what is left; `metadata` keeps hashes for bodies, and does not
+            replay; `raw` drops only credentials in headers and URLs.
+        mask: what is secret besides: names of environment variables, `re:` and a pattern of bytes.
+        seal_to: age public keys of those who may read a sealed tape; without any, who holds the
+            passphrase in TRACEFORK_PASSPHRASE.
 
     Raises:
-        UsageError: the tape exists, or its folder does not.
+        UsageError: the tape exists, or its folder does not; no such mode; nothing to be masked.
         TapeError: the tape cannot be written. The agent is not stopped by it: the error is raised
             when the block ends.
         EgressError: something tried to leave while offline. Raised where it happens and again when
@@ -119,4 +152,7 @@ def record(
         allow=(),
         subprocesses=subprocesses,
         offline=offline,
+        mode=mode,
+        mask=mask,
+        seal_to=seal_to,
     )

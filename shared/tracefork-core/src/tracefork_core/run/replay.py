@@ -12,6 +12,7 @@ from tracefork_core.egress import Watch
 from tracefork_core.errors import ReplayError, TraceforkError
 from tracefork_core.run.scope import Scope
 from tracefork_core.session import Session
+from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Tape
 
 
@@ -48,14 +49,22 @@ class _Replay(Scope[Replaying]):
         clock: bool,
         allow: Collection[str],
         subprocesses: bool,
+        mask: Sequence[str],
     ) -> None:
         super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
         self._path = path
         self._matchers = matchers
+        self._mask = mask
 
     def _begin(self, stack: ExitStack) -> Replaying:
         tape = stack.enter_context(Tape.open(self._path))
-        self._session = Session(source=tape, matchers=self._matchers)
+        if not tape.keeps_bodies:
+            raise ReplayError(
+                f"tracefork: {self._path} was recorded in mode metadata: it holds the hashes of "
+                "what was said, and nothing to answer with. Record in mode safe to replay."
+            )
+        masking = _masking(tape, self._mask)
+        self._session = Session(source=tape, matchers=self._matchers, masking=masking)
         recorded = tape.draws
         # A tape recorded without its clock replays without one: reads stay real.
         self._clock = self._clock and bool(recorded)
@@ -100,6 +109,13 @@ class _Replay(Scope[Replaying]):
         return left_over
 
 
+def _masking(tape: Tape, mask: Sequence[str]) -> Masking:
+    """Return what masks now what was masked when a tape was recorded."""
+    environment = tape.environment
+    masks = Masks.read(mask).as_on(environment)
+    return Masking(tape.mode, masks)
+
+
 def replay(
     path: str | Path,
     *,
@@ -108,6 +124,7 @@ def replay(
     clock: bool = True,
     allow: Collection[str] = (),
     subprocesses: bool = True,
+    mask: Sequence[str] = (),
 ) -> Scope[Replaying]:
     """Replay what runs inside from a tape: a sync or async `with`, or a decorated function.
 
@@ -118,9 +135,11 @@ def replay(
         clock: answer reads of the wall clock from the tape.
         allow: hosts, "host:port" pairs or unix socket paths that may be reached all the same.
         subprocesses: whether other programs may be started.
+        mask: the patterns that were masked when this was recorded, in the same order; names of
+            variables are known from the tape.
 
     Raises:
-        UsageError: there is no such tape, or a matcher has no such name.
+        UsageError: there is no such tape, a matcher has no such name, or patterns are missing.
         TapeError: the file is not a tape, or is damaged.
         DivergenceError: the agent asked for something else, for more, or for less. Raised where it
             happens and again when the block ends.
@@ -134,4 +153,5 @@ def replay(
         clock=clock,
         allow=allow,
         subprocesses=subprocesses,
+        mask=mask,
     )

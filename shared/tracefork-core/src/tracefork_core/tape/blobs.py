@@ -8,15 +8,18 @@ anew where a chain of deltas would come to more.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
 from tracefork_core.errors import TapeError
 from tracefork_core.tape import delta
+from tracefork_core.tape.event import RequestRecord
 from tracefork_core.tape.schema import LARGEST
 
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -27,13 +30,14 @@ _CANDIDATES = 64
 _TRIES = 3
 _CANDIDATE_BYTES = 64 * 1024 * 1024
 _AT_HAND = 8
+_AT_HAND_BYTES = 32 * 1024 * 1024
 
 Like = tuple[str, str]
 """An endpoint and a lane: who asks again where, sends nearly the same again."""
 _Range = tuple[str, int, int]
 
 
-class BlobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+class BlobRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Where a blob is: `at` in the bodies of its segment, `size` bytes plain.
 
     With a `base` (an address), `pieces` are its delta: `[n]` new bytes, `[offset, n]` of the base.
@@ -44,6 +48,12 @@ class BlobRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     at: int
     base: str | None = None
     pieces: list[list[int]] = []
+
+
+def likes(request: RequestRecord, lane: str) -> tuple[Like, Like]:
+    """Return what names the bodies that a request, and its answer, are likely to be like."""
+    endpoint = f"{request.method} {urlsplit(request.url).path}"
+    return (f"{endpoint} >", lane), (f"{endpoint} <", lane)
 
 
 @dataclass(slots=True)
@@ -60,7 +70,8 @@ class _Candidate:
 class BlobWriter:
     """Decides how each body is stored."""
 
-    stored: set[str] = field(default_factory=set)
+    _stored: set[str] = field(default_factory=set)
+    _shared: set[str] = field(default_factory=set)
     _candidates: OrderedDict[Like, _Candidate] = field(default_factory=OrderedDict)
 
     def put(self, data: bytes, sha: str, at: int, like: Like) -> tuple[BlobRecord, bytes] | None:
@@ -71,7 +82,7 @@ class BlobWriter:
         Raises:
             TapeError: there is more of it than a tape takes.
         """
-        if not data or sha in self.stored:
+        if not data or sha in self._stored or sha in self._shared:
             return None
         if len(data) > LARGEST:
             raise TapeError(
@@ -84,12 +95,20 @@ class BlobWriter:
         if base is not None:
             cost, depth = cost + base.cost, depth + base.depth
         self._remember(like, _Candidate(sha, data, cost, depth))
-        self.stored.add(sha)
+        self._stored.add(sha)
         return BlobRecord(sha, len(data), at, base.sha if base else None, pieces), new
+
+    def share(self, shas: Iterable[str]) -> None:
+        """Store nothing that lies on a parent already."""
+        self._shared.update(shas)
+
+    def expect(self, data: bytes, sha: str, like: Like) -> None:
+        """Expect bodies like one that lies on a parent."""
+        self._remember(like, _Candidate(sha, data, 0, 0))
 
     def forget(self) -> None:
         """Believe nothing to be stored: a transaction was rolled back."""
-        self.stored.clear()
+        self._stored.clear()
         self._candidates.clear()
 
     def _best(self, data: bytes, like: Like) -> tuple[_Candidate | None, list[list[int]]]:
@@ -132,8 +151,25 @@ class BlobWriter:
             self._candidates.popitem(last=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A blob one level down: piece i is the bytes from `places[i]` on, and lies at `sources[i]`.
+
+    `sources` are whether it is copied, and where it begins in the base or in the bodies.
+    """
+
+    base: str | None
+    segment: int
+    places: list[int]
+    sources: list[tuple[bool, int]]
+
+
 class Bodies(Protocol):
     """Where the new bytes of blobs lie."""
+
+    @property
+    def most(self) -> int:
+        """The bytes that one blob may come to."""
 
     def bodies(self, segment: int) -> bytes:
         """Return the bodies of a segment, plain, one behind the other."""
@@ -147,6 +183,7 @@ class BlobReader:
         self._elsewhere = elsewhere
         self._blobs: dict[str, tuple[int, int, BlobRecord]] = {}
         self._plain: OrderedDict[str, bytes] = OrderedDict()
+        self._unreadable: set[str] = set()
 
     def add(self, segment: int, record: BlobRecord) -> None:
         """Learn where a blob is; its base is known before it."""
@@ -171,11 +208,15 @@ class BlobReader:
             if self._elsewhere is not None:
                 return self._elsewhere(sha)
             raise TapeError(f"tracefork: blob {sha[:12]} is missing from the tape.")
-        data = self._read(sha)
+        try:
+            data = self._read(sha)
+        except TapeError:
+            self._unreadable.add(sha)  # What rests on it is not tried: it may have taken long.
+            raise
         if hashlib.sha256(data).hexdigest() != sha:
             raise TapeError(f"tracefork: blob {sha[:12]} was changed since it was recorded.")
         self._plain[sha] = data
-        while len(self._plain) > _AT_HAND:
+        while len(self._plain) > _AT_HAND or sum(map(len, self._plain.values())) > _AT_HAND_BYTES:
             self._plain.popitem(last=False)
         return data
 
@@ -183,12 +224,13 @@ class BlobReader:
         """Follow the deltas from a blob down to new bytes, piece by piece, in order."""
         _, segment, record = self._blobs[sha]
         size = record.size
-        if not 0 <= size <= LARGEST:
+        if not 0 <= size <= min(LARGEST, self._bodies.most):
             raise TapeError(f"tracefork: blob {sha[:12]} is larger than a tape takes, or no blob.")
         if record.base is None and not record.pieces:
             return _cut(self._bodies.bodies(segment), record.at, size)
         parts: list[bytes] = []
         waiting: list[bytes | _Range] = [(sha, 0, size)]
+        shapes: dict[str, _Shape] = {}
         budget = 8 * _MOST_PIECES
         while waiting:
             if isinstance(piece := waiting.pop(), bytes):
@@ -198,10 +240,16 @@ class BlobReader:
             if (plain := self._at_hand(name)) is not None:
                 parts.append(_cut(plain, start, length))
                 continue
-            budget -= 1 + len(self._blobs[name][2].pieces)
+            if name in self._unreadable:
+                raise TapeError(f"tracefork: blob {sha[:12]} rests on one that cannot be read.")
+            if name not in shapes:
+                shapes[name] = self._shape(name)
+                budget -= len(shapes[name].places)
+            inner = list(self._pieces(shapes[name], start, length))
+            budget -= 1 + len(inner)
             if budget < 0:
                 raise TapeError(f"tracefork: blob {sha[:12]} is made of too many pieces.")
-            waiting.extend(reversed(list(self._pieces(name, start, length))))
+            waiting.extend(reversed(inner))
         return b"".join(parts)
 
     def _at_hand(self, sha: str) -> bytes | None:
@@ -212,26 +260,47 @@ class BlobReader:
             raise TapeError(f"tracefork: blob {sha[:12]} is missing from the tape.")
         return self._elsewhere(sha)
 
-    def _pieces(self, sha: str, start: int, length: int) -> Iterator[bytes | _Range]:
-        """Yield what makes the `length` bytes of a blob from `start` on, one level down."""
+    def _shape(self, sha: str) -> _Shape:
+        """Return what a blob is made of, one level down."""
         number, segment, record = self._blobs[sha]
-        base, place, at, end = record.base, 0, record.at, start + length
+        base, place, at = record.base, 0, record.at
         if base in self._blobs and self._blobs[base][0] >= number:
             raise TapeError(f"tracefork: blob {sha[:12]} rests on a later one.")
+        shape = _Shape(base, segment, [], [])
         for piece in record.pieces or [[record.size]]:
-            count = piece[-1] if len(piece) in (1, 2) and min(piece) >= 0 else -1
-            low, high = max(start, place), min(end, place + count)
-            if count < 0 or (base is None and len(piece) == 2):
-                raise TapeError(f"tracefork: blob {sha[:12]} is no delta of anything.")
-            if low < high and base is not None and len(piece) == 2:
-                yield base, piece[0] + low - place, high - low
-            elif low < high:
-                yield _cut(self._bodies.bodies(segment), at + low - place, high - low)
-            if len(piece) == 1:
-                at += count
-            place += count
+            if (
+                len(piece) not in (1, 2)
+                or min(piece) < 0
+                or (base is None and len(piece) == 2)
+                or (place := place + piece[-1]) > record.size
+            ):
+                raise TapeError(
+                    f"tracefork: blob {sha[:12]} is no delta of anything, "
+                    "or does not have the size it declares."
+                )
+            shape.places.append(place - piece[-1])
+            shape.sources.append((len(piece) == 2, piece[0] if len(piece) == 2 else at))
+            at += piece[0] if len(piece) == 1 else 0
         if place != record.size:
             raise TapeError(f"tracefork: blob {sha[:12]} does not have the size it declares.")
+        shape.places.append(place)
+        return shape
+
+    def _pieces(self, shape: _Shape, start: int, length: int) -> Iterator[bytes | _Range]:
+        """Yield what makes the `length` bytes of a blob from `start` on, one level down."""
+        end = start + length
+        if not 0 <= start <= end <= shape.places[-1]:
+            raise TapeError("tracefork: a blob takes bytes from where there are none.")
+        first = bisect_right(shape.places, start, hi=len(shape.sources)) - 1
+        for i in range(first, len(shape.sources)):
+            place, (copied, source) = shape.places[i], shape.sources[i]
+            low, high = max(start, place), min(end, shape.places[i + 1])
+            if place >= end:
+                break
+            if low < high and copied and shape.base is not None:
+                yield shape.base, source + low - place, high - low
+            elif low < high:
+                yield _cut(self._bodies.bodies(shape.segment), source + low - place, high - low)
 
 
 def _cut(data: bytes, start: int, length: int) -> bytes:

@@ -16,11 +16,13 @@ from pathlib import Path
 from tracefork_core.errors import TapeError
 
 _SIZE = 32
+_NOT_YET = b"not computed yet"
+"""How the place begins until the checksum is known; a kill in between leaves it."""
 
 
 def make_place(db: sqlite3.Connection) -> bytes:
     """Make room for the checksum, and return what lies there until it is known."""
-    mark = os.urandom(_SIZE)
+    mark = _NOT_YET + os.urandom(_SIZE - len(_NOT_YET))
     db.execute("INSERT OR REPLACE INTO meta VALUES ('checksum', ?)", (mark,))
     return mark
 
@@ -47,11 +49,11 @@ def write(path: Path, mark: bytes) -> None:
 
 
 def holds(path: Path, db: sqlite3.Connection) -> bool | None:
-    """Return whether a file is as it was closed; None where nobody closed it."""
+    """Return whether a file is as it was closed; None where nobody closed it to the end."""
     found = db.execute("SELECT value FROM meta WHERE key = 'checksum'").fetchone()
-    if found is None:
+    expected = found[0] if found else None
+    if expected is None or (isinstance(expected, bytes) and expected.startswith(_NOT_YET)):
         return None
-    expected = found[0]
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         place = data.find(expected) if isinstance(expected, bytes) else -1
         return place >= 0 and len(expected) == _SIZE and _hash(data, place) == expected

@@ -61,9 +61,10 @@ def _between(data: bytes, base: bytes, shift: int) -> Iterator[Piece]:
 
 def _are_alike(data: bytes, base: bytes) -> bool:
     """Return whether a few samples of one are found in the other: looking closer is dear."""
-    step = len(data) // (_SAMPLES + 1)
-    samples = (data[place : place + _SHORTEST] for place in range(step, len(data) - _SHORTEST, step or 1))
-    return step >= _SHORTEST and any(sample in base for sample in samples)
+    if len(data) < _SAMPLES * _SHORTEST:
+        return False
+    places = range(0, len(data) - _SHORTEST, len(data) // _SAMPLES)
+    return any(data[place : place + _SHORTEST] in base for place in places)
 
 
 def _parts(data: bytes) -> Iterator[bytes]:

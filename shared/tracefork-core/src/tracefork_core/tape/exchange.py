@@ -15,7 +15,10 @@ from tracefork_core.tape.event import (
 
 
 class Bodies(Protocol):
-    """Where the bodies of a tape's exchanges lie."""
+    """Where the bodies of a tape's exchanges lie, if it keeps them."""
+
+    @property
+    def keeps_bodies(self) -> bool: ...
 
     def blob(self, sha: str) -> bytes:
         """Return the bytes at an address, verified."""
@@ -24,7 +27,7 @@ class Bodies(Protocol):
 class Exchange:
     """One recorded exchange. `n` counts from 0 in the order asked."""
 
-    __slots__ = ("_chunks", "_tape", "aside", "canonical", "payload")
+    __slots__ = ("_chunks", "_tape", "aside", "beside", "canonical", "payload")
 
     def __init__(
         self,
@@ -32,6 +35,7 @@ class Exchange:
         payload: ExchangePayload,
         aside: ExchangeAside,
         canonical: bytes,
+        beside: bytes = b"{}",
         chunks: list[bytes] | None = None,
     ) -> None:
         self._tape = tape
@@ -40,11 +44,18 @@ class Exchange:
         self.aside = aside
         self.canonical = canonical
         """The payload as the digest covers it."""
+        self.beside = beside
+        """The aside as it lies on the tape, with fields that are not known here."""
 
     @property
     def n(self) -> int:
         """The number of this exchange, from 0."""
         return self.payload.n
+
+    @property
+    def has_bodies(self) -> bool:
+        """Whether the tape keeps bodies, and not only their hashes."""
+        return self._tape.keeps_bodies
 
     @property
     def request(self) -> RequestRecord:

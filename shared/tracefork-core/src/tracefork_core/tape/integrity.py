@@ -11,9 +11,10 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import Exchange, Tape, checksum, event, schema
-from tracefork_core.tape.blobs import EMPTY
+from tracefork_core.tape import checksum, event, schema
+from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import LogReader
+from tracefork_core.tape.reader import Tape
 
 _PAYLOADS = {event.EXCHANGE: event.ExchangePayload}
 _ASIDES = {
@@ -68,8 +69,8 @@ def check_integrity(path: Path) -> Integrity:
     with closing(schema.open_readonly(path)) as db:
         try:
             _check_file(path, db, result)
-        except sqlite3.Error as error:
-            result.found("file", error)
+        except (sqlite3.Error, MemoryError, TapeError) as error:
+            result.found("file", str(error) or type(error).__name__)
     try:
         with Tape.open(path) as tape:
             _check_events(tape, result)
@@ -117,7 +118,7 @@ def _check_exchanges(tape: Tape, result: Integrity) -> None:
     exchanges = tape.exchanges
     result.exchanges = len(exchanges)
     for exchange in exchanges:
-        for where, what in _faults(tape, exchange):
+        for where, what in _faults(exchange):
             result.found(f"exchange {exchange.n}, {where}", what)
     result.digest = tape.digest
     receipt = tape.receipt
@@ -133,11 +134,12 @@ def _check_exchanges(tape: Tape, result: Integrity) -> None:
         result.found("exchanges", f"{missing} of the {receipt.exchanges} recorded are missing")
 
 
-def _faults(tape: Tape, exchange: Exchange) -> Iterator[tuple[str, object]]:
+def _faults(exchange: Exchange) -> Iterator[tuple[str, object]]:
     """Yield the bodies of an exchange that cannot be read as they were recorded."""
+    if not exchange.has_bodies:
+        return
     try:
-        if (sha := exchange.request.body) != EMPTY:
-            tape.blob(sha)
+        _ = exchange.request_body
     except TapeError as error:
         yield "request body", error
     try:

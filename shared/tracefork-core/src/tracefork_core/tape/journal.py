@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tracefork_core.errors import TapeError
 from tracefork_core.tape.log import Cipher
 from tracefork_core.tape.schema import LARGEST, beside
 
@@ -89,7 +90,7 @@ class Journal:
 
     def _write(self, n: int, frame: _Frame, data: bytes = b"") -> None:
         if self._cipher is not None and data:
-            data = self._cipher.seal(data)
+            data = self._cipher.seal(data, b"flight %d" % n)
             frame.size = len(data)
         line = _encode(frame) if self._cipher is None else self._sealed(_encode(frame))
         parts = [line, b"\n", data]
@@ -99,7 +100,7 @@ class Journal:
 
     def _sealed(self, line: bytes) -> bytes:
         assert self._cipher is not None
-        return self._cipher.seal(line).hex().encode()
+        return self._cipher.seal(line, b"flight").hex().encode()
 
     def _append(self, parts: list[bytes]) -> None:
         length = sum(map(len, parts))
@@ -132,18 +133,18 @@ def read(tape: Path, cipher: Cipher | None = None) -> list[Flight]:
     flights: dict[int, Flight] = {}
     place = 0
     # The last frame may be torn: the process died while it was written.
-    with suppress(msgspec.MsgspecError, ValueError, RecursionError, EOFError):
+    with suppress(TapeError, msgspec.MsgspecError, ValueError, RecursionError, EOFError):
         while (end := data.find(b"\n", place)) >= 0:
             line = data[place:end]
             if cipher is not None:
-                line = cipher.open(bytes.fromhex(line.decode("ascii")))
+                line = cipher.open(bytes.fromhex(line.decode("ascii")), b"flight")
             frame = _decode(line)
             place = end + 1 + frame.size
             if not 0 <= frame.size <= min(LARGEST, len(data) - end - 1):
                 break
             body = data[end + 1 : place]
             if cipher is not None and body:
-                body = cipher.open(body)
+                body = cipher.open(body, b"flight %d" % frame.n)
             _take(flights, frame, body)
     return list(flights.values())
 

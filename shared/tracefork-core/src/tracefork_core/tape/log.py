@@ -13,18 +13,19 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from tracefork_core.errors import TapeError
 from tracefork_core.tape.event import Event
 from tracefork_core.tape.event import events as events_in
-from tracefork_core.tape.frames import Packer, pack, unpack
+from tracefork_core.tape.frames import RATIO, Packer, pack, unpack
 
-SEGMENT = 512 * 1024
+SEGMENT = 256 * 1024
 """Plain bytes of events or bodies after which a segment ends."""
-_WORTH_PACKING = 8
-"""Rows of a segment; fewer are large, and gain nothing."""
+_LARGE = 64 * 1024
 _EVENTS_ALLOWANCE = 4 * 1024 * 1024
+_EVENTS_RATIO = 100
 _BODIES_ALLOWANCE = 64 * 1024 * 1024
 _OPEN_SEGMENTS = 64 * 1024 * 1024
 """Plain bytes of bodies that a reader keeps at hand."""
@@ -33,9 +34,9 @@ _OPEN_SEGMENTS = 64 * 1024 * 1024
 class Cipher(Protocol):
     """What a sealed tape does to each piece before it lands."""
 
-    def seal(self, data: bytes) -> bytes: ...
+    def seal(self, data: bytes, about: bytes) -> bytes: ...
 
-    def open(self, data: bytes) -> bytes: ...
+    def open(self, data: bytes, about: bytes) -> bytes: ...
 
 
 @dataclass
@@ -90,7 +91,9 @@ class LogWriter:
     def pack(self) -> None:
         """Turn the rows of the open segment into one, and begin the next segment."""
         segment = self._segment
-        if len(segment.rows) >= _WORTH_PACKING:
+        size = segment.event_bytes + segment.body_bytes
+        # Rows that are large gain nothing by being packed again.
+        if len(segment.rows) > 1 and size < len(segment.rows) * _LARGE:
             first, last = segment.rows[0], segment.rows[-1]
             self._db.execute("DELETE FROM log WHERE seq BETWEEN ? AND ?", (first, last))
             self._insert(first, pack(b"".join(segment.events)), pack(b"".join(segment.bodies)))
@@ -102,7 +105,8 @@ class LogWriter:
 
     def _insert(self, seq: int, events: bytes, bodies: bytes) -> None:
         if self._cipher is not None:
-            events, bodies = self._cipher.seal(events), self._cipher.seal(bodies)
+            events = self._cipher.seal(events, b"events %d" % seq)
+            bodies = self._cipher.seal(bodies, b"bodies %d" % seq)
         row = (seq, self._segment.number, _crc(events, bodies), events, bodies)
         self._db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?)", row)
 
@@ -148,14 +152,25 @@ class LogReader:
             if not isinstance(segment, int) or not isinstance(events, bytes):
                 raise TapeError(f"tracefork: row {seq} of the log is no row of a tape.")
             self._rows.setdefault(segment, []).append(seq)
-            frames.setdefault(segment, []).append(self._opened(events))
+            frames.setdefault(segment, []).append(self._opened(events, b"events %d" % seq))
+        allowance = _EVENTS_ALLOWANCE
         for segment, pieces in frames.items():
-            yield segment, unpack(b"".join(pieces), _EVENTS_ALLOWANCE)
+            frame = b"".join(pieces)
+            lines = unpack(frame, allowance, _EVENTS_RATIO)
+            # One allowance for all segments: what events decode to is many times their size.
+            allowance -= max(0, len(lines) - _EVENTS_RATIO * len(frame))
+            yield segment, lines
 
     def events(self) -> Iterator[Event]:
         """Yield the events of the log, in the order they were written."""
         for _, lines in self.segments():
             yield from events_in(lines)
+
+    @cached_property
+    def most(self) -> int:
+        """The bytes that one blob may come to: a tape of nothing is no blob of 256 MB."""
+        (packed,) = self._db.execute("SELECT total(length(bodies)) FROM log").fetchone()
+        return _BODIES_ALLOWANCE + RATIO * int(packed)
 
     def bodies(self, segment: int) -> bytes:
         """Return the bodies of a segment, plain, one behind the other."""
@@ -166,11 +181,11 @@ class LogReader:
         if rows is None:
             raise TapeError(f"tracefork: segment {segment} is missing from the tape.")
         pieces = []
-        query = "SELECT bodies FROM log WHERE seq BETWEEN ? AND ? AND segment = ? ORDER BY seq"
-        for (data,) in self._db.execute(query, (rows[0], rows[-1], segment)):
+        query = "SELECT seq, bodies FROM log WHERE seq BETWEEN ? AND ? AND segment = ? ORDER BY seq"
+        for seq, data in self._db.execute(query, (rows[0], rows[-1], segment)):
             if not isinstance(data, bytes):
                 raise TapeError(f"tracefork: segment {segment} holds something that is no body.")
-            pieces.append(self._opened(data))
+            pieces.append(self._opened(data, b"bodies %d" % seq))
         plain = unpack(b"".join(pieces), _BODIES_ALLOWANCE)
         self._bodies[segment] = plain
         while len(self._bodies) > 1 and sum(map(len, self._bodies.values())) > _OPEN_SEGMENTS:
@@ -185,8 +200,8 @@ class LogReader:
                 raise TapeError(f"tracefork: row {seq} of the log is no row of a tape.")
             yield Row(seq, segment, crc, events, bodies)
 
-    def _opened(self, data: bytes) -> bytes:
-        return data if self._cipher is None else self._cipher.open(data)
+    def _opened(self, data: bytes, about: bytes) -> bytes:
+        return data if self._cipher is None else self._cipher.open(data, about)
 
 
 def _crc(events: bytes, bodies: bytes) -> int:

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import journal, schema
+from tracefork_core.tape import journal, origin, schema
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.digest import chain
@@ -36,14 +36,21 @@ from tracefork_core.tape.event import (
     events,
 )
 from tracefork_core.tape.exchange import Exchange
-from tracefork_core.tape.log import LogReader
+from tracefork_core.tape.log import Cipher, LogReader
+from tracefork_core.tape.mode import as_mode
 from tracefork_core.tape.older import upgraded
+from tracefork_core.tape.sealing import Key, unwrap
 
 T = TypeVar("T")
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
 _blob = msgspec.json.Decoder(BlobRecord).decode
+_DAMAGED = (msgspec.MsgspecError, MemoryError, RecursionError, TypeError, ValueError)
+"""What decoding anything but a document raises: text that is no UTF-8 is a ValueError.
+
+A MemoryError is what SQLite says of a damaged row that declares more than any memory holds.
+"""
 
 
 class Tape:
@@ -52,15 +59,21 @@ class Tape:
     Attributes:
         path: where it lies.
         complete: whether the recording was closed; a tape cut off by a crash is not.
+        mode: what it keeps; see `mode.Mode`.
+        origin: the tape that it is a branch of, if it is one.
+        key: what opens it, where it is sealed and this environment has that.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
         self._db = db
         self._lock = threading.RLock()
-        self._log = LogReader(db)
-        self._blobs = BlobReader(self._log)
         self.complete = self._meta("state") == "complete"
+        self.mode = as_mode(str(self._meta("mode") or "raw"))
+        self.origin = origin.read(self._meta("origin"), path.name)
+        self.key = self._find_key()
+        self._log = LogReader(db, self._cipher)
+        self._blobs = BlobReader(self._log, self._of_parent if self.origin else None)
 
     @classmethod
     def open(cls, path: str | Path) -> Tape:
@@ -74,9 +87,9 @@ class Tape:
         db = schema.open_readonly(path)
         try:
             return cls(path, upgraded(db))
-        except (sqlite3.Error, msgspec.MsgspecError, RecursionError) as error:
+        except (sqlite3.Error, *_DAMAGED) as error:
             db.close()
-            raise TapeError(f"tracefork: {path} is damaged: {error}.") from error
+            raise TapeError(f"tracefork: {path} is damaged: {_words(error)}.") from error
         except BaseException:
             db.close()
             raise
@@ -85,6 +98,8 @@ class Tape:
         """Close the file, once no thread is reading it: SQLite does not survive the contrary."""
         with self._lock:
             self._db.close()
+            if (parent := self.__dict__.get("_parent")) is not None:
+                parent.close()
 
     def __enter__(self) -> Self:
         return self
@@ -101,12 +116,14 @@ class Tape:
     def exchanges(self) -> list[Exchange]:
         """The exchanges in the order asked, with those that were in flight at a crash."""
         found = [
-            Exchange(self, self._read(_payload, payload), self._read(_aside, aside), payload)
+            Exchange(self, self._read(_payload, payload), self._read(_aside, aside), payload, aside)
             for payload, aside in self._events(EXCHANGE)
         ]
         if not self.complete:
             found.extend(self._in_flight({exchange.n for exchange in found}))
         found.sort(key=lambda exchange: exchange.n)
+        if self.origin is not None:
+            found = [*self._parent.exchanges[: self.origin.at], *found]
         for place, exchange in enumerate(found):
             self._check(place, exchange)
         return found
@@ -148,15 +165,22 @@ class Tape:
         """The digest of the run, computed from what the file holds (not read from its receipt)."""
         return chain(exchange.canonical for exchange in self.exchanges)
 
+    @property
+    def keeps_bodies(self) -> bool:
+        """Whether bodies are on the tape, and not only their hashes."""
+        return self.mode != "metadata"
+
     def blob(self, sha: str) -> bytes:
         """Return the bytes at an address, verified."""
         if sha == EMPTY:
             return b""
+        if not self.keeps_bodies:
+            raise TapeError(f"tracefork: {self.path} keeps hashes, not bodies (mode metadata).")
         with self._lock:
             _ = self._recorded
             try:
                 return self._blobs.get(sha)
-            except sqlite3.Error as error:
+            except (sqlite3.Error, MemoryError) as error:
                 raise self._unreadable(error) from error
 
     @property
@@ -169,12 +193,13 @@ class Tape:
     @property
     def events(self) -> list[Event]:
         """Everything on the tape but the bodies, as it was written, of whatever kind."""
+        self._check_is_open()
         try:
             with self._lock:
                 return list(self._log.events())
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except _DAMAGED as error:
             raise self._damaged(error) from error
 
     def step_path(self, step: str | None) -> tuple[str, ...]:
@@ -191,7 +216,7 @@ class Tape:
 
     def _in_flight(self, landed: set[int]) -> Iterator[Exchange]:
         """Yield what a crash cut off, with the chunks that the agent had seen."""
-        for flight in journal.read(self.path):
+        for flight in journal.read(self.path, self._cipher):
             if flight.n in landed:
                 continue
             payload = self._read(_payload, flight.payload)
@@ -203,7 +228,7 @@ class Tape:
                 response = msgspec.structs.replace(payload.response, body=sha256(b"".join(chunks)))
                 payload = msgspec.structs.replace(payload, response=response)
             bodies = InFlight(self, payload.request.body, flight.body)
-            yield Exchange(bodies, payload, aside, canonical(payload), chunks)
+            yield Exchange(bodies, payload, aside, canonical(payload), canonical(aside), chunks)
 
     def _check(self, place: int, exchange: Exchange) -> None:
         """Refuse what no writer writes, before a replay counts on it."""
@@ -223,6 +248,7 @@ class Tape:
     @cached_property
     def _recorded(self) -> dict[str, list[tuple[bytes, bytes]]]:
         """Everything on the tape but the bodies, as (payload, aside) by kind."""
+        self._check_is_open()
         found: dict[str, list[tuple[bytes, bytes]]] = {}
         try:
             for segment, lines in self._log.segments():
@@ -234,7 +260,7 @@ class Tape:
                         found.setdefault(event.kind, []).append(documents)
         except sqlite3.Error as error:
             raise self._unreadable(error) from error
-        except (msgspec.MsgspecError, RecursionError) as error:
+        except _DAMAGED as error:
             raise self._damaged(error) from error
         return found
 
@@ -245,18 +271,58 @@ class Tape:
     def _read(self, decode: Callable[[bytes], T], data: bytes) -> T:
         try:
             return decode(data)
-        except (msgspec.MsgspecError, TypeError, RecursionError) as error:
+        except _DAMAGED as error:
             raise self._damaged(error) from error
 
-    def _meta(self, key: str) -> str | None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else None
+    @cached_property
+    def _parent(self) -> Tape:
+        """The tape that this one is a branch of, which must still be what it was."""
+        assert self.origin is not None
+        parent = Tape.open(self.path.with_name(self.origin.name))
+        line = [parent.origin.name, *parent.origin.line] if parent.origin else []
+        # Lines get shorter from tape to tape: no tape is its own ancestor.
+        held = parent.exchanges[: self.origin.at] if line == self.origin.line else None
+        if held is None or chain(one.canonical for one in held) != self.origin.digest:
+            parent.close()
+            raise TapeError(
+                f"tracefork: {self.path} is a branch of {parent.path}, which is not what it was: "
+                "it was changed, or recorded anew."
+            )
+        return parent
 
-    def _unreadable(self, error: sqlite3.Error) -> TapeError:
-        return TapeError(f"tracefork: cannot read {self.path}: {error}.")
+    def _of_parent(self, sha: str) -> bytes:
+        return self._parent.blob(sha)
+
+    def _find_key(self) -> Key | None:
+        """Return what opens a sealed tape; without it, only its structure can be read."""
+        wrapped = self._meta("key")
+        return unwrap(wrapped) if isinstance(wrapped, bytes) else None
+
+    @property
+    def _cipher(self) -> Cipher | None:
+        return self.key.seal if self.key else None
+
+    @property
+    def opens(self) -> bool:
+        """Whether the tape can be read here: it is not sealed, or its key is at hand."""
+        return self.mode != "sealed" or self.key is not None
+
+    def _check_is_open(self) -> None:
+        if not self.opens:
+            raise TapeError(
+                f"tracefork: {self.path} is sealed. Name your age identity file in "
+                "TRACEFORK_IDENTITY, or give TRACEFORK_PASSPHRASE."
+            )
+
+    def _meta(self, key: str) -> object:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    def _unreadable(self, error: Exception) -> TapeError:
+        return TapeError(f"tracefork: cannot read {self.path}: {_words(error)}.")
 
     def _damaged(self, error: Exception) -> TapeError:
-        return TapeError(f"tracefork: {self.path} holds a damaged event: {error}.")
+        return TapeError(f"tracefork: {self.path} holds a damaged event: {_words(error)}.")
 
 
 class InFlight:
@@ -266,7 +332,16 @@ class InFlight:
         self._tape = tape
         self._sha = sha
         self._body = body
+        self.keeps_bodies = tape.keeps_bodies
 
     def blob(self, sha: str) -> bytes:
-        """Return the bytes at an address."""
-        return self._body if sha == self._sha else self._tape.blob(sha)
+        """Return the bytes at an address, verified."""
+        if sha != self._sha:
+            return self._tape.blob(sha)
+        if sha256(self._body) != sha:
+            raise TapeError(f"tracefork: body {sha[:12]} was changed since it was recorded.")
+        return self._body
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -98,7 +98,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
     try:
         _check(path, db)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
         db.close()
         raise TapeError(f"tracefork: {path} is not a tape, or is damaged: {error}.") from error
     except BaseException:
@@ -157,7 +157,9 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
     """Make sure that the file is a tape we can read before anything in it is trusted."""
     db.execute("PRAGMA trusted_schema=OFF")
     db.execute("PRAGMA cell_size_check=ON")
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST)
+    # No value is larger than the files it lies in: a damaged length is not even allocated.
+    held = sum(file.stat().st_size for file in (path, beside(path, "-wal")) if file.exists())
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, max(held, _PAGE)))
     application = db.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise TapeError(f"tracefork: {path} is not a tape (its application id is {application}).")

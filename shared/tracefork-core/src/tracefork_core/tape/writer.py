@@ -7,19 +7,15 @@ power cut.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 
-from tracefork_core.errors import TapeError
-from tracefork_core.tape import checksum, schema
-from tracefork_core.tape.blobs import BLOB, BlobWriter, Like
+from tracefork_core.tape.blobs import likes
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
@@ -31,32 +27,59 @@ from tracefork_core.tape.event import (
     ExchangePayload,
     Receipt,
     line,
-    numbered_payloads,
 )
+from tracefork_core.tape.file import Body, TapeFile
 from tracefork_core.tape.journal import Journal
-from tracefork_core.tape.log import LogReader, LogWriter
+from tracefork_core.tape.mode import Mode
+from tracefork_core.tape.origin import Origin
+from tracefork_core.tape.reader import Tape
+from tracefork_core.tape.sealing import Key
 
 _NOTHING = b"{}"
+_LIKELY = 8
+"""Exchanges of a parent that the first requests of a branch may continue."""
 
 
 class TapeWriter:
-    """The one writer of one tape. Safe to call from any thread."""
+    """The one writer of one tape. Safe to call from any thread.
 
-    def __init__(self, path: Path, environment: Environment, *, overwrite: bool = False) -> None:
+    A sealed tape has a `key`. A branch shares what its `parent` holds, and goes on at exchange `at`
+    of it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        environment: Environment,
+        *,
+        overwrite: bool = False,
+        mode: Mode = "safe",
+        key: Key | None = None,
+        parent: Tape | None = None,
+        at: int = 0,
+    ) -> None:
+        before = parent.exchanges[:at] if parent else []
         self.path = path
-        self._db = schema.create(path, overwrite=overwrite)
-        self._file = path.absolute()
-        self._identity = _identity(self._file)
-        self._log = LogWriter(self._db)
-        self._blobs = BlobWriter()
-        self._journal = self._opened_journal()
+        self._before = [exchange.canonical for exchange in before]
+        origin = None if parent is None else _origin(parent, at, self._before)
+        self._file = TapeFile(path, overwrite=overwrite, mode=mode, key=key, origin=origin)
+        if parent is not None:
+            self._file.blobs.share(parent.blobs)
+        for exchange in before[-_LIKELY:]:
+            like, _ = likes(exchange.request, exchange.lane)
+            self._file.blobs.expect(exchange.request_body, exchange.request.body, like)
+        self._keeps_bodies = mode != "metadata"
         self._lock = threading.RLock()
         self._waiting: list[bytes] = []
         self._asked: dict[int, bytes] = {}
         self._began = time.monotonic_ns()
         self.note(ENVIRONMENT, aside=environment)
-        with self._lock:
-            self._commit([], [])
+        try:
+            self._journal = Journal(self._file.absolute, self._file.cipher)
+            self._commit()
+        except OSError as error:
+            self._file.close()
+            raise self._file.stopped(error) from error
 
     def note(self, kind: str, *, payload: object = None, aside: object = None) -> None:
         """Add an event with the next commit; nobody waits for it."""
@@ -67,6 +90,8 @@ class TapeWriter:
 
     def begin(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
         """Put a request down before it leaves."""
+        if not self._keeps_bodies:
+            body = b""
         with self._lock, self._journalling():
             self._asked[payload.n] = body
             self._journal.begin(payload.n, canonical(payload), canonical(aside), body)
@@ -79,19 +104,17 @@ class TapeWriter:
     def chunk(self, n: int, turn: int, data: bytes) -> None:
         """Put a chunk down before the agent sees it."""
         with self._lock, self._journalling():
-            self._journal.chunk(n, turn, data)
+            self._journal.chunk(n, turn, data if self._keeps_bodies else b"")
 
     def end(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
         """Make an exchange whole and durable."""
         payload_json = canonical(payload)
-        endpoint = f"{payload.request.method} {urlsplit(payload.request.url).path}"
-        bodies = [
-            (self._asked.get(payload.n, b""), payload.request.body, (f"{endpoint} >", aside.lane))
-        ]
-        if payload.response is not None:
-            bodies.append((body, payload.response.body, (f"{endpoint} <", aside.lane)))
+        asked, answered = likes(payload.request, aside.lane)
         with self._lock:
-            self._commit([line(EXCHANGE, payload_json, canonical(aside))], bodies)
+            bodies = [(self._asked.get(payload.n, b""), payload.request.body, asked)]
+            if payload.response is not None:
+                bodies.append((body, payload.response.body, answered))
+            self._commit(line(EXCHANGE, payload_json, canonical(aside)), bodies)
             self._asked.pop(payload.n, None)
             with self._journalling():
                 self._journal.end(payload.n)
@@ -104,111 +127,43 @@ class TapeWriter:
                 was removed or moved since.
         """
         with self._lock:
+            remove = False
             try:
-                self._commit([], [])  # Whatever waits, so that the digest covers it.
-                payloads = numbered_payloads(LogReader(self._db).events())
+                self._commit()  # Whatever waits, so that the digest covers it.
+                payloads = [*self._before, *self._file.payloads()]
                 receipt = msgspec.structs.replace(
                     receipt,
                     digest=chain(payloads),
                     exchanges=len(payloads),
                     took=time.monotonic_ns() - self._began,
                 )
-                self.note(RECEIPT, aside=receipt)
-                mark = self._commit_end()
-                self._fold()
-            except sqlite3.Error as error:
-                raise self._stopped(error) from error
+                self._file.finish(line(RECEIPT, _NOTHING, canonical(receipt)), len(payloads))
+                remove = True
             finally:
-                self._db.close()
-                self._journal.close(remove=True)
-            # SQLite goes on writing to a file that has lost its name.
-            if _identity(self._file) != self._identity:
-                raise TapeError(
-                    f"tracefork: {self.path} is not there any more: it was removed, moved or "
-                    "replaced while it was recorded to."
-                )
-            checksum.write(self._file, mark)
+                self._file.close()
+                self._journal.close(remove=remove)
         return receipt
 
     def abort(self) -> None:
         """Leave the tape as it is, incomplete."""
         with self._lock:
-            self._db.close()
+            self._file.close()
             self._journal.close(remove=False)
 
-    def _commit(self, lines: list[bytes], bodies: list[tuple[bytes, str, Like]]) -> None:
-        """Write what waits, new bodies and `lines`, in one durable transaction."""
-        with self._transaction():
-            waiting = len(self._waiting)
-            fresh: list[bytes] = []
-            at = self._log.at
-            blobs: list[bytes] = []
-            for data, sha, like in bodies:
-                if (put := self._blobs.put(data, sha, at, like)) is not None:
-                    record, new = put
-                    blobs.append(line(BLOB, _NOTHING, canonical(record)))
-                    fresh.append(new)
-                    at += len(new)
-            self._log.append(b"".join([*self._waiting[:waiting], *blobs, *lines]), fresh)
+    def _commit(self, event: bytes = b"", bodies: Sequence[Body] = ()) -> None:
+        """Write what waits, and an event with its bodies."""
+        waiting = len(self._waiting)
+        self._file.commit(b"".join([*self._waiting[:waiting], event]), bodies)
         del self._waiting[:waiting]
-
-    def _commit_end(self) -> bytes:
-        """Write what waits, pack what is not packed yet, and call the tape complete."""
-        with self._transaction():
-            self._log.append(b"".join(self._waiting), [])
-            self._log.pack()
-            self._db.execute("UPDATE meta SET value = 'complete' WHERE key = 'state'")
-            return checksum.make_place(self._db)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            yield
-            self._db.execute("COMMIT")
-        except BaseException as error:
-            # Also for an interrupt: the agent may catch it and go on recording.
-            self._blobs.forget()
-            self._log.break_off()
-            with suppress(sqlite3.Error):
-                self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise self._stopped(error) from error
-            raise
-
-    def _fold(self) -> None:
-        """Bring everything into the one file, and give back what packed rows took."""
-        # `execute` would stop after the first page.
-        self._db.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
-        # Refused while somebody reads the tape. The log is empty by now: nothing depends on it.
-        with suppress(sqlite3.OperationalError):
-            self._db.execute("PRAGMA journal_mode=DELETE")
-
-    def _opened_journal(self) -> Journal:
-        try:
-            return Journal(self._file)
-        except OSError as error:
-            self._db.close()
-            raise self._stopped(error) from error
 
     @contextmanager
     def _journalling(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise self._stopped(error) from error
-
-    def _stopped(self, error: Exception) -> TapeError:
-        return TapeError(
-            f"tracefork: recording to {self.path} stopped: {error}. "
-            "What was recorded until then is kept."
-        )
+            raise self._file.stopped(error) from error
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from another one of its name; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+def _origin(parent: Tape, at: int, before: list[bytes]) -> Origin:
+    line = [parent.origin.name, *parent.origin.line] if parent.origin else []
+    return Origin(parent.path.name, at, chain(before), line)

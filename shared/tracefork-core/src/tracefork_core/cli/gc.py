@@ -1,0 +1,173 @@
+"""`tracefork gc`: remove what is left over in a folder of tapes, and old runs if asked."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli.text import printable
+from tracefork_core.errors import TraceforkError, UsageError
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_BESIDE = ("-wal", "-shm", "-flight", "-flight-new", ".sig")
+_AGE = re.compile(r"(\d+)([hdw])")
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
+
+
+@app.command()
+def gc(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The folder; the current one if not given.")
+    ] = Path(),
+    older: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="Remove runs of that age: 12h, 30d, 8w."),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", metavar="N", help="Remove all but the N newest runs.")
+    ] = None,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="Remove branches whose parent is gone.")
+    ] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Remove what is left over in a folder of tapes.
+
+    Without options that is what no tape needs: logs and journals whose tape is gone, recordings
+    that were killed before their first byte. A run that is recorded right now, and a run that a
+    branch needs, always stay.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"tracefork: no folder {folder}.")
+    if keep is not None and keep < 0:
+        raise UsageError("tracefork: --keep takes a number of runs, 0 or more.")
+    limit = None if older is None else time.time_ns() - _nanoseconds(older)
+    runs = [run for path in sorted(folder.glob(f"*{tapes.SUFFIX}")) if (run := _read(path))]
+    gone = _left_over(folder) + _unneeded(runs, limit, keep, orphans=orphans)
+    freed = sum(waste.bytes for waste in gone)
+    if not dry:
+        for waste in gone:
+            for file in waste.files:
+                file.unlink(missing_ok=True)
+    _say(folder, gone, freed, dry=dry, as_json=as_json)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A tape that can be read. `needs` names its parents."""
+
+    path: Path
+    recorded: int
+    needs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waste:
+    """Something to remove, and why."""
+
+    name: str
+    why: str
+    files: tuple[Path, ...]
+
+    @property
+    def bytes(self) -> int:
+        """How much room it takes."""
+        return sum(file.stat().st_size for file in self.files if file.is_file())
+
+
+def _nanoseconds(age: str) -> int:
+    found = _AGE.fullmatch(age)
+    if found is None:
+        raise UsageError(f"tracefork: {age!r} is no age: 12h, 30d or 8w, say.")
+    return int(found[1]) * _SECONDS[found[2]] * 10**9
+
+
+def _read(path: Path) -> _Run | None:
+    """Read what decides about a tape; one that cannot be read is left to its owner."""
+    from tracefork_core.tape import Tape
+
+    if path.with_name(path.name + "-wal").exists():
+        return None  # It is being recorded, or was killed: the most interesting one of all.
+    try:
+        with Tape.open(path) as tape:
+            origin = tape.origin
+            needs = (origin.name, *origin.line) if origin else ()
+            recorded = int(path.stat().st_mtime_ns)
+            return _Run(path, recorded, needs)
+    except TraceforkError:
+        return None
+
+
+def _left_over(folder: Path) -> list[_Waste]:
+    alone = [
+        _Waste(file.name, "its tape is gone", (file,))
+        for suffix in _BESIDE
+        for file in sorted(folder.glob(f"*{tapes.SUFFIX}{suffix}"))
+        if not file.with_name(file.name.removesuffix(suffix)).exists()
+    ]
+    empty = [
+        _Waste(path.name, "killed before its first byte", _files(path))
+        for path in sorted(folder.glob(f"*{tapes.SUFFIX}"))
+        if path.is_file() and path.stat().st_size == 0
+    ]
+    return alone + empty
+
+
+def _unneeded(
+    runs: list[_Run], limit: int | None, keep: int | None, *, orphans: bool
+) -> list[_Waste]:
+    """Return the runs to remove. What a run that stays needs, stays."""
+    newest = sorted(runs, key=lambda run: run.recorded, reverse=True)
+    reasons: dict[str, str] = {}
+    for place, run in enumerate(newest):
+        if limit is not None and run.recorded < limit:
+            reasons[run.path.name] = "older than asked for"
+        elif keep is not None and place >= keep:
+            reasons[run.path.name] = f"not among the {keep} newest"
+        missing = [name for name in run.needs if not run.path.with_name(name).is_file()]
+        if orphans and missing:
+            reasons[run.path.name] = f"its parent {missing[0]} is gone"
+    needed = {name for run in runs if run.path.name not in reasons for name in run.needs}
+    return [
+        _Waste(run.path.name, reasons[run.path.name], _files(run.path))
+        for run in newest
+        if run.path.name in reasons and run.path.name not in needed
+    ]
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    beside = (path.with_name(path.name + suffix) for suffix in _BESIDE)
+    return (path, *(file for file in beside if file.exists()))
+
+
+def _say(folder: Path, gone: list[_Waste], freed: int, *, dry: bool, as_json: bool) -> None:
+    if as_json:
+        found = [{"name": waste.name, "why": waste.why} for waste in gone]
+        screen.say_json(
+            {
+                "command": "gc",
+                "exit": 0,
+                "folder": str(folder.absolute()),
+                "removed": found,
+                "bytes": freed,
+                "dry_run": dry,
+            }
+        )
+        return
+    console = screen.stdout()
+    if not gone:
+        console.print(f"nothing is left over in {folder.absolute()}", soft_wrap=True)
+        return
+    verb = "would remove" if dry else "removed"
+    for waste in gone:
+        console.print(f"  {verb} {printable(waste.name)}: {waste.why}", soft_wrap=True)
+    console.print(f"{verb} {figures.several(len(gone), 'thing')}, {figures.size(freed)}")

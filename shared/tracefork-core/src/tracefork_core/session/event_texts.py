@@ -1,0 +1,131 @@
+"""The texts in the documents of an event, and what of them is no text but the format itself.
+
+Hashes, lanes, ids of steps and names of kinds are compared at replay as they are, and hold nothing
+that crossed: they are never masked, whatever a pattern would find in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from tracefork_core.tape.blobs import BLOB, BlobRecord
+from tracefork_core.tape.event import (
+    DRAWS,
+    ENVIRONMENT,
+    EXCHANGE,
+    RECEIPT,
+    STEP,
+    STEP_END,
+    Draws,
+    Environment,
+    ExchangeAside,
+    ExchangePayload,
+    FailureRecord,
+    Reads,
+    Receipt,
+    RequestRecord,
+    ResponseRecord,
+    StepEnd,
+    StepRecord,
+)
+
+Mask = Callable[[str, str], str]
+"""Takes the place of a text in its document, and the text; returns what stands there instead."""
+
+_RECORDS: dict[str, tuple[type[msgspec.Struct], ...]] = {
+    EXCHANGE: (ExchangePayload, RequestRecord, ResponseRecord, FailureRecord, ExchangeAside),
+    STEP: (StepRecord,),
+    STEP_END: (StepEnd,),
+    DRAWS: (Draws, Reads),
+    ENVIRONMENT: (Environment,),
+    RECEIPT: (Receipt,),
+    BLOB: (BlobRecord,),
+}
+_FIELDS = {
+    kind: frozenset(name for record in records for name in record.__struct_fields__)
+    for kind, records in _RECORDS.items()
+}
+_FORMAT = {
+    EXCHANGE: frozenset(
+        "request/method request/body response/body failure/kind "
+        "lane seam step end http_version".split()
+    ),
+    STEP: frozenset({"id", "parent", "kind"}),
+    STEP_END: frozenset({"id"}),
+    DRAWS: frozenset({"reads/source", "reads/lane"}),
+    ENVIRONMENT: frozenset({"mode", "masks"}),
+    RECEIPT: frozenset({"digest", "outcome", "secrets"}),
+    BLOB: frozenset({"sha", "base"}),
+}
+_HEADERS = {
+    "request/headers": "request header",
+    "sent": "request header",
+    "response/headers": "response header",
+}
+_NAMED = {
+    "request/url": "url",
+    "response/reason": "reason",
+    "failure/message": "failure",
+}
+_RECEIVED = "received/"
+
+
+def masked(kind: str, document: object, mask: Mask) -> object:
+    """Return a document of an event with every text in it masked."""
+    return _Event(kind, mask).value(document, "")
+
+
+def texts(document: object) -> Iterator[str]:
+    """Yield every text of a document, the names in it too."""
+    if isinstance(document, str):
+        yield document
+    elif isinstance(document, dict):
+        yield from (name for name in document if isinstance(name, str))
+        for value in document.values():
+            yield from texts(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from texts(value)
+
+
+class _Event:
+    """The documents of one kind of event. `place` is a path of names, without numbers of lists."""
+
+    def __init__(self, kind: str, mask: Mask) -> None:
+        self._mask = mask
+        self._format = _FORMAT.get(kind, frozenset())
+        self._fields = _FIELDS.get(kind, frozenset())
+        self._headers = _HEADERS if kind == EXCHANGE else {}
+
+    def value(self, value: object, place: str) -> object:
+        if place in self._format:
+            return value
+        if isinstance(value, str):
+            return self._mask(self._shown(place), value)
+        if isinstance(value, dict):
+            return {
+                self._name(name, place): self.value(held, f"{place}/{name}".lstrip("/"))
+                for name, held in value.items()
+            }
+        if isinstance(value, list) and (headers := self._headers.get(place)):
+            return [self._pair(pair, headers) for pair in value]
+        if isinstance(value, list):
+            return [self.value(held, place) for held in value]
+        return value
+
+    def _name(self, name: str, place: str) -> str:
+        return name if name in self._fields else self._mask(self._shown(place), name)
+
+    def _pair(self, pair: object, headers: str) -> object:
+        """Mask the value of a header, not its name."""
+        match pair:
+            case [str(name), str(value)]:
+                return [name, self._mask(f"{headers} {name}", value)]
+        return self.value(pair, headers)
+
+    def _shown(self, place: str) -> str:
+        if self._headers and place.startswith(_RECEIVED):
+            return f"response header {place.removeprefix(_RECEIVED)}"
+        return _NAMED.get(place, place) if self._headers else place

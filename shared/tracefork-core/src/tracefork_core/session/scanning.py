@@ -1,0 +1,63 @@
+"""Find the secrets that are on a tape, in everything that its files hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import msgspec
+
+from tracefork_core.session.masking import Masks
+from tracefork_core.session.redacting import Redaction, masks_of
+from tracefork_core.tape import Exchange, Tape, journal
+from tracefork_core.tape.event import EXCHANGE, ExchangeAside, ExchangePayload
+from tracefork_core.tape.reader import InFlight
+from tracefork_core.tape.rewrite import decoded
+
+JOURNAL = "journal"
+
+
+def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction:
+    """Return what was found on a tape: of a branch, what does not lie on its parents.
+
+    Args:
+        tape: the tape.
+        masks: what is secret besides the variables of this environment and known tokens.
+        search: takes what is found, so that it is there even where the tape turns out damaged.
+
+    Raises:
+        TapeError: the tape cannot be read to its end.
+    """
+    search = search or Redaction(masks_of(tape, masks))
+    landed: set[object] = set()
+    for event in tape.events:
+        payload, aside = decoded(event.payload), decoded(event.aside)
+        if event.kind == EXCHANGE:
+            landed.add(payload.get("n"))
+        else:
+            search.event(event.kind, payload, aside)
+    seen: set[str | None] = set()
+    for exchange in tape.exchanges[tape.origin.at if tape.origin else 0 :]:
+        search.exchange(exchange, decoded(exchange.canonical), decoded(exchange.beside))
+        response = exchange.payload.response
+        seen |= {exchange.request.body, response.body if response else None}
+    for sha in tape.blobs:
+        if sha not in seen:
+            search.body(tape.blob(sha))
+    left = _left_in_journal(tape, landed, Redaction(masks_of(tape, masks)))
+    search.found += Counter({replace(place, kind=JOURNAL): n for place, n in left.found.items()})
+    return search
+
+
+def _left_in_journal(tape: Tape, landed: set[object], search: Redaction) -> Redaction:
+    """Search what lies in the journal besides what is in flight: that is among the exchanges."""
+    for flight in journal.read(tape.path, tape.key.seal if tape.key else None):
+        if tape.complete or flight.n in landed:
+            payload = msgspec.json.decode(flight.payload, type=ExchangePayload)
+            aside = msgspec.json.decode(flight.aside, type=ExchangeAside)
+            bodies = InFlight(tape, payload.request.body, flight.body)
+            documents = flight.payload, flight.aside
+            chunks = [data for _, data in flight.chunks]
+            exchange = Exchange(bodies, payload, aside, *documents, chunks)
+            search.exchange(exchange, *map(decoded, documents))
+    return search

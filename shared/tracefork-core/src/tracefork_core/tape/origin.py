@@ -1,0 +1,48 @@
+"""Where a branch comes from: the tape it left, and the exchange it left it at.
+
+A branch holds its own exchanges only. Those before lie on its parent, in the same folder, and so do
+the bodies that its own are deltas of: a thousand forks of a run cost a thousand tails.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+
+_DEEPEST = 64
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """The parent of a branch: the `name` of its file, and the `digest` of its first `at` exchanges.
+
+    `line` names the parents of the parent, nearest first.
+    """
+
+    name: str
+    at: int
+    digest: str
+    line: list[str] = []
+
+
+def read(document: object, own: str) -> Origin | None:
+    """Return the origin that the tape of an own name holds, or None where it is no branch.
+
+    Raises:
+        TapeError: it names something else than a file beside it, or itself.
+    """
+    if document is None:
+        return None
+    try:
+        if not isinstance(document, bytes):
+            raise TypeError("it is no document")
+        origin = msgspec.json.decode(document, type=Origin)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise TapeError(f"tracefork: the tape names no parent that can be: {error}.") from error
+    names = [origin.name, *origin.line]
+    # A stranger's tape may not have us open what lies elsewhere.
+    if any(name in ("", ".", "..") or not {*name}.isdisjoint("/\\\0") for name in names):
+        raise TapeError("tracefork: the parent of a tape lies beside it, and nowhere else.")
+    if len(names) > _DEEPEST or len({own, *names}) <= len(names) or origin.at < 0:
+        raise TapeError("tracefork: the tape names no parents that can be.")
+    return origin

@@ -1,0 +1,158 @@
+"""Write a tape anew: in one file that needs no other, and with changed content if asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+from tracefork_core.tape.blobs import BLOB, Like, likes
+from tracefork_core.tape.canonical import canonical, sha256
+from tracefork_core.tape.digest import chain
+from tracefork_core.tape.event import EXCHANGE, RECEIPT, line
+from tracefork_core.tape.exchange import Exchange
+from tracefork_core.tape.file import Body, TapeFile
+from tracefork_core.tape.mode import Mode
+from tracefork_core.tape.reader import Tape
+
+Document = dict[str, Any]
+_BATCH = 256 * 1024
+
+
+class Change:
+    """What a rewriting changes. This one changes nothing."""
+
+    def exchange(
+        self, exchange: Exchange, payload: Document, aside: Document
+    ) -> tuple[bytes, list[bytes]]:
+        """Change the two documents of an exchange in place and return its bodies.
+
+        They are the request's, and the response's in the pieces it came in. Their addresses and
+        sizes are put into the documents afterwards.
+        """
+        return bodies(exchange)
+
+    def event(self, kind: str, payload: Document, aside: Document) -> None:
+        """Change the two documents of any other event in place."""
+
+    def body(self, data: bytes) -> bytes:
+        """Return what takes the place of a body that belongs to no exchange."""
+        return data
+
+
+def bodies(exchange: Exchange) -> tuple[bytes, list[bytes]]:
+    """Return the body of a request, and that of its response in pieces; empty where none is."""
+    if not exchange.has_bodies:
+        return b"", []
+    return exchange.request_body, exchange.chunks if exchange.payload.response else []
+
+
+def decoded(document: bytes | msgspec.Raw) -> Document:
+    """Return a document of an event with all its fields, known here or not.
+
+    Raises:
+        TapeError: it is none.
+    """
+    try:
+        return msgspec.json.decode(document, type=Document)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise TapeError(f"tracefork: an event of the tape is no document: {error}.") from error
+
+
+def rewrite(
+    tape: Tape, target: Path, change: Change | None = None, *, mode: Mode | None = None
+) -> str:
+    """Write everything on a tape to a new file and return the digest of what it holds.
+
+    A branch comes with what it needs of its parents. What is not known here is kept. A tape that
+    was cut off stays incomplete.
+
+    Args:
+        tape: the tape to read.
+        target: the file to write.
+        change: what is changed on the way.
+        mode: that of the new tape, where it is not the old one's.
+
+    Raises:
+        UsageError: the new file exists.
+        TapeError: the tape cannot be read, or the new one not written.
+    """
+    file = TapeFile(target, mode=mode or tape.mode, key=tape.key)
+    try:
+        return _Copy(tape, file, change or Change()).run()
+    except BaseException:
+        file.close()
+        target.unlink(missing_ok=True)
+        raise
+
+
+class _Copy:
+    """One tape on its way into another file."""
+
+    def __init__(self, tape: Tape, file: TapeFile, change: Change) -> None:
+        self._tape = tape
+        self._file = file
+        self._change = change
+        self._lines: list[bytes] = []
+        self._bodies: list[Body] = []
+        self._copied: set[str] = set()
+
+    def run(self) -> str:
+        """Copy everything and return the digest."""
+        tape = self._tape
+        receipts = []
+        for event in tape.events:
+            documents = decoded(event.payload), decoded(event.aside)
+            if event.kind == RECEIPT:
+                receipts.append(documents)
+            elif event.kind not in (EXCHANGE, BLOB):
+                self._event(event.kind, *documents)
+        payloads = [self._exchange(exchange) for exchange in tape.exchanges]
+        for sha in tape.blobs:
+            if sha not in self._copied:
+                self._body(self._change.body(tape.blob(sha)), ("", ""))
+        self._flush()
+        digest = chain(payloads)
+        if not tape.complete or not receipts:
+            self._file.leave()
+            return digest
+        payload, aside = receipts[-1]
+        aside |= {"digest": digest, "exchanges": len(payloads)}
+        self._change.event(RECEIPT, payload, aside)
+        self._file.finish(line(RECEIPT, canonical(payload), canonical(aside)), len(payloads))
+        return digest
+
+    def _exchange(self, exchange: Exchange) -> bytes:
+        """Copy an exchange with its bodies and return its payload."""
+        payload, aside = decoded(exchange.canonical), decoded(exchange.beside)
+        request, pieces = self._change.exchange(exchange, payload, aside)
+        if exchange.has_bodies:
+            asked, answered = likes(exchange.request, exchange.lane)
+            self._copied |= {exchange.request.body}
+            payload["request"]["body"] = self._body(request, asked)
+            if exchange.payload.response is not None:
+                self._copied |= {exchange.payload.response.body}
+                payload["response"]["body"] = self._body(b"".join(pieces), answered)
+                aside["sizes"] = [len(piece) for piece in pieces]
+        self._line(EXCHANGE, payload, aside)
+        return canonical(payload)
+
+    def _event(self, kind: str, payload: Document, aside: Document) -> None:
+        self._change.event(kind, payload, aside)
+        self._line(kind, payload, aside)
+
+    def _line(self, kind: str, payload: Document, aside: Document) -> None:
+        self._lines.append(line(kind, canonical(payload), canonical(aside)))
+
+    def _body(self, data: bytes, like: Like) -> str:
+        sha = sha256(data)
+        self._bodies.append((data, sha, like))
+        if sum(len(body) for body, _, _ in self._bodies) > _BATCH:
+            self._flush()
+        return sha
+
+    def _flush(self) -> None:
+        self._file.commit(b"".join(self._lines), self._bodies)
+        self._lines, self._bodies = [], []

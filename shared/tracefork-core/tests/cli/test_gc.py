@@ -1,0 +1,105 @@
+"""`gc` removes what nothing needs, and says what."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import Tape, record
+from tracefork_core.cli.main import main
+from tracefork_core.tape import Receipt, TapeWriter
+from tracefork_core.tape.environment import describe
+
+DAY = 86_400
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder with three runs of different age, a branch, and what is left over."""
+    for days, name in ((40, "old"), (20, "middle"), (0, "new")):
+        path = tmp_path / f"{name}.tape"
+        with record(path):
+            pass
+        then = time.time() - days * DAY
+        os.utime(path, (then, then))
+    with Tape.open(tmp_path / "old.tape") as parent:
+        branch = TapeWriter(tmp_path / "branch.tape", describe(), parent=parent, at=0)
+        branch.close(Receipt(digest="", exchanges=0))
+    (tmp_path / "gone.tape-wal").touch()
+    (tmp_path / "gone.tape-flight").touch()
+    (tmp_path / "killed.tape").touch()
+    (tmp_path / "notes.txt").touch()
+    return tmp_path
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_what_is_left_over_goes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Logs without a tape and tapes without a byte; no run and no other file."""
+    assert main(["gc", str(folder)]) == 0
+    assert names(folder) == {
+        "old.tape",
+        "middle.tape",
+        "new.tape",
+        "branch.tape",
+        "notes.txt",
+    }
+    out = capsys.readouterr().out
+    assert "removed gone.tape-wal: its tape is gone" in out
+    assert "removed killed.tape: killed before its first byte" in out
+    assert main(["gc", str(folder)]) == 0
+    assert "nothing is left over in" in capsys.readouterr().out
+
+
+def test_a_dry_run_removes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what would go."""
+    before = names(folder)
+    assert main(["gc", "--dry-run", "--keep", "0", str(folder)]) == 0
+    assert names(folder) == before
+    assert "would remove middle.tape" in capsys.readouterr().out
+
+
+def test_a_run_that_a_branch_needs_stays_however_old(folder: Path) -> None:
+    """An older one that nothing needs goes."""
+    assert main(["gc", "--older-than", "10d", str(folder)]) == 0
+    assert names(folder) == {"old.tape", "new.tape", "branch.tape", "notes.txt"}
+
+
+def test_the_newest_runs_are_kept(folder: Path) -> None:
+    """--keep counts from the newest on; a parent comes with its branch."""
+    assert main(["gc", "--keep", "1", str(folder)]) == 0
+    kept = names(folder)
+    assert len(kept & {"new.tape", "branch.tape"}) == 1
+    assert "middle.tape" not in kept
+    assert ("old.tape" in kept) == ("branch.tape" in kept)
+
+
+def test_branches_without_a_parent_go_when_asked(folder: Path) -> None:
+    """They cannot be read; still nobody removes them unasked."""
+    (folder / "old.tape").unlink()
+    assert main(["gc", str(folder)]) == 0
+    assert "branch.tape" in names(folder)
+    assert main(["gc", "--orphans", str(folder)]) == 0
+    assert "branch.tape" not in names(folder)
+
+
+def test_a_run_that_is_recorded_right_now_stays(folder: Path) -> None:
+    """Neither it nor its log and journal."""
+    with record(folder / "now.tape"):
+        assert main(["gc", "--keep", "0", str(folder)]) == 0
+        assert {"now.tape", "now.tape-wal", "now.tape-flight"} <= names(folder)
+    with Tape.open(folder / "now.tape") as tape:
+        assert tape.complete
+
+
+@pytest.mark.parametrize("words", [["--older-than", "soon"], ["--keep", "-1"], ["no-such-folder"]])
+def test_a_mistake_is_said(folder: Path, words: list[str]) -> None:
+    """And removes nothing."""
+    before = names(folder)
+    assert main(["gc", *words]) == 2
+    assert names(folder) == before

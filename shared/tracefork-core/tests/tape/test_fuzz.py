@@ -1,0 +1,118 @@
+"""A stranger's tape is data: whatever its bytes are, it opens or is refused, quickly and quietly.
+
+`TRACEFORK_FUZZ=100000` reads that many mutants. Mutant N is the same wherever it is made.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import Tape, TapeError, record
+from tracefork_core.adapters import begin_step, current_step, end_step
+from tracefork_core.tape import schema
+from tracefork_core.tape.digest import chain
+from tracefork_testkit import ProviderServer
+
+HERE = Path(__file__).parent
+MUTANTS = int(os.environ.get("TRACEFORK_FUZZ", "1000"))
+BATCH = 250
+ENOUGH = 10
+
+
+def copied(tape: Path, folder: Path) -> None:
+    """Copy a tape with all that lies beside it."""
+    folder.mkdir(parents=True)
+    for suffix in ("", "-wal", "-flight"):
+        if schema.beside(tape, suffix).exists():
+            shutil.copyfile(schema.beside(tape, suffix), folder / f"run.tape{suffix}")
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the tapes that are mutated: complete, cut off in flight, and of each format before."""
+    folder = tmp_path_factory.mktemp("originals")
+    tape = tmp_path_factory.mktemp("recorded") / "run.tape"
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Where is order 17? " * 30}]
+    with ProviderServer() as server, httpx2.Client(verify=False, timeout=20) as http:
+        with record(tape):
+            agent = begin_step("agent", "support")
+            before = current_step.set(begin_step("model", "gpt", parent=agent))
+            for _ in range(5):
+                asked = {"model": "gpt-5-mini", "messages": messages}
+                answer = http.post(f"{server.url}/v1/chat/completions", json=asked).json()
+                messages += [answer["choices"][0]["message"], {"role": "user", "content": "And?"}]
+            with http.stream("GET", f"{server.url}/chunked?n=4") as stream:
+                next(stream.iter_raw())
+                copied(tape, folder / "cut-off")
+            end_step(agent)
+            current_step.reset(before)
+        copied(tape, folder / "complete")
+    for golden in (HERE / "golden").iterdir():
+        copied(golden, folder / golden.stem)
+    return folder
+
+
+def hunted(originals: Path, first: int, end: int, *wrong: str) -> list[str]:
+    """Read mutants, in a process anew after each one that it dies of."""
+    found: list[str] = []
+    while first < end and len(found) < ENOUGH:
+        words = [str(HERE / "fuzzer.py"), str(originals), str(first), "1", str(end), *wrong]
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+        last = first
+        for line in done.stdout.splitlines():
+            if line.startswith("{"):
+                finding = json.loads(line)
+                found.append("mutant {number} ({original}, {kind}): {what}".format(**finding))
+            else:
+                last = int(line)
+        if done.returncode == 0:
+            break
+        found.append(f"mutant {last}: the process ended with {done.returncode}:\n{done.stderr}")
+        first = last + 1
+    return found
+
+
+@pytest.mark.parametrize("first", range(0, MUTANTS, BATCH))
+def test_no_mutant_does_more_than_be_refused(originals: Path, first: int) -> None:
+    """It reads or is a TraceforkError, in 2 s and 256 MB, and prints nothing that is not plain."""
+    found = hunted(originals, first, min(first + BATCH, MUTANTS))
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("crash", "ended with -11"),
+        ("hang", "ended with -27"),
+        ("eat", "MemoryError"),
+        ("raise", "KeyError"),
+        ("escape", "prints {'\\x1b'}"),
+        ("write", "'beside'"),
+    ],
+)
+def test_what_is_hunted_for_is_found(originals: Path, wrong: str, said: str) -> None:
+    """Negative control: a reader that does any of it is caught at the first mutant."""
+    assert any(said in finding for finding in hunted(originals, 0, 1, wrong))
+
+
+def test_tapes_that_call_each_other_parents_are_refused(originals: Path, tmp_path: Path) -> None:
+    """Nobody is led round in circles: a parent's parents are those that its branch names."""
+    tapes = [tmp_path / "one.tape", tmp_path / "two.tape"]
+    for tape, other in zip(tapes, reversed(tapes), strict=True):
+        shutil.copyfile(originals / "complete" / "run.tape", tape)
+        origin = json.dumps({"name": other.name, "at": 0, "digest": chain([])}).encode()
+        with closing(sqlite3.connect(tape)) as db, db:
+            db.execute("INSERT INTO meta VALUES ('origin', ?)", (origin,))
+    with pytest.raises(TapeError, match="not what it was"), Tape.open(tapes[0]) as opened:
+        _ = opened.exchanges

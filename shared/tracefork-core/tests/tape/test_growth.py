@@ -1,0 +1,72 @@
+"""A tape grows with what is new on it, not with what is sent."""
+
+from __future__ import annotations
+
+import os
+from math import log
+from pathlib import Path
+
+from tracefork_core import Tape
+from tracefork_core.tape import TapeWriter
+from tracefork_core.tape.environment import describe
+
+from .runs import put, read, transcript, write
+
+
+def test_a_transcript_that_is_sent_again_grows_the_tape_by_what_is_new(tmp_path: Path) -> None:
+    """Four times as many steps send sixteen times the bytes, and take four times the room."""
+    sizes = {}
+    for steps in (50, 200):
+        path = tmp_path / f"{steps}.tape"
+        bodies = transcript(steps)
+        write(path, bodies)
+        assert read(path) == bodies
+        sizes[steps] = path.stat().st_size
+    assert log(sizes[200] / sizes[50]) / log(4) < 1.05
+
+
+def test_other_bodies_take_their_room(tmp_path: Path) -> None:
+    """Negative control: where nothing is sent again, nothing is saved."""
+    noise = [(os.urandom(2000), os.urandom(2000)) for _ in range(50)]
+    write(tmp_path / "noise.tape", noise)
+    assert (tmp_path / "noise.tape").stat().st_size > 50 * 4000
+    assert read(tmp_path / "noise.tape") == noise
+
+
+def test_lanes_that_take_turns_each_continue_their_own_transcript(tmp_path: Path) -> None:
+    """An edited middle, a dropped start: what is shared is found wherever it is."""
+    bodies = transcript(80)
+    slid = [
+        (asked[:30] + asked[30 + 400 * step :], answered)
+        for step, (asked, answered) in enumerate(bodies)
+    ]
+    write(tmp_path / "slid.tape", slid)
+    assert read(tmp_path / "slid.tape") == slid
+    sent = sum(len(asked) + len(answered) for asked, answered in slid)
+    assert (tmp_path / "slid.tape").stat().st_size < sent / 10
+
+
+def test_a_tape_that_is_not_closed_is_as_small(tmp_path: Path) -> None:
+    """Without its end a recording takes little more room than with it."""
+    bodies = transcript(200)
+    write(tmp_path / "closed.tape", bodies)
+    writer = TapeWriter(tmp_path / "live.tape", describe())
+    put(writer, bodies)
+    writer.abort()
+    with Tape.open(tmp_path / "live.tape") as tape:
+        assert not tape.complete
+    assert read(tmp_path / "live.tape") == bodies
+    live = sum(file.stat().st_size for file in tmp_path.glob("live.tape*"))
+    assert live < 3 * (tmp_path / "closed.tape").stat().st_size
+
+
+def test_a_metadata_tape_holds_hashes_and_no_bodies(tmp_path: Path) -> None:
+    """Its digest is that of the run; its bodies are nowhere."""
+    bodies = transcript(20)
+    receipt = write(tmp_path / "m.tape", bodies, mode="metadata")
+    assert receipt.digest == write(tmp_path / "s.tape", bodies).digest
+    with Tape.open(tmp_path / "m.tape") as tape:
+        assert tape.blobs == []
+        assert tape.digest == receipt.digest
+        assert not tape.exchanges[0].has_bodies
+    assert (tmp_path / "m.tape").stat().st_size < (tmp_path / "s.tape").stat().st_size

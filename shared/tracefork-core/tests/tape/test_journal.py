@@ -1,0 +1,84 @@
+"""A journal reads as far as it was written, wherever it is torn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tracefork_core.tape import journal
+from tracefork_core.tape.journal import Flight, Journal
+
+NUMBERS = st.integers(0, 3)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("begin"), NUMBERS, st.binary(max_size=40)),
+        st.tuples(st.just("head"), NUMBERS, st.just(b"")),
+        st.tuples(st.just("chunk"), NUMBERS, st.binary(max_size=40)),
+        st.tuples(st.just("end"), NUMBERS, st.just(b"")),
+    ),
+    max_size=25,
+)
+
+
+def written(tape: Path, steps: list[Any]) -> list[bytes]:
+    """Keep a journal, and return what its file held after each step."""
+    opened, states = Journal(tape), [b""]
+    begun: set[int] = set()
+    for turn, (step, n, data) in enumerate(steps):
+        if step == "begin":
+            opened.begin(n, b'{"n":%d}' % n, b'{"at":%d}' % turn, data)
+            begun.add(n)
+        elif n in begun and step == "head":
+            opened.head(n, b'{"n":%d,"head":1}' % n, b"{}")
+        elif n in begun and step == "chunk":
+            opened.chunk(n, turn, data)
+        elif step == "end":
+            opened.end(n)
+            begun.discard(n)
+        states.append((tape.with_name(tape.name + "-flight")).read_bytes())
+    opened.close(remove=True)
+    return states
+
+
+def read(tape: Path, data: bytes) -> list[Flight]:
+    tape.with_name(tape.name + "-flight").write_bytes(data)
+    return journal.read(tape)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(steps=STEPS, data=st.data())
+def test_a_torn_tail_reads_as_what_was_whole_before(
+    tape: Path, steps: list[Any], data: st.DataObject
+) -> None:
+    """Cut anywhere, a journal holds exactly the frames that were whole."""
+    states = written(tape, steps)
+    last = states[-1]
+    cut = data.draw(st.integers(0, len(last)))
+    whole = max((state for state in states if last[:cut].startswith(state)), key=len)
+    assert read(tape, last[:cut]) == read(tape, whole)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(noise=st.binary(max_size=200), steps=STEPS)
+def test_what_is_no_journal_reads_as_nothing_more(
+    tape: Path, noise: bytes, steps: list[Any]
+) -> None:
+    """Whatever lies behind whole frames adds no error, and takes nothing of them away."""
+    whole = written(tape, steps)[-1]
+    kept = {flight.n for flight in read(tape, whole)}
+    assert kept <= {flight.n for flight in read(tape, whole + b"\xff" + noise)}
+
+
+@pytest.mark.parametrize("size", [-1, 41, 2**31, 2**62, 2**64, 1.5, "1", None, [1]])
+def test_a_frame_that_lies_about_its_size_ends_the_journal(tape: Path, size: Any) -> None:
+    """Nothing is read from where there is nothing, and what came before it stays."""
+    good = b'{"n":0,"size":2,"payload":{},"aside":{}}\nab'
+    lie = (
+        json.dumps({"n": 1, "size": size, "payload": {}, "aside": {}}).encode() + b"\n" + b"x" * 40
+    )
+    assert [(flight.n, flight.body) for flight in read(tape, good + lie)] == [(0, b"ab")]

@@ -1,0 +1,372 @@
+"""A sealed tape is a tape for those it was sealed for, and noise for everybody else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx2
+import pytest
+from pyrage import x25519
+
+from tracefork_core import Tape, TapeError, UsageError, record, replay
+from tracefork_core.tape import StepRecord, TapeWriter, journal
+from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.environment import describe
+from tracefork_core.tape.event import (
+    STEP,
+    ExchangeAside,
+    ExchangePayload,
+    FailureRecord,
+    Receipt,
+    RequestRecord,
+    ResponseRecord,
+)
+from tracefork_core.tape.mode import Mode
+from tracefork_core.tape.sealing import Key, new_key
+from tracefork_testkit import ProviderServer
+
+PLANTED = b"the-plaintext-nobody-may-see"
+WORD = PLANTED.decode()
+
+
+@pytest.fixture(autouse=True)
+def _nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin without an identity and without a passphrase."""
+    monkeypatch.delenv("TRACEFORK_IDENTITY", raising=False)
+    monkeypatch.delenv("TRACEFORK_PASSPHRASE", raising=False)
+
+
+class Reader:
+    """Somebody with an age identity of their own."""
+
+    def __init__(self, file: Path) -> None:
+        identity = x25519.Identity.generate()
+        self.public = str(identity.to_public())
+        self.file = file
+        file.write_text(f"# created: today\n# public key: {self.public}\n{identity}\n")
+
+
+@pytest.fixture
+def readers(tmp_path_factory: pytest.TempPathFactory) -> list[Reader]:
+    folder = tmp_path_factory.mktemp("identities")
+    return [Reader(folder / name) for name in ("ada", "bob", "eve")]
+
+
+def steps_of_a_recording(path: Path, key: Key | None) -> Iterator[TapeWriter]:
+    """Record a run with planted words in all of its parts, and stop after each step of it."""
+    mode: Mode = "safe" if key is None else "sealed"
+    writer = TapeWriter(path, describe(), mode=mode, key=key)
+    yield writer
+    writer.note(STEP, aside=StepRecord(WORD, "model", WORD, detail={"prompt": WORD}))
+    for n in range(12):
+        asked, answer = b'{"prompt":"%b %d"}' % (PLANTED, n), PLANTED * 300
+        request = RequestRecord("POST", f"http://{WORD}.test/{n}", [("x", WORD)], sha256(asked))
+        aside = ExchangeAside("main", "test", 0, step=WORD, caller=WORD, sent=[("y", WORD)])
+        writer.begin(ExchangePayload(n, request), aside, asked)
+        yield writer
+        head = ResponseRecord(200, WORD, [("z", WORD)], "")
+        writer.head(ExchangePayload(n, request, head), aside)
+        for turn in range(3):
+            writer.chunk(n, turn, answer[turn * 2800 : (turn + 1) * 2800])
+            yield writer
+        failure = FailureRecord(WORD, WORD)
+        head = ResponseRecord(200, WORD, [("z", WORD)], sha256(answer))
+        aside.sizes, aside.end = [2800, 2800, 2800], "eof"
+        writer.end(ExchangePayload(n, request, head, failure), aside, answer)
+        yield writer
+    writer.close(Receipt("", 0, strays=[WORD], subprocesses=[WORD], outcome=WORD))
+    yield writer
+
+
+def recorded(path: Path, key: Key | None) -> Path:
+    """Record all of that run."""
+    for _ in steps_of_a_recording(path, key):
+        pass
+    return path
+
+
+def shown_in(folder: Path) -> list[str]:
+    """Return the files of a folder in which the planted words can be read."""
+    return [file.name for file in sorted(folder.iterdir()) if PLANTED in file.read_bytes()]
+
+
+def test_everyone_it_was_sealed_for_reads_it(
+    tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two recipients read the run that a safe tape would hold, under the same digest."""
+    ada, bob, _ = readers
+    recorded(tape, new_key([ada.public, bob.public]))
+    with Tape.open(recorded(tape.with_name("safe.tape"), None)) as plain:
+        digest, events = plain.digest, [event.kind for event in plain.events]
+    for reader in (ada, bob):
+        monkeypatch.setenv("TRACEFORK_IDENTITY", str(reader.file))
+        with Tape.open(tape) as opened:
+            assert (opened.mode, opened.complete, opened.digest) == ("sealed", True, digest)
+            assert opened.receipt is not None
+            assert opened.receipt.digest == digest
+            assert [event.kind for event in opened.events] == events
+            assert opened.exchanges[7].request_body == b'{"prompt":"%b 7"}' % PLANTED
+            assert opened.exchanges[7].response_body == PLANTED * 300
+
+
+def test_nobody_else_reads_it(
+    tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An identity it was not sealed for opens nothing, and the message says whose fault it is."""
+    ada, _, eve = readers
+    recorded(tape, new_key([ada.public]))
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(eve.file))
+    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"):
+        Tape.open(tape)
+
+
+def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tape that was sealed with a passphrase opens with that and with no other."""
+    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four words are enough")
+    recorded(tape, new_key())
+    with Tape.open(tape) as opened:
+        assert len(opened.exchanges) == 12
+    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four other words")
+    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_PASSPHRASE"):
+        Tape.open(tape)
+
+
+def test_a_passphrase_does_not_open_what_is_sealed_for_keys(
+    tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor the other way round: one clear error, whichever kind of key is held."""
+    recorded(tape, new_key([readers[0].public]))
+    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "words")
+    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_PASSPHRASE"):
+        Tape.open(tape)
+    other = recorded(tape.with_name("other.tape"), new_key())
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
+    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"):
+        Tape.open(other)
+
+
+def test_without_a_key_only_its_structure_shows(tape: Path, readers: list[Reader]) -> None:
+    """It opens and says what it is; whatever was recorded is one clear error."""
+    recorded(tape, new_key([readers[0].public]))
+    with Tape.open(tape) as opened:
+        assert (opened.mode, opened.complete, opened.key) == ("sealed", True, None)
+        for part in ("exchanges", "digest", "steps", "draws", "environment", "receipt", "events"):
+            with pytest.raises(TapeError, match=r"is sealed\. Name your age identity file in"):
+                getattr(opened, part)
+        with pytest.raises(TapeError, match="is sealed"):
+            opened.blob(sha256(b"any"))
+
+
+def test_nothing_shows_at_any_time(tape: Path, readers: list[Reader]) -> None:
+    """No file holds a planted word, in whatever step the recording is; a safe one's do."""
+    for _ in steps_of_a_recording(tape, new_key([readers[0].public])):
+        assert shown_in(tape.parent) == []
+    safe = tape.parent / "safe"
+    safe.mkdir()
+    seen = {name for _ in steps_of_a_recording(safe / "run.tape", None) for name in shown_in(safe)}
+    assert "run.tape-flight" in seen, "the control: what is in flight can be read"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from test_sealing import new_key, steps_of_a_recording
+for number, _ in enumerate(steps_of_a_recording(Path({tape!r}), new_key([{public!r}]))):
+    if number == {after}:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("after", [0, 1, 3, 4, 38, 60])
+def test_a_killed_recording_is_as_closed_as_any(
+    tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    """kill -9 leaves nothing to read for others, and loses nothing for those who may read."""
+    values = {"folder": str(Path(__file__).parent), "tape": str(tape), "after": after}
+    code = KILLED.format(**values, public=readers[0].public)
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert shown_in(tape.parent) == []
+    with Tape.open(tape) as opened, pytest.raises(TapeError, match="is sealed"):
+        _ = opened.exchanges
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
+    ended, parts = divmod(after, 5)
+    with Tape.open(tape) as opened:
+        assert not opened.complete
+        assert [one.end for one in opened.exchanges] == ["eof"] * ended + ["open"] * (parts > 0)
+        if parts:
+            last = opened.exchanges[-1]
+            assert last.request_body == b'{"prompt":"%b %d"}' % (PLANTED, ended)
+            assert last.response_body == (PLANTED * 300)[: (parts - 1) * 2800]
+
+
+def changed(tape: Path, change: Callable[[dict[int, list[bytes]]], None]) -> None:
+    """Change the pieces (events, bodies) of rows by number, with checksums that hold again."""
+    with closing(sqlite3.connect(tape)) as db, db:
+        found = db.execute("SELECT seq, events, bodies FROM log").fetchall()
+        rows = {seq: [events, bodies] for seq, events, bodies in found}
+        change(rows)
+        for seq, (events, bodies) in rows.items():
+            crc = zlib.crc32(bodies, zlib.crc32(events))
+            update = "UPDATE log SET crc = ?, events = ?, bodies = ? WHERE seq = ?"
+            db.execute(update, (crc, events, bodies, seq))
+
+
+def swap(kind: int) -> Callable[[dict[int, list[bytes]]], None]:
+    def change(rows: dict[int, list[bytes]]) -> None:
+        one, other, *_ = [row for row in rows.values() if len(row[kind]) > 28]
+        one[kind], other[kind] = other[kind], one[kind]
+
+    return change
+
+
+def across(rows: dict[int, list[bytes]]) -> None:
+    """Put events where bodies lie, and bodies where events lie."""
+    rows[1].reverse()
+
+
+def flip(place: int, kind: int = 0) -> Callable[[dict[int, list[bytes]]], None]:
+    def change(rows: dict[int, list[bytes]]) -> None:
+        data = bytearray(max((row[kind] for row in rows.values()), key=len))
+        row = next(row for row in rows.values() if row[kind] == bytes(data))
+        data[place] ^= 1
+        row[kind] = bytes(data)
+
+    return change
+
+
+def torn(size: int) -> Callable[[dict[int, list[bytes]]], None]:
+    def change(rows: dict[int, list[bytes]]) -> None:
+        rows[1][0] = rows[1][0][:size]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(swap(0), swap(1), across),
+        *(flip(0), flip(11), flip(12), flip(-1), flip(20, 1)),
+        *(torn(40), torn(12), torn(11), torn(0)),
+    ],
+)
+def test_a_piece_that_was_touched_does_not_open(
+    tape: Path,
+    readers: list[Reader],
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[dict[int, list[bytes]]], None],
+) -> None:
+    """Changed, cut off or moved to another place: each is found, whatever checksums say."""
+    recording = steps_of_a_recording(tape, new_key([readers[0].public]))
+    for _ in range(40):
+        writer = next(recording)
+    writer.abort()  # Rows are not packed yet: there are several of them.
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
+    with Tape.open(tape) as opened:
+        assert all(exchange.response_body for exchange in opened.exchanges[:-1])
+    changed(tape, change)
+    with Tape.open(tape) as opened, pytest.raises(TapeError, match="does not open: it was changed"):
+        assert [exchange.response_body for exchange in opened.exchanges] == []
+
+
+def test_a_torn_journal_reads_as_far_as_it_opens(tape: Path, readers: list[Reader]) -> None:
+    """A piece that is cut or changed ends the journal; what came before it stays."""
+    key = new_key([readers[0].public])
+    recording = steps_of_a_recording(tape, key)
+    for _ in range(5):
+        next(recording)
+    file = tape.with_name(tape.name + "-flight")
+    whole = file.read_bytes()
+    (full,) = journal.read(tape, key.seal)
+    assert len(full.chunks) == 3
+    for stop in range(0, len(whole), 97):
+        flipped = bytes([whole[stop] ^ 0x80])
+        for data in (whole[:stop], whole[:stop] + flipped + whole[stop + 1 :]):
+            file.write_bytes(data)
+            for flight in journal.read(tape, key.seal):
+                assert flight.chunks == full.chunks[: len(flight.chunks)]
+                assert len(flight.chunks) < 3
+
+
+def test_a_sealed_tape_replays_with_its_key_and_not_without(
+    tape: Path,
+    provider: ProviderServer,
+    http: httpx2.Client,
+    readers: list[Reader],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the key it answers like the safe tape of that run; without it nothing is asked."""
+
+    def agent() -> bytes:
+        return http.post(f"{provider.url}/echo", content=PLANTED).content
+
+    with record(tape.with_name("safe.tape")) as safe:
+        agent()
+    with record(tape, mode="sealed", seal_to=[readers[0].public]) as sealed:
+        agent()
+    assert sealed.digest == safe.digest
+    with pytest.raises(TapeError, match="is sealed"), replay(tape):
+        agent()
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
+    with replay(tape) as run:
+        assert agent() == PLANTED
+    assert run.digest == safe.digest
+    assert len(provider.requests) == 2
+
+
+def test_a_tape_for_nobody_is_not_recorded(tape: Path) -> None:
+    """Whoever seals for nobody, or for something that is no key, is told before anything runs."""
+    with pytest.raises(UsageError, match="a sealed tape is for somebody"):
+        new_key()
+    with pytest.raises(UsageError, match="no age public key"):
+        new_key(["age1nonsense"])
+
+
+@pytest.mark.parametrize("text", ["", "AGE-SECRET-KEY-NONSENSE\n", None, "\ud800"])
+def test_an_identity_that_is_none_is_a_mistake_of_use(
+    tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch, text: str | None
+) -> None:
+    """A missing, empty or garbled identity file is named."""
+    recorded(tape, new_key([readers[0].public]))
+    file = tape.with_name("identity")
+    if text is not None:
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(file))
+    with pytest.raises((UsageError, TapeError), match="TRACEFORK_IDENTITY"):
+        Tape.open(tape)
+
+
+@pytest.mark.parametrize("missing", ["pyrage", "cryptography"])
+def test_without_the_extra_the_message_names_it(
+    tape: Path, readers: list[Reader], missing: str
+) -> None:
+    """Sealing and opening say what to install; a tape that is not sealed needs nothing."""
+    recorded(tape, new_key([readers[0].public]))
+    safe = recorded(tape.with_name("safe.tape"), None)
+    code = f"""
+    import sys
+    sys.modules[{missing!r}] = None
+    from tracefork_core import Tape, UsageError
+    from tracefork_core.tape.sealing import new_key
+    print(len(Tape.open({str(safe)!r}).exchanges))
+    for act in (lambda: new_key(["age1"]), lambda: Tape.open({str(tape)!r})):
+        try:
+            act()
+        except UsageError as error:
+            print(error)
+    """
+    environment = {**os.environ, "TRACEFORK_IDENTITY": str(readers[0].file)}
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
+    needs = "tracefork: sealed tapes need an extra: pip install 'tracefork-core[seal]'."
+    assert done.stdout.splitlines() == ["12", needs, needs]
