@@ -29,7 +29,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WIDTH = 132
-MEASUREMENTS = ("first_token", "record_overhead", "replay_rate", "startup", "tape_size")
+MEASUREMENTS = (
+    "first_token",
+    "record_overhead",
+    "replay_rate",
+    "startup",
+    "tape_size",
+    "tape_access",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

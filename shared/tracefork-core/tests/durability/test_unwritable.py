@@ -68,6 +68,26 @@ def test_a_tape_made_unwritable_keeps_what_it_has(
     assert finished == [cut_off, tape]
 
 
+def test_a_strict_recording_stops_the_agent_with_the_tape(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """What cannot be recorded does not happen: no answer, and nothing that is asked later."""
+    seen: list[bytes] = []
+
+    def agent() -> None:
+        for size in (1, 2, 3):
+            seen.append(http.get(f"{provider.url}/bytes/{size}").content)
+            if size == 1:
+                cut_off(tape)
+
+    with pytest.raises(TapeError, match=f"recording to {tape} stopped: "):
+        with record(tape, strict=True):
+            agent()
+    assert seen == [b"\0"]
+    with Tape.open(tape) as kept:
+        assert [exchange.end for exchange in kept.exchanges][:1] == ["eof"]
+
+
 def removed(tape: Path) -> None:
     tape.unlink()
 

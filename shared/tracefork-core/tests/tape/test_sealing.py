@@ -125,8 +125,11 @@ def test_nobody_else_reads_it(
     ada, _, eve = readers
     recorded(tape, new_key([ada.public]))
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(eve.file))
-    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"):
-        Tape.open(tape)
+    with (
+        Tape.open(tape) as opened,
+        pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"),
+    ):
+        _ = opened.exchanges
 
 
 def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +139,11 @@ def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with Tape.open(tape) as opened:
         assert len(opened.exchanges) == 12
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four other words")
-    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_PASSPHRASE"):
-        Tape.open(tape)
+    with (
+        Tape.open(tape) as opened,
+        pytest.raises(TapeError, match="not sealed for this TRACEFORK_PASSPHRASE"),
+    ):
+        _ = opened.exchanges
 
 
 def test_a_passphrase_does_not_open_what_is_sealed_for_keys(
@@ -146,12 +152,18 @@ def test_a_passphrase_does_not_open_what_is_sealed_for_keys(
     """Nor the other way round: one clear error, whichever kind of key is held."""
     recorded(tape, new_key([readers[0].public]))
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "words")
-    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_PASSPHRASE"):
-        Tape.open(tape)
+    with (
+        Tape.open(tape) as opened,
+        pytest.raises(TapeError, match="not sealed for this TRACEFORK_PASSPHRASE"),
+    ):
+        _ = opened.exchanges
     other = recorded(tape.with_name("other.tape"), new_key())
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
-    with pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"):
-        Tape.open(other)
+    with (
+        Tape.open(other) as opened,
+        pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"),
+    ):
+        _ = opened.exchanges
 
 
 def test_without_a_key_only_its_structure_shows(tape: Path, readers: list[Reader]) -> None:

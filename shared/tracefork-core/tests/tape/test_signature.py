@@ -30,6 +30,7 @@ from tracefork_core.tape.signature import Signature, Statement, fingerprint, sig
 
 BITS = 2048
 OPENSSH_IS_HERE = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen here")
+KINDS = ["openssh", "pem", pytest.param("ssh-keygen", marks=OPENSSH_IS_HERE)]
 PEM = (form.Encoding.PEM, form.PrivateFormat.PKCS8)
 OPENSSH = (form.Encoding.PEM, form.PrivateFormat.OpenSSH)
 

@@ -46,6 +46,9 @@ def record(
         list[str] | None,
         typer.Option("--to", metavar="age1…", help="Who may read a sealed tape: an age key."),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop the agent if the tape cannot be written.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent live and record it on a tape.
@@ -72,6 +75,7 @@ def record(
         mode=as_mode(mode),
         mask=mask or [],
         seal_to=seal_to or [],
+        strict=strict,
     )
     with screen.stdout_kept(as_json):
         run, ending = agent.run_under(scope, show=True)

@@ -231,5 +231,10 @@ def _print_integrity(shown: str, result: Integrity) -> None:
         console.print(f"  {printable(damage.where)}: {printable(damage.what)}", soft_wrap=True)
     if result.digest and good:
         console.print(f"  digest {result.digest}", soft_wrap=True)
-    if good and not result.complete:
+    if result.sealed:
+        console.print(
+            "  sealed: its file and rows are as they were written; what they hold was not"
+        )
+        console.print("  read, for want of TRACEFORK_IDENTITY or TRACEFORK_PASSPHRASE")
+    elif good and not result.complete:
         console.print("  incomplete: the recording was cut off, there is no receipt to compare")

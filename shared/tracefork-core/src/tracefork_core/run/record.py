@@ -49,6 +49,7 @@ class _Record(Scope[Recording]):
         mode: Keeps,
         mask: Sequence[str],
         seal_to: Sequence[str],
+        strict: bool,
     ) -> None:
         super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
         self._path = path
@@ -57,6 +58,7 @@ class _Record(Scope[Recording]):
         self._keeps = mode
         self._mask = mask
         self._seal_to = seal_to
+        self._strict = strict
 
     def _begin(self, stack: ExitStack) -> Recording:
         if self._mask and self._keeps == "raw":
@@ -73,7 +75,7 @@ class _Record(Scope[Recording]):
         )
         stack.callback(self._abort_unless_switched_on)
         self._watch: Watch | None = None
-        self._session = Session(sink=self._writer, masking=masking)
+        self._session = Session(sink=self._writer, masking=masking, strict=self._strict)
         clock = RecordedClock(self._session)
         self._session.before_exchange.append(clock.flush)
         self._watch = self._switch_on(stack, self._session, self._guard, clock)
@@ -120,6 +122,7 @@ def record(
     mode: Keeps = "safe",
     mask: Sequence[str] = (),
     seal_to: Sequence[str] = (),
+    strict: bool = False,
 ) -> Scope[Recording]:
     """Record what runs inside: a sync or async `with`, or a function it decorates.
 
@@ -136,11 +139,12 @@ def record(
         mask: what is secret besides: names of environment variables, `re:` and a pattern of bytes.
         seal_to: age public keys of those who may read a sealed tape; without any, who holds the
             passphrase in TRACEFORK_PASSPHRASE.
+        strict: stop the agent, too, where the tape cannot be written any more.
 
     Raises:
         UsageError: the tape exists, or its folder does not; no such mode; nothing to be masked.
-        TapeError: the tape cannot be written. The agent is not stopped by it: the error is raised
-            when the block ends.
+        TapeError: the tape cannot be written. The agent is not stopped by it, unless it is asked
+            for: the error is raised when the block ends.
         EgressError: something tried to leave while offline. Raised where it happens and again when
             the block ends.
     """
@@ -155,4 +159,5 @@ def record(
         mode=mode,
         mask=mask,
         seal_to=seal_to,
+        strict=strict,
     )

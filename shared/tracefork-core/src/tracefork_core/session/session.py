@@ -66,11 +66,13 @@ class Session:
         sink: TapeWriter | None = None,
         matchers: Sequence[str] = (),
         masking: Masking | None = None,
+        strict: bool = False,
     ) -> None:
         check_matchers(matchers)
         self.source = source
         self.sink = sink
         self.masking = masking or Masking()
+        self._strict = strict
         self.poison: TraceforkError | None = None
         self.left_over: DivergenceError | None = None
         self.broken: TapeError | None = None
@@ -195,16 +197,23 @@ class Session:
         return next(self._turns)
 
     def write(self, action: Callable[[TapeWriter], None]) -> None:
-        """Write to the tape. A tape that cannot be written ends the recording, not the agent."""
+        """Write to the tape. A tape that cannot be written ends the recording, not the agent.
+
+        Raises:
+            TapeError: it cannot, and the session is strict.
+        """
         if self.sink is None or self.broken is not None:
             return
         try:
             action(self.sink)
+            return
         except TapeError as error:
             self.broken = error
         except Exception as error:  # noqa: BLE001 - said when the block ends; the agent goes on
             self.broken = TapeError(f"tracefork: recording to {self.sink.path} stopped: {error!r}.")
             self.broken.__cause__ = error
+        if self._strict and self._open:
+            raise self.poison_with(self.broken)
 
     def forget(self, n: int) -> None:
         """Strike a finished exchange off the list of those in flight."""

@@ -81,8 +81,8 @@ class TapeFile:
         """Write the last events, call the tape complete, and leave one plain file behind.
 
         Raises:
-            TapeError: the end cannot be written; the tape stays as it is, incomplete. Or the file
-                was removed or moved since.
+            TapeError: the end cannot be written: the tape stays as it is, incomplete, or complete
+                with its log beside it. Or the file was removed or moved since.
         """
         try:
             with self._transaction():

@@ -39,7 +39,8 @@ class Damage:
 class Integrity:
     """What reading all of a tape came to.
 
-    `recorded` is the digest in its receipt; `changed` says that the file is not as it was closed.
+    `recorded` is the digest in its receipt; `changed` says that the file is not as it was closed,
+    `sealed` that only its file and rows could be checked here.
     """
 
     events: int = 0
@@ -49,6 +50,7 @@ class Integrity:
     digest: str | None = None
     recorded: str | None = None
     changed: bool = False
+    sealed: bool = False
     damage: list[Damage] = field(default_factory=list)
 
     def found(self, where: str, what: object) -> None:
@@ -73,9 +75,11 @@ def check_integrity(path: Path) -> Integrity:
             result.found("file", str(error) or type(error).__name__)
     try:
         with Tape.open(path) as tape:
-            _check_events(tape, result)
-            _check_blobs(tape, result)
-            _check_exchanges(tape, result)
+            result.complete, result.sealed = tape.complete, not tape.opens
+            if tape.opens:
+                _check_events(tape, result)
+                _check_blobs(tape, result)
+                _check_exchanges(tape, result)
     except (TapeError, TypeError, ValueError) as error:
         result.found("tape", error)
     if not result.damage and result.changed:

@@ -49,6 +49,7 @@ class _Growing:
     events: list[bytes] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     event_bytes: int = 0
+    event_packed: int = 0
     body_bytes: int = 0
     rows: list[int] = field(default_factory=list)
 
@@ -61,6 +62,7 @@ class LogWriter:
         self._cipher = cipher
         self._seq = 0
         self._segment = _Growing(0)
+        self._allowance = _EVENTS_ALLOWANCE
 
     @property
     def segment(self) -> int:
@@ -82,6 +84,7 @@ class LogWriter:
         segment.events.append(events)
         segment.bodies.append(body)
         segment.event_bytes += len(events)
+        segment.event_packed += len(packed_events)
         segment.body_bytes += len(body)
         self._check_limits(segment, packed_body)
         self._insert(self._seq, packed_events, packed_body)
@@ -92,11 +95,16 @@ class LogWriter:
         """Turn the rows of the open segment into one, and begin the next segment."""
         segment = self._segment
         size = segment.event_bytes + segment.body_bytes
+        packed = segment.event_packed
         # Rows that are large gain nothing by being packed again.
         if len(segment.rows) > 1 and size < len(segment.rows) * _LARGE:
-            first, last = segment.rows[0], segment.rows[-1]
-            self._db.execute("DELETE FROM log WHERE seq BETWEEN ? AND ?", (first, last))
-            self._insert(first, pack(b"".join(segment.events)), pack(b"".join(segment.bodies)))
+            events = pack(b"".join(segment.events))
+            if _excess(segment.event_bytes, len(events)) <= self._allowance:
+                packed = len(events)
+                first, last = segment.rows[0], segment.rows[-1]
+                self._db.execute("DELETE FROM log WHERE seq BETWEEN ? AND ?", (first, last))
+                self._insert(first, events, pack(b"".join(segment.bodies)))
+        self._allowance -= _excess(segment.event_bytes, packed)
         self._segment = _Growing(segment.number + 1)
 
     def break_off(self) -> None:
@@ -112,6 +120,11 @@ class LogWriter:
 
     def _check_limits(self, segment: _Growing, packed: bytes) -> None:
         """Write nothing that a reader would take for a bomb."""
+        if _excess(segment.event_bytes, segment.event_packed) > self._allowance:
+            raise TapeError(
+                f"tracefork: {segment.event_bytes} bytes of events that pack into "
+                f"{segment.event_packed} do not go onto a tape: readers refuse them."
+            )
         if segment.body_bytes > _BODIES_ALLOWANCE > len(packed) * 1000:
             raise TapeError(
                 f"tracefork: a body of {segment.body_bytes} bytes that packs into {len(packed)} "
@@ -158,7 +171,7 @@ class LogReader:
             frame = b"".join(pieces)
             lines = unpack(frame, allowance, _EVENTS_RATIO)
             # One allowance for all segments: what events decode to is many times their size.
-            allowance -= max(0, len(lines) - _EVENTS_RATIO * len(frame))
+            allowance -= _excess(len(lines), len(frame))
             yield segment, lines
 
     def events(self) -> Iterator[Event]:
@@ -202,6 +215,11 @@ class LogReader:
 
     def _opened(self, data: bytes, about: bytes) -> bytes:
         return data if self._cipher is None else self._cipher.open(data, about)
+
+
+def _excess(plain: int, packed: int) -> int:
+    """Return by how many bytes events are larger than their packed size accounts for."""
+    return max(0, plain - _EVENTS_RATIO * packed)
 
 
 def _crc(events: bytes, bodies: bytes) -> int:

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from tracefork_core.errors import TapeError
+from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.tape import journal, origin, schema
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
 from tracefork_core.tape.canonical import canonical, sha256
@@ -37,9 +37,9 @@ from tracefork_core.tape.event import (
 )
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import Cipher, LogReader
-from tracefork_core.tape.mode import as_mode
+from tracefork_core.tape.mode import Mode, as_mode
 from tracefork_core.tape.older import upgraded
-from tracefork_core.tape.sealing import Key, unwrap
+from tracefork_core.tape.sealing import Key, holder, unwrap
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Tape:
         self._db = db
         self._lock = threading.RLock()
         self.complete = self._meta("state") == "complete"
-        self.mode = as_mode(str(self._meta("mode") or "raw"))
+        self.mode = self._find_mode()
         self.origin = origin.read(self._meta("origin"), path.name)
         self.key = self._find_key()
         self._log = LogReader(db, self._cipher)
@@ -293,6 +293,16 @@ class Tape:
     def _of_parent(self, sha: str) -> bytes:
         return self._parent.blob(sha)
 
+    def _find_mode(self) -> Mode:
+        name = str(self._meta("mode") or "raw")
+        try:
+            return as_mode(name)
+        except UsageError as error:
+            raise TapeError(
+                f"tracefork: {self.path} was recorded in a mode that is not known here: {name!r}. "
+                "Upgrade tracefork-core."
+            ) from error
+
     def _find_key(self) -> Key | None:
         """Return what opens a sealed tape; without it, only its structure can be read."""
         wrapped = self._meta("key")
@@ -309,8 +319,11 @@ class Tape:
 
     def _check_is_open(self) -> None:
         if not self.opens:
+            held = holder()
             raise TapeError(
-                f"tracefork: {self.path} is sealed. Name your age identity file in "
+                f"tracefork: {self.path} is sealed, and not sealed for this {held}."
+                if held
+                else f"tracefork: {self.path} is sealed. Name your age identity file in "
                 "TRACEFORK_IDENTITY, or give TRACEFORK_PASSPHRASE."
             )
 

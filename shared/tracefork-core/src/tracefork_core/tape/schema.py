@@ -56,9 +56,9 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
             does not exist.
         TapeError: the file to overwrite is not a tape, or the folder cannot be written.
     """
-    if not path.parent.is_dir():
+    if not _is_folder(path.parent):
         raise UsageError(f"tracefork: no folder {path.parent} to record {path.name} in.")
-    if path.is_dir():
+    if _is_folder(path):
         raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
     if os.path.lexists(path):
         if not overwrite:
@@ -84,9 +84,9 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         UsageError: there is no such file.
         TapeError: the file is not a tape or cannot be read.
     """
-    if path.is_dir():
+    if _is_folder(path):
         raise UsageError(f"tracefork: {path} is a folder, not a tape.")
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - a folder nobody may enter is no traceback
         raise UsageError(f"tracefork: no tape at {path}. `tracefork ls` lists the tapes here.")
     try:
         if path.stat().st_size == 0:
@@ -123,6 +123,10 @@ def version(db: sqlite3.Connection) -> int:
 def beside(path: Path, suffix: str) -> Path:
     """Return the file that belongs to a tape under a suffix."""
     return path.with_name(path.name + suffix)
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
 def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -91,24 +92,33 @@ def new_key(recipients: Sequence[str] = ()) -> Key:
 
 
 def unwrap(wrapped: bytes) -> Key | None:
-    """Return the key of a tape with the identity or the passphrase of this environment, if any.
+    """Return the key of a tape; None where this environment names nobody who may read it.
 
     Raises:
         UsageError: what the environment names cannot be used.
-        TapeError: it is not for this tape.
     """
     identity, passphrase = os.environ.get(IDENTITY), os.environ.get(PASSPHRASE)
     if not identity and not passphrase:
         return None
+    return _unwrapped(wrapped, identity, passphrase)
+
+
+def holder() -> str | None:
+    """Return the name of what this environment opens tapes with, if it has anything."""
+    return next((name for name in (IDENTITY, PASSPHRASE) if os.environ.get(name)), None)
+
+
+@lru_cache(maxsize=64)
+def _unwrapped(wrapped: bytes, identity: str | None, passphrase: str | None) -> Key | None:
+    # Cached: a passphrase is made to take a second.
     pyrage = _pyrage()
     try:
         if identity:
             found = pyrage.decrypt(wrapped, _identities(pyrage, Path(identity)))
         else:
             found = pyrage.passphrase.decrypt(wrapped, passphrase)
-    except pyrage.DecryptError as error:
-        named = IDENTITY if identity else PASSPHRASE
-        raise TapeError(f"tracefork: the tape is not sealed for this {named}: {error}.") from error
+    except pyrage.DecryptError:
+        return None
     return Key(Seal(bytes(found)), wrapped)
 
 
@@ -122,6 +132,8 @@ def _identities(pyrage: ModuleType, path: Path) -> list[object]:
         ]
     except (OSError, ValueError, pyrage.IdentityError) as error:
         raise UsageError(f"tracefork: {IDENTITY} names no age identity file: {error}.") from error
+    if not found:
+        raise UsageError(f"tracefork: {IDENTITY} names a file without an age identity: {path}.")
     return found
 
 

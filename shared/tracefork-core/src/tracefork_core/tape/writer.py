@@ -123,8 +123,8 @@ class TapeWriter:
         """Write the receipt with its digest and leave one plain file behind.
 
         Raises:
-            TapeError: the end cannot be written; the tape stays as it is, incomplete. Or the file
-                was removed or moved since.
+            TapeError: the end cannot be written: the tape stays as it is, incomplete, or complete
+                with its log beside it. Or the file was removed or moved since.
         """
         with self._lock:
             remove = False
