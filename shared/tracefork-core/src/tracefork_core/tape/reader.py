@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +13,8 @@ from typing import Self, TypeVar
 import msgspec
 
 from tracefork_core.errors import TapeError, UsageError
-from tracefork_core.tape import journal, origin, schema
+from tracefork_core.tape import in_flight, origin, schema
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
-from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
     DRAWS,
@@ -120,7 +119,11 @@ class Tape:
             for payload, aside in self._events(EXCHANGE)
         ]
         if not self.complete:
-            found.extend(self._in_flight({exchange.n for exchange in found}))
+            landed = {exchange.n for exchange in found}
+            try:
+                found.extend(in_flight.exchanges(self, self._cipher, landed))
+            except _DAMAGED as error:
+                raise self._damaged(error) from error
         found.sort(key=lambda exchange: exchange.n)
         if self.origin is not None:
             found = [*self._parent.exchanges[: self.origin.at], *found]
@@ -213,22 +216,6 @@ class Tape:
     @cached_property
     def _steps_by_id(self) -> dict[str, StepRecord]:
         return {step.id: step for step in self.steps}
-
-    def _in_flight(self, landed: set[int]) -> Iterator[Exchange]:
-        """Yield what a crash cut off, with the chunks that the agent had seen."""
-        for flight in journal.read(self.path, self._cipher):
-            if flight.n in landed:
-                continue
-            payload = self._read(_payload, flight.payload)
-            aside = self._read(_aside, flight.aside)
-            chunks = [data for _, data in flight.chunks]
-            aside.sizes = [len(chunk) for chunk in chunks]
-            aside.turns.extend([turn, 1] for turn, _ in flight.chunks)
-            if payload.response is not None:
-                response = msgspec.structs.replace(payload.response, body=sha256(b"".join(chunks)))
-                payload = msgspec.structs.replace(payload, response=response)
-            bodies = InFlight(self, payload.request.body, flight.body)
-            yield Exchange(bodies, payload, aside, canonical(payload), canonical(aside), chunks)
 
     def _check(self, place: int, exchange: Exchange) -> None:
         """Refuse what no writer writes, before a replay counts on it."""
@@ -336,24 +323,6 @@ class Tape:
 
     def _damaged(self, error: Exception) -> TapeError:
         return TapeError(f"tracefork: {self.path} holds a damaged event: {_words(error)}.")
-
-
-class InFlight:
-    """Where the bodies of an exchange lie that was in flight: the request's is in the journal."""
-
-    def __init__(self, tape: Tape, sha: str, body: bytes) -> None:
-        self._tape = tape
-        self._sha = sha
-        self._body = body
-        self.keeps_bodies = tape.keeps_bodies
-
-    def blob(self, sha: str) -> bytes:
-        """Return the bytes at an address, verified."""
-        if sha != self._sha:
-            return self._tape.blob(sha)
-        if sha256(self._body) != sha:
-            raise TapeError(f"tracefork: body {sha[:12]} was changed since it was recorded.")
-        return self._body
 
 
 def _words(error: Exception) -> str:

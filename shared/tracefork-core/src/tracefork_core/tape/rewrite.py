@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape.blobs import BLOB, Like, likes
+from tracefork_core.tape.blob_writer import Like, likes
+from tracefork_core.tape.blobs import BLOB
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import EXCHANGE, RECEIPT, line
