@@ -31,6 +31,7 @@ _PATTERN = "re:"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST_NAMED = 4
 _SMALL = 16 * 1024
+_CLEAN_TEXTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Masking:
         self.masks = masks or Masks()
         self._environment: object = None
         self._redactor: Redactor | None = None
+        self._clean_texts: set[str] = set()
         self._secrets: dict[str, set[str]] = {}
         self._learn()
         self._counts: Counter[str] = Counter()
@@ -159,10 +161,14 @@ class Masking:
 
     def text(self, text: str) -> str:
         """Return a text as it is recorded."""
-        if self._redactor is None or not text:
+        # In this order: what an older redactor found clean is noted in an older set.
+        clean, redactor = self._clean_texts, self._redactor
+        if redactor is None or not text or text in clean:
             return text
         data = text.encode("utf-8", "surrogatepass")
-        masked = self._counted(data, self._redactor.find(data))
+        masked = self._counted(data, redactor.find(data))
+        if masked is data and len(clean) < _CLEAN_TEXTS:
+            clean.add(text)  # Call sites, lanes and steps come again and again.
         # A pattern of bytes may have cut a character.
         return text if masked is data else masked.decode("utf-8", "replace")
 
@@ -189,6 +195,7 @@ class Masking:
             # In one step: another thread may be masking.
             redactor = Redactor(self._secrets, self.masks.patterns)
             self._clean, self._redactor = Clean(redactor.longest), redactor
+            self._clean_texts = set()
 
     def _is_clean(self, redactor: Redactor, request: Request) -> bool:
         """Return whether a small request holds no secret, at one look."""
