@@ -41,8 +41,11 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
             _print_body(console, label, _plain(body, headers))
     _print_headers(console, "request headers", exchange.request_headers)
     _print_headers(console, "response headers", exchange.response_headers)
-    raw = f"tracefork show {shlex.quote(shown)} {exchange.n} --raw"
-    console.print(f"  next: {raw}", style=screen.DIM, soft_wrap=True)
+    if exchange.has_bodies:
+        raw = f"tracefork show {shlex.quote(shown)} {exchange.n} --raw"
+        console.print(f"  next: {raw}", style=screen.DIM, soft_wrap=True)
+    else:
+        console.print("  bodies: their hashes only (mode metadata)", style=screen.DIM)
 
 
 def document(tape: Tape, exchange: Exchange) -> dict[str, object]:

@@ -18,6 +18,7 @@ from tracefork_core.errors import UsageError
 if TYPE_CHECKING:
     from tracefork_core.cli.account import Account
     from tracefork_core.tape import Receipt
+    from tracefork_core.tape.mode import Mode
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -111,6 +112,8 @@ def _report(
     with Tape.open(path) as tape:
         mode, account = tape.mode, take_account(tape) if tape.opens else sealed_account(receipt)
     following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
+    if mode == "metadata":
+        following = f"tracefork show {shlex.quote(shown)}"
     if as_json:
         screen.say_json(
             {
@@ -129,11 +132,11 @@ def _report(
             }
         )
     else:
-        _print_summary(path, shown, receipt, account, following)
+        _print_summary(path, shown, receipt, account, mode, following)
 
 
 def _print_summary(
-    path: Path, shown: str, receipt: Receipt, account: Account, following: str
+    path: Path, shown: str, receipt: Receipt, account: Account, mode: Mode, following: str
 ) -> None:
     from rich.text import Text
 
@@ -141,12 +144,15 @@ def _print_summary(
     kinds = _kinds(account)
     facts = [
         f"{figures.several(account.exchanges, 'exchange')}{f' ({kinds})' if kinds else ''}",
-        figures.several(account.lanes, "lane"),
+        *([figures.several(account.lanes, "lane")] if account.lanes else []),
         figures.duration(receipt.took / 1e9),
+        *([] if mode == "safe" else [mode]),
     ]
     head = Text("● recorded ", screen.GOOD).append(shown, "bold").append(" · ", "default")
     console.print(head.append(" · ".join(facts), "default"))
-    bytes_ = f"{figures.size(path.stat().st_size)} for {figures.size(account.wire)} on the wire"
+    bytes_ = figures.size(path.stat().st_size)
+    if account.wire:
+        bytes_ += f" for {figures.size(account.wire)} on the wire"
     console.print(f"  {account.cost_words} · digest {figures.digest(receipt.digest)} · {bytes_}")
     console.print(f"  {coverage_words(receipt)}")
     if receipt.secrets:

@@ -1,0 +1,52 @@
+"""The mode of a tape is named wherever it is shown, and nothing is offered that it cannot do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Shell
+
+PASSPHRASE = {"TRACEFORK_PASSPHRASE": "correct horse battery staple"}
+
+
+def test_a_metadata_tape_is_shown_and_not_replayed(taped: Shell) -> None:
+    """It is recorded, listed and shown as what it is; a replay says why there is none."""
+    done = taped.tracefork("record", "-o", "m.tape", "--mode", "metadata", "agent.py")
+    assert "· metadata\n" in done.err
+    assert "next: tracefork show m.tape" in done.err
+    assert "metadata" in taped.tracefork("ls").out
+    page = taped.tracefork("show", "m.tape", "0")
+    assert "bodies: their hashes only (mode metadata)" in page.out
+    assert "one" not in page.out.split("bodies:")[0].split("request headers")[0]
+    assert taped.tracefork("show", "m.tape", "0", "--raw").exit == 5
+    replayed = taped.tracefork("replay", "m.tape")
+    assert (replayed.exit, "nothing to answer with" in replayed.err) == (3, True)
+    assert taped.tracefork("verify", "--integrity", "m.tape").exit == 0
+
+
+def test_a_sealed_tape_is_listed_without_its_key_and_replays_with_it(taped: Shell) -> None:
+    """Without it each command says what is missing; with it all is as ever."""
+    done = taped.tracefork("record", "-o", "s.tape", "--mode", "sealed", "agent.py", **PASSPHRASE)
+    assert done.exit == 0
+    assert "· sealed\n" in done.err
+    assert "s.tape" in taped.tracefork("ls").out
+    for words in (["show", "s.tape"], ["replay", "s.tape"], ["pack", "s.tape"]):
+        refused = taped.tracefork(*words)
+        assert (refused.exit, "TRACEFORK_IDENTITY" in refused.err) == (5, True), words
+    checked = taped.tracefork("verify", "--integrity", "s.tape")
+    assert (checked.exit, "sealed: " in checked.out) == (0, True)
+    assert taped.tracefork("replay", "s.tape", **PASSPHRASE).exit == 0
+    assert "2 exchanges" in taped.tracefork("show", "s.tape", **PASSPHRASE).out
+
+
+@pytest.mark.parametrize(
+    "words", [["--mode", "sealed"], ["--mode", "sealed", "--to", "bob"], ["--to", "age1x"]]
+)
+def test_a_seal_for_nobody_is_a_mistake(taped: Shell, words: list[str]) -> None:
+    """Nothing is recorded, and the agent does not run."""
+    done = taped.tracefork("record", "-o", "s.tape", *words, "agent.py")
+    assert done.exit == 2
+    assert done.out == ""
+    assert not Path(taped.folder, "s.tape").exists()
