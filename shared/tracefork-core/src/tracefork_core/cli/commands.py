@@ -13,6 +13,8 @@ SUMMARIES = {
     "sign": "Sign a tape with a key of your own.",
     "show": "Show the timeline of a tape, or one exchange of it.",
     "ls": "List the tapes of a folder.",
+    "scan": "Find secrets on tapes that were made before.",
+    "redact": "Write a tape anew, without the secrets on it.",
     "pack": "Write a run into one file that needs no other.",
     "unpack": "Check a tape that somebody sent, and take it in.",
     "gc": "Remove what is left over in a folder of tapes.",

@@ -7,6 +7,7 @@ that crossed: they are never masked, whatever a pattern would find in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 
@@ -55,7 +56,7 @@ _FORMAT = {
     STEP: frozenset({"id", "parent", "kind"}),
     STEP_END: frozenset({"id"}),
     DRAWS: frozenset({"reads/source", "reads/lane"}),
-    ENVIRONMENT: frozenset({"mode", "masks"}),
+    ENVIRONMENT: frozenset({"masks"}),
     RECEIPT: frozenset({"digest", "outcome", "secrets"}),
     BLOB: frozenset({"sha", "base"}),
 }
@@ -72,9 +73,9 @@ _NAMED = {
 _RECEIVED = "received/"
 
 
-def masked(kind: str, document: object, mask: Mask) -> object:
+def masked(kind: str, document: dict[str, Any], mask: Mask) -> dict[str, object]:
     """Return a document of an event with every text in it masked."""
-    return _Event(kind, mask).value(document, "")
+    return _Event(kind, mask).named(document, "")
 
 
 def texts(document: object) -> Iterator[str]:
@@ -105,15 +106,18 @@ class _Event:
         if isinstance(value, str):
             return self._mask(self._shown(place), value)
         if isinstance(value, dict):
-            return {
-                self._name(name, place): self.value(held, f"{place}/{name}".lstrip("/"))
-                for name, held in value.items()
-            }
+            return self.named(value, place)
         if isinstance(value, list) and (headers := self._headers.get(place)):
             return [self._pair(pair, headers) for pair in value]
         if isinstance(value, list):
             return [self.value(held, place) for held in value]
         return value
+
+    def named(self, values: dict[str, Any], place: str) -> dict[str, object]:
+        return {
+            self._name(name, place): self.value(held, f"{place}/{name}".lstrip("/"))
+            for name, held in values.items()
+        }
 
     def _name(self, name: str, place: str) -> str:
         return name if name in self._fields else self._mask(self._shown(place), name)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-import msgspec
-
 from tracefork_core.session.masking import Masks
 from tracefork_core.session.redacting import Redaction, masks_of
-from tracefork_core.tape import Exchange, Tape, journal
-from tracefork_core.tape.event import EXCHANGE, ExchangeAside, ExchangePayload
-from tracefork_core.tape.reader import InFlight
+from tracefork_core.tape import Tape, in_flight
+from tracefork_core.tape.event import EXCHANGE
 from tracefork_core.tape.rewrite import decoded
 
 JOURNAL = "journal"
@@ -51,13 +48,7 @@ def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction
 
 def _left_in_journal(tape: Tape, landed: set[object], search: Redaction) -> Redaction:
     """Search what lies in the journal besides what is in flight: that is among the exchanges."""
-    for flight in journal.read(tape.path, tape.key.seal if tape.key else None):
-        if tape.complete or flight.n in landed:
-            payload = msgspec.json.decode(flight.payload, type=ExchangePayload)
-            aside = msgspec.json.decode(flight.aside, type=ExchangeAside)
-            bodies = InFlight(tape, payload.request.body, flight.body)
-            documents = flight.payload, flight.aside
-            chunks = [data for _, data in flight.chunks]
-            exchange = Exchange(bodies, payload, aside, *documents, chunks)
-            search.exchange(exchange, *map(decoded, documents))
+    for exchange in in_flight.exchanges(tape, tape.key.seal if tape.key else None, ()):
+        if tape.complete or exchange.n in landed:
+            search.exchange(exchange, decoded(exchange.canonical), decoded(exchange.beside))
     return search

@@ -98,6 +98,7 @@ class _Copy:
         self._change = change
         self._lines: list[bytes] = []
         self._bodies: list[Body] = []
+        self._waiting = 0
         self._copied: set[str] = set()
 
     def run(self) -> str:
@@ -130,7 +131,7 @@ class _Copy:
         payload, aside = decoded(exchange.canonical), decoded(exchange.beside)
         request, pieces = self._change.exchange(exchange, payload, aside)
         if exchange.has_bodies:
-            asked, answered = likes(exchange.request, exchange.lane)
+            asked, answered = _likes(exchange)
             self._copied |= {exchange.request.body}
             payload["request"]["body"] = self._body(request, asked)
             if exchange.payload.response is not None:
@@ -146,14 +147,26 @@ class _Copy:
 
     def _line(self, kind: str, payload: Document, aside: Document) -> None:
         self._lines.append(line(kind, canonical(payload), canonical(aside)))
+        self._wait(len(self._lines[-1]))
 
     def _body(self, data: bytes, like: Like) -> str:
         sha = sha256(data)
         self._bodies.append((data, sha, like))
-        if sum(len(body) for body, _, _ in self._bodies) > _BATCH:
-            self._flush()
+        self._wait(len(data))
         return sha
+
+    def _wait(self, size: int) -> None:
+        self._waiting += size
+        if self._waiting > _BATCH:
+            self._flush()
 
     def _flush(self) -> None:
         self._file.commit(b"".join(self._lines), self._bodies)
-        self._lines, self._bodies = [], []
+        self._lines, self._bodies, self._waiting = [], [], 0
+
+
+def _likes(exchange: Exchange) -> tuple[Like, Like]:
+    try:
+        return likes(exchange.request, exchange.lane)
+    except ValueError:  # A URL that cannot be read is on a stranger's tape, and like no other.
+        return ("", exchange.lane), ("", exchange.lane)

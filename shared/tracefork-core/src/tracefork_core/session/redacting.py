@@ -1,0 +1,277 @@
+"""Mask what is on a tape already, as a recording would have masked it, and note where it was.
+
+What is found and what is replaced are one: a search runs the same change and writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+from tracefork_core.exchange.contract import Head, Headers, Request
+from tracefork_core.session.coding import decoder
+from tracefork_core.session.event_texts import masked, texts
+from tracefork_core.session.masked_body import Masked
+from tracefork_core.session.masking import Masking, Masks
+from tracefork_core.session.matching import form
+from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.event import ENVIRONMENT, EXCHANGE, RECEIPT
+from tracefork_core.tape.rewrite import Change, Document, bodies
+from tracefork_core.tape.secret_forms import Match
+
+BODY = "body"
+_CODING = "content-encoding"
+_LENGTH = "content-length"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a secret is, and its name: in an exchange, or in another event of this `kind`."""
+
+    exchange: int | None
+    kind: str
+    where: str
+    secret: str
+
+
+class Redaction(Change):
+    """Masks a tape on its way into another file.
+
+    Attributes:
+        found: how often each secret was in each place.
+        odd: content codings that could not be undone; what is packed in them was searched as it is.
+    """
+
+    def __init__(self, masks: Masks) -> None:
+        self.found: Counter[Place] = Counter()
+        self.odd: set[str] = set()
+        self._masks = masks
+        self._masking = _Noting(masks)
+        self._kind = ""
+        self._exchange: int | None = None
+
+    @property
+    def secrets(self) -> dict[str, int]:
+        """How often each secret was found; 0 for a variable that was named and never seen."""
+        counts: Counter[str] = Counter(dict.fromkeys(self._masks.names, 0))
+        for place, count in self.found.items():
+            counts[place.secret] += count
+        return dict(sorted(counts.items()))
+
+    def exchange(
+        self, exchange: Exchange, payload: Document, aside: Document
+    ) -> tuple[bytes, list[bytes]]:
+        self._kind, self._exchange = EXCHANGE, exchange.n
+        request, pieces = bodies(exchange)
+        request = self._request(exchange, request, payload, aside)
+        if exchange.payload.response is not None:
+            pieces = self._response(exchange, pieces, payload, aside)
+        self._texts(payload, aside)
+        return request, pieces
+
+    def event(self, kind: str, payload: Document, aside: Document) -> None:
+        self._kind, self._exchange = kind, None
+        self._texts(payload, aside)
+        if kind == ENVIRONMENT:
+            aside["masks"] = self._masks.described()
+        if kind == RECEIPT:
+            counts: Counter[str] = Counter(aside.get("secrets", {}))
+            counts.update(self.secrets)
+            _set(aside, "secrets", dict(sorted(counts.items())))
+
+    def body(self, data: bytes) -> bytes:
+        self._kind, self._exchange = BODY, None
+        found = self._masking.request(Request("POST", "", (), data, "")).body
+        self._note("of no exchange", self._masking.taken(), changed=found != data)
+        return found
+
+    def text(self, text: str) -> str:
+        """Return a text without secrets, uncounted."""
+        found = self._masking.text(text)
+        self._masking.taken()
+        return found
+
+    def _request(
+        self, exchange: Exchange, body: bytes, payload: Document, aside: Document
+    ) -> bytes:
+        headers = tuple(exchange.request_headers)
+        request = Request(exchange.method, exchange.url, headers, body, exchange.aside.seam)
+        found = self._masking.request(request)
+        self._masking.taken()
+        self._look_at_coding(headers, body)
+        if found == request:
+            return body
+        self._note_parts(request)
+        try:
+            comparable = form(found)
+        except ValueError as error:
+            raise TapeError(
+                f"tracefork: exchange {exchange.n} of the tape has no URL that can be read."
+            ) from error
+        held = payload["request"]["body"]
+        payload["request"] |= msgspec.to_builtins(comparable.record)
+        payload["request"]["body"] = held  # Its new address is put in where there is a body.
+        _set(aside, "url", comparable.url if comparable.url != comparable.record.url else None)
+        _set(aside, "sent", [list(pair) for pair in comparable.sent])
+        return comparable.body
+
+    def _note_parts(self, request: Request) -> None:
+        """Note in which parts of a request something is masked."""
+        coded = _coded(request.headers)
+        empty = replace(request, url="", headers=(), body=b"")
+        parts = [
+            ("url", replace(empty, url=request.url)),
+            *(
+                (f"request header {pair[0]}", replace(empty, headers=(pair,)))
+                for pair in request.headers
+            ),
+            ("request body", replace(empty, headers=coded, body=request.body)),
+        ]
+        for where, part in parts:
+            found = self._masking.request(part)
+            self._note(where, self._masking.taken(), changed=found != part)
+
+    def _response(
+        self, exchange: Exchange, pieces: list[bytes], payload: Document, aside: Document
+    ) -> list[bytes]:
+        headers = tuple(exchange.response_headers)
+        head = Head(exchange.status or 0, exchange.reason, headers, exchange.aside.http_version)
+        self._look_at_coding(headers, b"".join(pieces))
+        whole = exchange.end == "eof"
+        body = self._body(head, pieces, whole=whole)
+        found = self._masking.head(head)
+        if found != head:
+            self._masking.taken()
+            for pair in headers:
+                self._note_head(
+                    f"response header {pair[0]}", replace(head, reason="", headers=(pair,))
+                )
+            self._note_head("reason", replace(head, headers=()))
+        response = payload["response"]
+        response["reason"] = found.reason
+        if "received" in aside:
+            kept = {name.lower(): value for name, value in found.headers}
+            aside["received"] = {
+                name: kept.get(name, value) for name, value in aside["received"].items()
+            }
+        shown = [
+            [name, None if held[1] is None else value]
+            for held, (name, value) in zip(response["headers"], found.headers, strict=True)
+        ]
+        response["headers"] = shown if body is None else _agreeing(shown, pieces, body, whole=whole)
+        return pieces if body is None else body.pieces
+
+    def _body(self, head: Head, pieces: list[bytes], *, whole: bool) -> Masked | None:
+        """Return the body of a response as a recording masks it, or None where it stays."""
+        body = self._masking.body(head)
+        if body is None:
+            return None
+        for piece in pieces:
+            body.feed(piece)
+        found = body.finish(pieces, whole=whole)
+        if found is None or found.pieces == pieces:
+            return None
+        self._masking.count(found.matches)
+        self._note("response body", self._masking.taken())
+        return found
+
+    def _note_head(self, where: str, part: Head) -> None:
+        found = self._masking.head(part)
+        self._note(where, self._masking.taken(), changed=found != part)
+
+    def _look_at_coding(self, headers: Headers, body: bytes) -> None:
+        """Remember a coding whose content cannot be seen here."""
+        coding = ", ".join(value for _, value in _coded(headers)).strip().lower()
+        if not body or coding in ("", "identity"):
+            return
+        unpack = decoder(coding)
+        try:
+            if unpack is None:
+                self.odd.add(coding)
+            else:
+                unpack(body)
+        except Exception:  # noqa: BLE001 - not of its coding: told like one that is not known
+            self.odd.add(coding)
+
+    def _texts(self, *documents: Document) -> None:
+        """Mask every other text of an event in place."""
+        for document in documents:
+            try:
+                if self._masks.patterns or self._is_dirty(document):
+                    found = masked(self._kind, document, self._mask_text)
+                    document.clear()
+                    document.update(found)
+            except RecursionError as error:
+                raise TapeError(
+                    f"tracefork: an event of the tape ({self._kind}) is nested too deeply."
+                ) from error
+
+    def _is_dirty(self, document: Document) -> bool:
+        """Return whether some text holds a secret, at one look at all of them."""
+        everything = "\n".join(texts(document))
+        return self.text(everything) != everything
+
+    def _mask_text(self, where: str, text: str) -> str:
+        found = self._masking.text(text)
+        self._note(where, self._masking.taken(), changed=found != text)
+        return found
+
+    def _note(self, where: str, met: Mapping[str, int], *, changed: bool = True) -> None:
+        if not changed or not met:
+            return  # A pattern may find placeholders too: those stay what they are.
+        where = self.text(where)
+        for secret, count in met.items():
+            self.found[Place(self._exchange, self._kind, where, secret)] += count
+
+
+class _Noting(Masking):
+    """A masking that tells what it has met since it was last asked."""
+
+    def __init__(self, masks: Masks) -> None:
+        self._met: Counter[str] = Counter()
+        super().__init__("safe", masks)
+
+    def count(self, matches: Iterable[Match]) -> None:
+        self._met.update(match.name for match in matches)
+
+    def taken(self) -> Counter[str]:
+        """Return how often each secret was met, and begin anew."""
+        met, self._met = self._met, Counter()
+        return met
+
+
+def masks_of(tape: Tape, masks: Masks) -> Masks:
+    """Return these masks with the names of variables that a tape was recorded with."""
+    described = tape.environment.masks if tape.environment else []
+    names = {entry for entry in described if entry.isidentifier()}
+    return replace(masks, names=tuple(sorted(names.union(masks.names))))
+
+
+def _coded(headers: Headers) -> Headers:
+    return tuple(pair for pair in headers if pair[0].lower() == _CODING)
+
+
+def _set(document: Document, name: str, value: object) -> None:
+    """Put a value into a document that leaves out what is empty."""
+    document.pop(name, None)
+    if value:
+        document[name] = value
+
+
+def _agreeing(
+    headers: list[list[str | None]], pieces: list[bytes], body: Masked, *, whole: bool
+) -> list[list[str | None]]:
+    """Return the headers of a response as they agree with its masked body."""
+    if body.unpacked:
+        return [pair for pair in headers if str(pair[0]).lower() not in (_CODING, _LENGTH)]
+    if not whole:
+        return headers
+    came, kept = sum(map(len, pieces)), sum(map(len, body.pieces))
+    return [
+        [name, str(kept)] if (str(name).lower(), value) == (_LENGTH, str(came)) else [name, value]
+        for name, value in headers
+    ]

@@ -1,0 +1,136 @@
+"""A tape that is written anew holds what it held, but for what was to be changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import Tape, UsageError
+from tracefork_core.tape import Exchange, StepRecord, TapeWriter
+from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.environment import describe
+from tracefork_core.tape.event import STEP
+from tracefork_core.tape.file import TapeFile
+from tracefork_core.tape.integrity import check_integrity
+from tracefork_core.tape.rewrite import Change, bodies, rewrite
+
+from ..conftest import Alter
+from .runs import put, read, transcript, write
+
+RUN = transcript(5)
+
+
+class Louder(Change):
+    """Turns everything to capitals, and cuts each answer in two."""
+
+    def exchange(
+        self, exchange: Exchange, payload: dict[str, Any], aside: dict[str, Any]
+    ) -> tuple[bytes, list[bytes]]:
+        asked, answered = bodies(exchange)
+        payload["request"]["url"] = payload["request"]["url"].upper()
+        loud = b"".join(answered).upper()
+        return asked.upper(), [loud[:7], loud[7:]]
+
+    def event(self, kind: str, payload: dict[str, Any], aside: dict[str, Any]) -> None:
+        if kind == STEP:
+            aside["name"] = aside["name"].upper()
+
+    def body(self, data: bytes) -> bytes:
+        return data.upper()
+
+
+def test_nothing_is_changed_unasked(tape: Path) -> None:
+    """The same bodies and events under the same digest."""
+    write(tape, RUN)
+    copy = tape.with_name("copy.tape")
+    with Tape.open(tape) as opened:
+        assert rewrite(opened, copy) == opened.digest
+        kinds = sorted(event.kind for event in opened.events)
+    assert read(copy) == RUN
+    with Tape.open(copy) as copied:
+        assert sorted(event.kind for event in copied.events) == kinds
+    assert check_integrity(copy).damage == []
+
+
+def test_a_change_reaches_everything(tape: Path) -> None:
+    """Documents, bodies in their pieces, addresses, the digest and the receipt."""
+    writer = TapeWriter(tape, describe())
+    writer.note(STEP, aside=StepRecord("s0", "agent", "quiet"))
+    put(writer, RUN)
+    writer.abort()
+    write(tape.with_name("whole.tape"), RUN)
+    for name, complete in ((tape.name, False), ("whole.tape", True)):
+        loud = tape.with_name(f"loud-{name}")
+        with Tape.open(tape.with_name(name)) as opened:
+            digest = rewrite(opened, loud, Louder())
+            assert digest != opened.digest
+        with Tape.open(loud) as changed:
+            assert (changed.digest, changed.complete) == (digest, complete)
+            for exchange, (asked, answered) in zip(changed.exchanges, RUN, strict=True):
+                assert exchange.url == "HTTPS://MODEL.TEST/V1/CHAT"
+                assert exchange.request_body == asked.upper()
+                assert exchange.chunks == [answered.upper()[:7], answered.upper()[7:]]
+            assert [step.name for step in changed.steps] == ([] if complete else ["QUIET"])
+        result = check_integrity(loud)
+        assert (result.damage, result.recorded) == ([], digest if complete else None)
+
+
+def test_a_body_of_no_exchange_is_changed_too(tape: Path) -> None:
+    """What was replaced is not kept beside what replaces it."""
+    with_spare = TapeFile(tape)
+    with_spare.commit(b"", [(b"spare", sha256(b"spare"), ("", ""))])
+    with_spare.leave()
+    with Tape.open(tape) as opened:
+        rewrite(opened, tape.with_name("loud.tape"), Louder())
+    with Tape.open(tape.with_name("loud.tape")) as changed:
+        assert [changed.blob(sha) for sha in changed.blobs] == [b"SPARE"]
+
+
+def test_the_new_tape_has_the_mode_that_is_asked_for(tape: Path) -> None:
+    """Else that of the old one."""
+    write(tape, RUN, mode="raw")
+    with Tape.open(tape) as opened:
+        rewrite(opened, tape.with_name("raw.tape"))
+        rewrite(opened, tape.with_name("safe.tape"), mode="safe")
+    modes = []
+    for name in ("raw", "safe"):
+        with Tape.open(tape.with_name(f"{name}.tape")) as opened:
+            modes.append(opened.mode)
+    assert modes == ["raw", "safe"]
+
+
+def test_a_tape_without_bodies_stays_one(tape: Path) -> None:
+    """The hashes stay what they were."""
+    write(tape, RUN, mode="metadata")
+    with Tape.open(tape) as opened:
+        assert rewrite(opened, tape.with_name("copy.tape"), Change()) == opened.digest
+    with Tape.open(tape.with_name("copy.tape")) as copied:
+        assert [one.request.body for one in copied.exchanges] == [sha256(asked) for asked, _ in RUN]
+
+
+def test_a_url_that_cannot_be_read_is_kept(tape: Path, alter: Alter) -> None:
+    """On a stranger's tape is what a stranger wrote."""
+    write(tape, RUN)
+    alter(tape, events=lambda line: line.replace(b"https://model.test", b"https://["))
+    with Tape.open(tape) as opened:
+        assert rewrite(opened, tape.with_name("copy.tape")) == opened.digest
+    assert read(tape.with_name("copy.tape")) == RUN
+
+
+def test_a_change_that_fails_leaves_no_file(tape: Path) -> None:
+    """Half a tape would look like a whole one."""
+
+    class Failing(Change):
+        def event(self, kind: str, payload: dict[str, Any], aside: dict[str, Any]) -> None:
+            raise RuntimeError(kind)
+
+    write(tape, RUN)
+    with Tape.open(tape) as opened:
+        with pytest.raises(RuntimeError, match="environment"):
+            rewrite(opened, tape.with_name("half.tape"), Failing())
+        with pytest.raises(UsageError, match="exists"):
+            rewrite(opened, tape)
+    assert sorted(file.name for file in tape.parent.iterdir()) == [tape.name]
+    assert read(tape) == RUN
