@@ -168,3 +168,11 @@ def test_a_variable_that_looks_secret_is_one(name: str, value: str, parts: list[
 def test_a_variable_that_only_sounds_secret_is_none(name: str, value: str) -> None:
     """Paths, addresses, words, numbers, and names that have the word inside another one."""
     assert list(secrets_of({name: value})) == []
+
+
+def test_a_pattern_leaves_placeholders_alone() -> None:
+    """What is masked already comes out as it is, however greedy the pattern."""
+    redactor = Redactor({"API_KEY": ["a-secret-value"]}, [re.compile(rb"[\w-]{8,}")])
+    once = redactor.redact(b"key a-secret-value and some-other-text")
+    assert once == b"key tracefork-secret-API_KEY and tracefork-secret-PATTERN_1"
+    assert redactor.redact(once) == once

@@ -31,7 +31,7 @@ _PATTERN = "re:"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORTEST_NAMED = 4
 _SMALL = 16 * 1024
-_CLEAN_TEXTS = 4096
+_CLEAN_TEXTS, _SHORT_TEXT = 4096, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class Masking:
             return text
         data = text.encode("utf-8", "surrogatepass")
         masked = self._counted(data, redactor.find(data))
-        if masked is data and len(clean) < _CLEAN_TEXTS:
+        if masked is data and len(text) <= _SHORT_TEXT and len(clean) < _CLEAN_TEXTS:
             clean.add(text)  # Call sites, lanes and steps come again and again.
         # A pattern of bytes may have cut a character.
         return text if masked is data else masked.decode("utf-8", "replace")

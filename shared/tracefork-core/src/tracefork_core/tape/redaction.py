@@ -14,6 +14,7 @@ from tracefork_core.tape import secret_patterns
 from tracefork_core.tape.secret_forms import Forms, Match
 
 PLACEHOLDER = "tracefork-secret-"
+_PLACEHOLDERS = re.compile(rb"tracefork-secret-\w+")
 _ODD = re.compile(r"[^A-Za-z0-9_]")
 _TELLING = 4
 """Bytes at the end of a part that wait where a secret begins with them; fewer say little."""
@@ -117,13 +118,15 @@ class Redactor:
 
     def _looks(self, data: bytes, start: int, stop: int) -> list[Match]:
         found: list[Match] = []
+        masked = list(_PLACEHOLDERS.finditer(data, start, stop)) if self.patterns else []
         for number, pattern in enumerate(self.patterns, 1):
             name = f"PATTERN_{number}"
             text = placeholder(name).encode()
             found += [
                 Match(*match.span(), name, text)
                 for match in pattern.finditer(data, start, stop)
-                if match[0]
+                # What is masked stays as it is: an answer's placeholder comes back in a request.
+                if match[0] and not any(_overlap(match, one) for one in masked)
             ]
         if self._tokens:
             found += [
@@ -147,6 +150,10 @@ def replace(data: bytes, matches: Sequence[Match]) -> bytes:
         at = match.end
     pieces.append(data[at:])
     return b"".join(pieces)
+
+
+def _overlap(one: re.Match[bytes], other: re.Match[bytes]) -> bool:
+    return one.start() < other.end() and other.start() < one.end()
 
 
 def _apart(found: list[Match]) -> list[Match]:
