@@ -32,8 +32,12 @@ def _packages() -> dict[str, str]:
     for folder in dict.fromkeys(sys.path):
         if not folder.endswith("-packages"):
             continue
-        for entry in Path(folder).glob("*.dist-info"):
-            if match := _DIST_INFO.match(entry.name):
+        try:
+            names = [entry.name for entry in Path(folder).iterdir()]
+        except OSError:
+            continue  # Gone, or nobody may look into it.
+        for match in map(_DIST_INFO.match, names):
+            if match:
                 found.setdefault(match["name"].replace("_", "-").lower(), match["version"])
     return dict(sorted(found.items()))
 
