@@ -13,10 +13,10 @@ import typer
 from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.tape.schema import BESIDE
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
-_BESIDE = ("-wal", "-shm", "-flight", "-flight-new", ".sig")
 _AGE = re.compile(r"(\d+)([hdw])")
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
@@ -110,7 +110,7 @@ def _read(path: Path) -> _Run | None:
 def _left_over(folder: Path) -> list[_Waste]:
     alone = [
         _Waste(file.name, "its tape is gone", (file,))
-        for suffix in _BESIDE
+        for suffix in BESIDE
         for file in sorted(folder.glob(f"*{tapes.SUFFIX}{suffix}"))
         if not file.with_name(file.name.removesuffix(suffix)).exists()
     ]
@@ -145,7 +145,7 @@ def _unneeded(
 
 
 def _files(path: Path) -> tuple[Path, ...]:
-    beside = (path.with_name(path.name + suffix) for suffix in _BESIDE)
+    beside = (path.with_name(path.name + suffix) for suffix in BESIDE)
     return (path, *(file for file in beside if file.exists()))
 
 

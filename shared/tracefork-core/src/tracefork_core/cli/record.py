@@ -156,7 +156,7 @@ def _print_summary(
     console.print(f"  {account.cost_words} · digest {figures.digest(receipt.digest)} · {bytes_}")
     console.print(f"  {coverage_words(receipt)}")
     if receipt.secrets:
-        console.print(f"  secrets masked: {secret_words(receipt)}")
+        console.print(f"  secrets masked: {secret_words(receipt.secrets)}")
     if receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")
     if not account.exchanges:

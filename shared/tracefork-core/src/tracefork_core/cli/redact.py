@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli.secrets import secret_words
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.tape.schema import BESIDE
 
 if TYPE_CHECKING:
     from tracefork_core.session.masking import Masks
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from tracefork_core.tape import Tape
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-_BESIDE = ("-wal", "-shm", "-flight", "-flight-new", ".sig")
 
 
 @app.command()
@@ -110,7 +110,7 @@ class _Result:
         """The command that deletes the old tape with what lies beside it, if it held secrets."""
         if not any(self.secrets.values()):
             return None
-        beside = (self.old.with_name(self.old.name + suffix) for suffix in _BESIDE)
+        beside = (self.old.with_name(self.old.name + suffix) for suffix in BESIDE)
         files = [self.old, *(file for file in beside if file.exists())]
         return " ".join(["rm", *(shlex.quote(tapes.shown(file)) for file in files)])
 
@@ -164,7 +164,7 @@ def _print(result: _Result) -> None:
     head = Text("● redacted ", screen.GOOD).append(shown, "bold").append(" · ", "default")
     console.print(head.append(changed, "default"), soft_wrap=True)
     if result.secrets:
-        console.print(f"  secrets masked: {_counted(result.secrets)}", soft_wrap=True)
+        console.print(f"  secrets masked: {secret_words(result.secrets)}", soft_wrap=True)
     else:
         console.print("  no secrets were found")
     same = result.before == result.after
@@ -200,8 +200,3 @@ def _warnings(result: _Result) -> Iterator[str]:
         yield f"bodies packed with {coding} could not be unpacked: they were searched as bytes"
     if result.parent:
         yield f"the old tape is a branch of {result.parent}, which may hold the same: redact it too"
-
-
-def _counted(secrets: dict[str, int]) -> str:
-    counted = sorted(secrets.items(), key=lambda secret: (-secret[1], secret[0]))
-    return printable(", ".join(f"{name} \u00d7{count}" for name, count in counted))

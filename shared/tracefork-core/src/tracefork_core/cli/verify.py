@@ -169,7 +169,7 @@ def _print(tape: _Tape, replays: Sequence[_Replay]) -> None:
         "recording": _recording_words(tape.receipt),
     }
     if tape.receipt and tape.receipt.secrets:
-        facts["secrets masked"] = secret_words(tape.receipt)
+        facts["secrets masked"] = secret_words(tape.receipt.secrets)
     for name, value in facts.items():
         console.print(Text(f"  {name:<15}", screen.DIM).append(value, "default"), soft_wrap=True)
     if not good:

@@ -19,6 +19,10 @@ _TELLING = 6
 """Bytes of a secret that a body which was cut off must not end in."""
 
 
+Pair = tuple[str, str | None]
+_OF_THE_BODY = frozenset({"content-encoding", "content-length"})
+
+
 @dataclass(frozen=True, slots=True)
 class Masked:
     """A body as the tape holds it, in as many pieces as it came in; some may be empty.
@@ -29,6 +33,18 @@ class Masked:
     pieces: list[bytes]
     matches: list[Match]
     unpacked: bool
+
+    def agreeing(self, headers: Sequence[Pair], came: int, *, whole: bool) -> list[Pair]:
+        """Return the headers of a response as they agree with this body, of `came` bytes before."""
+        if self.unpacked:
+            return [pair for pair in headers if pair[0].lower() not in _OF_THE_BODY]
+        if not whole:
+            return list(headers)
+        kept, told = sum(map(len, self.pieces)), ("content-length", str(came))
+        return [
+            (name, str(kept)) if (name.lower(), value) == told else (name, value)
+            for name, value in headers
+        ]
 
 
 class MaskedBody:

@@ -26,7 +26,6 @@ from tracefork_core.tape.event import (
 CLOCK_HEADERS = frozenset({"date"})
 """Response headers whose value is a clock reading: kept beside the digest, not under it."""
 _NO_BODY = frozenset({204, 304})
-_PACKED = frozenset({"content-encoding", "content-length"})
 
 
 class Recorder(Protocol):
@@ -160,19 +159,11 @@ class LiveExchange:
         masked = self._masked.finish(self._pieces, whole=whole) if self._masked else None
         if masked is None or self._response is None:
             return
-        came, kept = sum(self._aside.sizes), sum(map(len, masked.pieces))
+        came = sum(self._aside.sizes)
         self._session.masking.count(masked.matches)
         self._pieces = masked.pieces
         self._aside.sizes = [len(piece) for piece in masked.pieces]
-        headers = self._response.headers
-        if masked.unpacked:
-            headers = [pair for pair in headers if pair[0].lower() not in _PACKED]
-        elif whole:
-            told = ("content-length", str(came))
-            headers = [
-                (name, str(kept)) if (name.lower(), value) == told else (name, value)
-                for name, value in headers
-            ]
+        headers = masked.agreeing(self._response.headers, came, whole=whole)
         self._response = msgspec.structs.replace(self._response, headers=headers)
 
     def _write_head(self) -> None:

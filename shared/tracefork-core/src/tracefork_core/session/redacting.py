@@ -25,7 +25,6 @@ from tracefork_core.tape.secret_forms import Match
 
 BODY = "body"
 _CODING = "content-encoding"
-_LENGTH = "content-length"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +158,12 @@ class Redaction(Change):
                 name: kept.get(name, value) for name, value in aside["received"].items()
             }
         shown = [
-            [name, None if held[1] is None else value]
+            (name, None if held[1] is None else value)
             for held, (name, value) in zip(response["headers"], found.headers, strict=True)
         ]
-        response["headers"] = shown if body is None else _agreeing(shown, pieces, body, whole=whole)
+        if body is not None:
+            shown = body.agreeing(shown, sum(map(len, pieces)), whole=whole)
+        response["headers"] = shown
         return pieces if body is None else body.pieces
 
     def _body(self, head: Head, pieces: list[bytes], *, whole: bool) -> Masked | None:
@@ -260,18 +261,3 @@ def _set(document: Document, name: str, value: object) -> None:
     document.pop(name, None)
     if value:
         document[name] = value
-
-
-def _agreeing(
-    headers: list[list[str | None]], pieces: list[bytes], body: Masked, *, whole: bool
-) -> list[list[str | None]]:
-    """Return the headers of a response as they agree with its masked body."""
-    if body.unpacked:
-        return [pair for pair in headers if str(pair[0]).lower() not in (_CODING, _LENGTH)]
-    if not whole:
-        return headers
-    came, kept = sum(map(len, pieces)), sum(map(len, body.pieces))
-    return [
-        [name, str(kept)] if (str(name).lower(), value) == (_LENGTH, str(came)) else [name, value]
-        for name, value in headers
-    ]

@@ -12,6 +12,8 @@ from tracefork_core.errors import TapeError, UsageError
 
 APPLICATION_ID = 0x7472666B  # "trfk"
 VERSION = 2
+BESIDE = ("-wal", "-shm", "-flight", "-flight-new", ".sig")
+"""What may lie beside a tape, behind its name: its log, its journal, its signature."""
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest body, plain or packed, that is written to a tape or read from one."""
 
