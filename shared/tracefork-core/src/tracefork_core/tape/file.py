@@ -43,11 +43,15 @@ class TapeFile:
         self._identity = _identity(self.absolute)
         self._log = LogWriter(self._db, self.cipher)
         self._keeps_bodies = mode != "metadata"
-        self._set(
-            mode=mode,
-            key=key.wrapped if key else None,
-            origin=canonical(origin) if origin else None,
-        )
+        try:
+            self._set(
+                mode=mode,
+                key=key.wrapped if key else None,
+                origin=canonical(origin) if origin else None,
+            )
+        except BaseException:
+            self._db.close()
+            raise
 
     def commit(self, events: bytes, bodies: Iterable[Body] = ()) -> None:
         """Write lines of events, and the bodies they name, in one durable transaction.

@@ -36,6 +36,18 @@ def upgraded(db: sqlite3.Connection) -> sqlite3.Connection:
 def _from_1(db: sqlite3.Connection) -> sqlite3.Connection:
     """Format 1 had a row for each event and each body, and tables for what is in flight."""
     newer = schema.in_memory()
+    try:
+        _fill_from_1(newer, db)
+    except BaseException:
+        newer.close()
+        raise
+    return newer
+
+
+_STEPS: dict[int, Callable[[sqlite3.Connection], sqlite3.Connection]] = {1: _from_1}
+
+
+def _fill_from_1(newer: sqlite3.Connection, db: sqlite3.Connection) -> None:
     newer.executemany("INSERT INTO meta VALUES (?, ?)", db.execute("SELECT key, value FROM meta"))
     log = LogWriter(newer)
     for size, codec, data in db.execute("SELECT size, codec, data FROM blobs ORDER BY id"):
@@ -45,10 +57,6 @@ def _from_1(db: sqlite3.Connection) -> sqlite3.Connection:
     for payload, aside, body in _flights(db):
         _put(log, body)
         _write(log, EXCHANGE, payload, aside)
-    return newer
-
-
-_STEPS: dict[int, Callable[[sqlite3.Connection], sqlite3.Connection]] = {1: _from_1}
 
 
 def _put(log: LogWriter, data: bytes) -> None:

@@ -85,7 +85,8 @@ class Tape:
         path = Path(path)
         db = schema.open_readonly(path)
         try:
-            return cls(path, upgraded(db))
+            db = upgraded(db)
+            return cls(path, db)
         except (sqlite3.Error, *_DAMAGED) as error:
             db.close()
             raise TapeError(f"tracefork: {path} is damaged: {_words(error)}.") from error
@@ -266,15 +267,18 @@ class Tape:
         """The tape that this one is a branch of, which must still be what it was."""
         assert self.origin is not None
         parent = Tape.open(self.path.with_name(self.origin.name))
-        line = [parent.origin.name, *parent.origin.line] if parent.origin else []
-        # Lines get shorter from tape to tape: no tape is its own ancestor.
-        held = parent.exchanges[: self.origin.at] if line == self.origin.line else None
-        if held is None or chain(one.canonical for one in held) != self.origin.digest:
+        try:
+            line = [parent.origin.name, *parent.origin.line] if parent.origin else []
+            # Lines get shorter from tape to tape: no tape is its own ancestor.
+            held = parent.exchanges[: self.origin.at] if line == self.origin.line else None
+            if held is None or chain(one.canonical for one in held) != self.origin.digest:
+                raise TapeError(
+                    f"tracefork: {self.path} is a branch of {parent.path}, which is not what it "
+                    "was: it was changed, or recorded anew."
+                )
+        except BaseException:
             parent.close()
-            raise TapeError(
-                f"tracefork: {self.path} is a branch of {parent.path}, which is not what it was: "
-                "it was changed, or recorded anew."
-            )
+            raise
         return parent
 
     def _of_parent(self, sha: str) -> bytes:
