@@ -18,6 +18,9 @@ from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.origin import Origin
 from tracefork_core.tape.sealing import Key
 
+_LARGE = 32 * 1024
+_LARGE_CHECKPOINT = 2048  # Pages of 1 KB.
+
 Body = tuple[bytes, str, Like]
 """A body, its address, and what names the bodies it is likely to be like."""
 
@@ -42,6 +45,7 @@ class TapeFile:
         self._db = schema.create(path, overwrite=overwrite)
         self._identity = _identity(self.absolute)
         self._log = LogWriter(self._db, self.cipher)
+        self._is_large = False
         self._keeps_bodies = mode != "metadata"
         try:
             self._set(
@@ -70,6 +74,10 @@ class TapeFile:
                     fresh.append(new)
                     at += len(new)
             self._log.append(b"".join([*blobs, events]), fresh)
+        if not self._is_large and sum(map(len, fresh)) > _LARGE:
+            # A log as small as a small tape's would be folded in after each of these.
+            self._is_large = True
+            self._db.execute(f"PRAGMA wal_autocheckpoint={_LARGE_CHECKPOINT}")
 
     def payloads(self) -> list[bytes]:
         """Return the payloads of the exchanges in the file, in the order asked.
