@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tracefork_testkit import ProviderServer
 
@@ -40,6 +43,32 @@ def test_the_readme_example_runs(
     example = next(text for _, text in fences(ROOT / "README.md", "python") if "record(" in text)
     exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
     assert len(provider.requests) == 1, "the replay asked the provider again"
+
+
+def test_what_the_readme_does_with_a_tape_works(
+    provider: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command of the README that takes the tape of its example ends well, in its order."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TRACEFORK_HOME", str(tmp_path / "home"))
+    example = next(text for _, text in fences(ROOT / "README.md", "python") if "record(" in text)
+    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    Path("inbox").mkdir()
+    Path(".ssh").mkdir()
+    key = Ed25519PrivateKey.generate()
+    kind = (Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    Path(".ssh/id_ed25519").write_bytes(key.private_bytes(*kind))
+    block = next(text for _, text in fences(ROOT / "README.md", "console") if " scan " in text)
+    commands = [line.removeprefix("$ ").partition("   #")[0] for line in block.splitlines()]
+    assert len(commands) == 6
+    for command in commands:
+        words = shlex.split(command.replace("~", str(tmp_path)))
+        done = subprocess.run(
+            [sys.executable, "-m", "tracefork_core.cli.main", *words[1:]], check=False
+        )
+        assert (words[0], done.returncode) == ("tracefork", 0), command
+    assert Path("inbox/ticket-packed.tape").is_file()
 
 
 def test_the_tutorial_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.session.masking import Masks
-from tracefork_core.session.redacting import Redaction, masks_of
+from tracefork_core.session.redacting import Redaction
 from tracefork_core.session.scanning import scan
 from tracefork_core.tape.rewrite import rewrite
 
@@ -23,7 +23,7 @@ def redacted(tape: Path, name: str, masks: Masks | None = None) -> Path:
     target = tape.parent / name / tape.name
     target.parent.mkdir()
     with Tape.open(tape) as opened:
-        found = masks_of(opened, masks or Masks())
+        found = (masks or Masks()).named_on(opened.environment)
         rewrite(opened, target, Redaction(found), mode="safe")
     return target
 

@@ -17,7 +17,7 @@ from tracefork_core import DivergenceError, EgressError, Tape, record, replay
 from tracefork_testkit import Fault, ProviderServer, Reply
 
 has_middlewares = pytest.mark.skipif(
-    not hasattr(aiohttp, "ClientMiddlewareType"), reason="this aiohttp knows no middlewares"
+    not hasattr(aiohttp, "ClientMiddlewareType"), reason="aiohttp has middlewares from 3.12 on"
 )
 
 

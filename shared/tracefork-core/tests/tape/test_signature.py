@@ -29,7 +29,10 @@ from tracefork_core.tape.event import (
 from tracefork_core.tape.signature import Signature, Statement, fingerprint, sign, verify
 
 BITS = 2048
-OPENSSH_IS_HERE = pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="no ssh-keygen here")
+OPENSSH_IS_HERE = pytest.mark.skipif(
+    not shutil.which("ssh-keygen"),
+    reason="ssh-keygen is not installed; keys of its format are tested all the same",
+)
 KINDS = ["openssh", "pem", pytest.param("ssh-keygen", marks=OPENSSH_IS_HERE)]
 PEM = (form.Encoding.PEM, form.PrivateFormat.PKCS8)
 OPENSSH = (form.Encoding.PEM, form.PrivateFormat.OpenSSH)

@@ -67,7 +67,7 @@ class _Run:
 
     path: Path
     recorded: int
-    needs: tuple[str, ...]
+    needs: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,7 @@ def _read(path: Path) -> _Run | None:
         return None  # It is being recorded, or was killed: the most interesting one of all.
     try:
         with Tape.open(path) as tape:
-            origin = tape.origin
-            needs = (origin.name, *origin.line) if origin else ()
-            recorded = int(path.stat().st_mtime_ns)
-            return _Run(path, recorded, needs)
+            return _Run(path, path.stat().st_mtime_ns, tape.needs)
     except TraceforkError:
         return None
 

@@ -66,7 +66,8 @@ def _read(path: Path) -> _Entry:
     try:
         with Tape.open(path) as tape:
             if not tape.opens:
-                return _Entry(path.name, "sealed", size, mode=tape.mode)
+                held = tape.structure.exchanges if tape.structure else None
+                return _Entry(path.name, "sealed", size, exchanges=held, mode=tape.mode)
             state = "damaged"
             account = glance(tape)
             environment = tape.environment

@@ -40,20 +40,16 @@ def redact(
     where they have other values. The old tape stays as it is: delete it once you have looked.
     """
     from tracefork_core.session.masking import Masks
-    from tracefork_core.session.redacting import Redaction, masks_of
+    from tracefork_core.session.redacting import Redaction
     from tracefork_core.tape import Tape
-    from tracefork_core.tape.integrity import check_integrity
+    from tracefork_core.tape.integrity import check_undamaged
     from tracefork_core.tape.rewrite import rewrite
 
     path = tapes.find(tape)
-    if damage := check_integrity(path).damage:
-        raise TapeError(
-            f"tracefork: {path} is damaged ({damage[0].where}: {damage[0].what}), and nothing was "
-            f"written. tracefork verify --integrity {shlex.quote(tapes.shown(path))} says more."
-        )
+    check_undamaged(path)
     target = output or tapes.free_name(f"{path.stem}-redacted")
     with Tape.open(path) as opened:
-        masks = masks_of(opened, Masks.read(mask or []))
+        masks = Masks.read(mask or []).named_on(opened.environment)
         _check(opened, masks)
         change = Redaction(masks)
         mode = "safe" if opened.mode == "raw" else opened.mode
@@ -122,10 +118,12 @@ def _check(tape: Tape, masks: Masks) -> None:
         UsageError: the tape was recorded with patterns that are not given.
         TapeError: it does not say how it was recorded.
     """
+    from tracefork_core.session.masking import patterns_on
+
     environment = tape.environment
     if environment is None:
         raise TapeError(f"tracefork: {tape.path} does not say how it was recorded.")
-    wanted = sum(entry.startswith("re:") for entry in environment.masks)
+    wanted = patterns_on(environment)
     if wanted > len(masks.patterns):
         raise UsageError(
             f"tracefork: {tape.path} was recorded with {wanted} pattern(s) to mask, and "

@@ -94,7 +94,7 @@ def _tapes(paths: Sequence[str]) -> list[Path]:
 
 
 def _scan(path: Path, masks: Masks) -> _Result:
-    from tracefork_core.session.redacting import Redaction, masks_of
+    from tracefork_core.session.redacting import Redaction
     from tracefork_core.session.scanning import scan as scanned
     from tracefork_core.tape import Tape
 
@@ -104,7 +104,7 @@ def _scan(path: Path, masks: Masks) -> _Result:
         with Tape.open(path) as tape:
             if tape.origin is not None:
                 result.parent = path.with_name(tape.origin.name)
-            search = Redaction(masks_of(tape, masks))
+            search = Redaction(masks.named_on(tape.environment))
             scanned(tape, masks, search)
     except TraceforkError as error:
         result.problem = search.text(str(error).removeprefix("tracefork: "))

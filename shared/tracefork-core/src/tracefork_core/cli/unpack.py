@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tracefork_core.cli import figures, options, screen, tapes
-from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.errors import UsageError
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -29,18 +29,12 @@ def unpack(
     file that was sent, nothing is kept but what a tape holds.
     """
     from tracefork_core.tape import Tape
-    from tracefork_core.tape.integrity import check_integrity
+    from tracefork_core.tape.integrity import check_undamaged
     from tracefork_core.tape.rewrite import rewrite
 
     if not folder.is_dir():
         raise UsageError(f"tracefork: no folder {folder} to unpack to.")
-    result = check_integrity(file)
-    if result.damage:
-        first = result.damage[0]
-        raise TapeError(
-            f"tracefork: {file} is damaged ({first.where}: {first.what}) and was not taken in. "
-            f"tracefork verify --integrity {shlex.quote(str(file))} says more."
-        )
+    result = check_undamaged(file)
     target = folder / f"{file.stem}{tapes.SUFFIX}"
     if target.exists():
         raise UsageError(f"tracefork: {target} exists and nothing is overwritten unasked.")

@@ -76,16 +76,25 @@ class Masks:
         Raises:
             UsageError: the tape was recorded with another number of patterns.
         """
-        described = environment.masks if environment else []
-        wanted = sum(entry.startswith(_PATTERN) for entry in described)
+        wanted = patterns_on(environment)
         if wanted != len(self.patterns):
             raise UsageError(
                 f"tracefork: the tape was recorded with {wanted} pattern(s) to mask, and "
                 f"{len(self.patterns)} are given. Give the same ones in the same order "
                 "(mask=[…], --mask re:…): a tape holds their number alone."
             )
+        return self.named_on(environment)
+
+    def named_on(self, environment: Environment | None) -> Masks:
+        """Return these masks with the names that a tape was recorded with; patterns stay."""
+        described = environment.masks if environment else []
         names = {entry for entry in described if _NAME.fullmatch(entry)}
         return Masks(tuple(sorted(names.union(self.names))), self.patterns)
+
+
+def patterns_on(environment: Environment | None) -> int:
+    """Return how many patterns a tape was recorded with."""
+    return sum(entry.startswith(_PATTERN) for entry in (environment.masks if environment else []))
 
 
 class Masking:

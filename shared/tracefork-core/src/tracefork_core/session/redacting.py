@@ -18,7 +18,7 @@ from tracefork_core.session.event_texts import masked, texts
 from tracefork_core.session.masked_body import Masked
 from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.session.matching import form
-from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape import Exchange
 from tracefork_core.tape.event import ENVIRONMENT, EXCHANGE, RECEIPT
 from tracefork_core.tape.rewrite import Change, Document, bodies
 from tracefork_core.tape.secret_forms import Match
@@ -243,13 +243,6 @@ class _Noting(Masking):
         """Return how often each secret was met, and begin anew."""
         met, self._met = self._met, Counter()
         return met
-
-
-def masks_of(tape: Tape, masks: Masks) -> Masks:
-    """Return these masks with the names of variables that a tape was recorded with."""
-    described = tape.environment.masks if tape.environment else []
-    names = {entry for entry in described if entry.isidentifier()}
-    return replace(masks, names=tuple(sorted(names.union(masks.names))))
 
 
 def _coded(headers: Headers) -> Headers:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from tracefork_core.session.masking import Masks
-from tracefork_core.session.redacting import Redaction, masks_of
+from tracefork_core.session.redacting import Redaction
 from tracefork_core.tape import Tape, in_flight
 from tracefork_core.tape.event import EXCHANGE
 from tracefork_core.tape.rewrite import decoded
@@ -25,7 +25,8 @@ def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction
     Raises:
         TapeError: the tape cannot be read to its end.
     """
-    search = search or Redaction(masks_of(tape, masks))
+    masks = masks.named_on(tape.environment)
+    search = search or Redaction(masks)
     landed: set[object] = set()
     for event in tape.events:
         payload, aside = decoded(event.payload), decoded(event.aside)
@@ -41,7 +42,7 @@ def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction
     for sha in tape.blobs:
         if sha not in seen:
             search.body(tape.blob(sha))
-    left = _left_in_journal(tape, landed, Redaction(masks_of(tape, masks)))
+    left = _left_in_journal(tape, landed, Redaction(masks))
     search.found += Counter({replace(place, kind=JOURNAL): n for place, n in left.found.items()})
     return search
 

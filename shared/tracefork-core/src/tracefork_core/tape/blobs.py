@@ -79,9 +79,6 @@ class BlobReader:
         """Learn where a blob is; its base is known before it."""
         self._blobs.setdefault(record.sha, (len(self._blobs), segment, record))
 
-    def __contains__(self, sha: str) -> bool:
-        return sha in self._blobs
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._blobs)
 

@@ -158,6 +158,12 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     secrets: dict[str, int] = {}
 
 
+class Structure(msgspec.Struct, frozen=True):
+    """What a sealed tape says to everybody."""
+
+    exchanges: int
+
+
 class Event(msgspec.Struct, frozen=True, gc=False):
     """An event as it lies in a tape, its two documents not decoded."""
 

@@ -12,7 +12,7 @@ from tracefork_core.tape import checksum, schema
 from tracefork_core.tape.blob_writer import BlobWriter, Like
 from tracefork_core.tape.blobs import BLOB
 from tracefork_core.tape.canonical import canonical
-from tracefork_core.tape.event import line, numbered_payloads
+from tracefork_core.tape.event import Structure, line, numbered_payloads
 from tracefork_core.tape.log import LogReader, LogWriter
 from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.origin import Origin
@@ -77,7 +77,8 @@ class TapeFile:
         if not self._is_large and sum(map(len, fresh)) > _LARGE:
             # A log as small as a small tape's would be folded in after each of these.
             self._is_large = True
-            self._db.execute(f"PRAGMA wal_autocheckpoint={_LARGE_CHECKPOINT}")
+            with suppress(sqlite3.Error):  # It is on the tape; this is for speed alone.
+                self._db.execute(f"PRAGMA wal_autocheckpoint={_LARGE_CHECKPOINT}")
 
     def payloads(self) -> list[bytes]:
         """Return the payloads of the exchanges in the file, in the order asked.
@@ -103,7 +104,7 @@ class TapeFile:
                 self._log.pack()
                 self._db.execute("UPDATE meta SET value = 'complete' WHERE key = 'state'")
                 if self.cipher is not None:
-                    self._set(structure=canonical({"exchanges": exchanges}))
+                    self._set(structure=canonical(Structure(exchanges)))
                 mark = checksum.make_place(self._db)
             self._fold()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -84,6 +85,23 @@ def check_integrity(path: Path) -> Integrity:
         result.found("tape", error)
     if not result.damage and result.changed:
         result.found("file", "a byte of it was changed since it was closed, outside of all records")
+    return result
+
+
+def check_undamaged(path: Path) -> Integrity:
+    """Check a tape before it is taken for what it says.
+
+    Raises:
+        UsageError: there is no such file.
+        TapeError: it is damaged, or no tape at all.
+    """
+    result = check_integrity(path)
+    if result.damage:
+        first = result.damage[0]
+        raise TapeError(
+            f"tracefork: {path} is damaged ({first.where}: {first.what}), and nothing was written. "
+            f"tracefork verify --integrity {shlex.quote(str(path))} says more."
+        )
     return result
 
 

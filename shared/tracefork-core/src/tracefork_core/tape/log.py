@@ -65,11 +65,6 @@ class LogWriter:
         self._allowance = _EVENTS_ALLOWANCE
 
     @property
-    def segment(self) -> int:
-        """The number of the segment that the next row goes into."""
-        return self._segment.number
-
-    @property
     def at(self) -> int:
         """Where in its segment the next body will begin."""
         return self._segment.body_bytes
@@ -125,7 +120,7 @@ class LogWriter:
                 f"tracefork: {segment.event_bytes} bytes of events that pack into "
                 f"{segment.event_packed} do not go onto a tape: readers refuse them."
             )
-        if segment.body_bytes > _BODIES_ALLOWANCE > len(packed) * 1000:
+        if segment.body_bytes > _BODIES_ALLOWANCE > len(packed) * RATIO:
             raise TapeError(
                 f"tracefork: a body of {segment.body_bytes} bytes that packs into {len(packed)} "
                 "does not go onto a tape: readers refuse it."

@@ -24,6 +24,11 @@ class Origin(msgspec.Struct, frozen=True):
     digest: str
     line: list[str] = []
 
+    @property
+    def names(self) -> list[str]:
+        """The files that a branch cannot be read without, nearest first."""
+        return [self.name, *self.line]
+
 
 def read(document: object, own: str) -> Origin | None:
     """Return the origin that the tape of an own name holds, or None where it is no branch.
@@ -39,7 +44,7 @@ def read(document: object, own: str) -> Origin | None:
         origin = msgspec.json.decode(document, type=Origin)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise TapeError(f"tracefork: the tape names no parent that can be: {error}.") from error
-    names = [origin.name, *origin.line]
+    names = origin.names
     # A stranger's tape may not have us open what lies elsewhere.
     if any(name in ("", ".", "..") or not {*name}.isdisjoint("/\\\0") for name in names):
         raise TapeError("tracefork: the parent of a tape lies beside it, and nowhere else.")

@@ -32,6 +32,7 @@ from tracefork_core.tape.event import (
     Receipt,
     StepEnd,
     StepRecord,
+    Structure,
     events,
 )
 from tracefork_core.tape.exchange import Exchange
@@ -44,6 +45,7 @@ T = TypeVar("T")
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
+_structure = msgspec.json.Decoder(Structure).decode
 _blob = msgspec.json.Decoder(BlobRecord).decode
 _DAMAGED = (msgspec.MsgspecError, MemoryError, RecursionError, TypeError, ValueError)
 """What decoding anything but a document raises: text that is no UTF-8 is a ValueError.
@@ -268,9 +270,8 @@ class Tape:
         assert self.origin is not None
         parent = Tape.open(self.path.with_name(self.origin.name))
         try:
-            line = [parent.origin.name, *parent.origin.line] if parent.origin else []
             # Lines get shorter from tape to tape: no tape is its own ancestor.
-            held = parent.exchanges[: self.origin.at] if line == self.origin.line else None
+            held = parent.exchanges[: self.origin.at] if parent.needs == self.origin.line else None
             if held is None or chain(one.canonical for one in held) != self.origin.digest:
                 raise TapeError(
                     f"tracefork: {self.path} is a branch of {parent.path}, which is not what it "
@@ -302,6 +303,17 @@ class Tape:
     @property
     def _cipher(self) -> Cipher | None:
         return self.key.seal if self.key else None
+
+    @property
+    def needs(self) -> list[str]:
+        """The files beside it that a branch cannot be read without."""
+        return self.origin.names if self.origin else []
+
+    @property
+    def structure(self) -> Structure | None:
+        """What a closed sealed tape says without its key."""
+        document = self._meta("structure")
+        return self._read(_structure, document) if isinstance(document, bytes) else None
 
     @property
     def opens(self) -> bool:

@@ -59,15 +59,17 @@ class TapeWriter:
         at: int = 0,
     ) -> None:
         before = parent.exchanges[:at] if parent else []
+        likely = [(one.request_body, one) for one in before[-_LIKELY:]]
         self.path = path
         self._before = [exchange.canonical for exchange in before]
-        origin = None if parent is None else _origin(parent, at, self._before)
-        self._file = TapeFile(path, overwrite=overwrite, mode=mode, key=key, origin=origin)
+        origin = None
         if parent is not None:
-            self._file.blobs.share(parent.blobs)
-        for exchange in before[-_LIKELY:]:
+            origin = Origin(parent.path.name, at, chain(self._before), parent.needs)
+        self._file = TapeFile(path, overwrite=overwrite, mode=mode, key=key, origin=origin)
+        self._file.blobs.share(parent.blobs if parent else ())
+        for body, exchange in likely:
             like, _ = likes(exchange.request, exchange.lane)
-            self._file.blobs.expect(exchange.request_body, exchange.request.body, like)
+            self._file.blobs.expect(body, exchange.request.body, like)
         self._keeps_bodies = mode != "metadata"
         self._lock = threading.RLock()
         self._waiting: list[bytes] = []
@@ -75,11 +77,12 @@ class TapeWriter:
         self._began = time.monotonic_ns()
         self.note(ENVIRONMENT, aside=environment)
         try:
-            self._journal = Journal(self._file.absolute, self._file.cipher)
+            with self._journalling():
+                self._journal = Journal(self._file.absolute, self._file.cipher)
             self._commit()
-        except OSError as error:
+        except BaseException:
             self._file.close()
-            raise self._file.stopped(error) from error
+            raise
 
     def note(self, kind: str, *, payload: object = None, aside: object = None) -> None:
         """Add an event with the next commit; nobody waits for it."""
@@ -162,8 +165,3 @@ class TapeWriter:
             yield
         except OSError as error:
             raise self._file.stopped(error) from error
-
-
-def _origin(parent: Tape, at: int, before: list[bytes]) -> Origin:
-    line = [parent.origin.name, *parent.origin.line] if parent.origin else []
-    return Origin(parent.path.name, at, chain(before), line)
