@@ -255,3 +255,30 @@ async def test_a_limit_on_the_whole_request_runs_out_again(tmp_path: Path) -> No
         assert await agent(url) == recorded
     assert [kind for kind, _, _ in recorded] == ["TimeoutError"] * 2
     assert recorded[1][2].count(b"data: ") == 1
+
+
+async def test_an_end_that_comes_late_is_no_chunk(tmp_path: Path) -> None:
+    """Where a body ends after its last chunk was read, no empty chunk is made up."""
+    was_read, path = asyncio.Event(), tmp_path / "late.tape"
+
+    async def serve(asked: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asked.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nwords\r\n")
+        await was_read.wait()
+        writer.write(b"0\r\n\r\n")
+        writer.close()
+
+    async def act(url: str) -> list[tuple[bytes, bool]]:
+        pieces = []
+        async with aiohttp.ClientSession() as client, client.get(url) as response:
+            async for piece in response.content.iter_chunks():
+                pieces.append(piece)
+                was_read.set()
+        return pieces
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    url = "http://{}:{}".format(*server.sockets[0].getsockname())
+    async with server, record(path):
+        recorded = await act(url)
+    async with replay(path):
+        assert await act(url) == recorded == [(b"words", True)]

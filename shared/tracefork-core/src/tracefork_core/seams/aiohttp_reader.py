@@ -3,7 +3,8 @@
 A subclass of aiohttp's own that takes a piece from its source when the agent wants more than it
 holds. So a chunk goes onto the tape when the agent gets it, in the task that gets it, and what is
 pulled at once is one chunk: `iter_any` gives the same pieces at replay. `iter_chunks` does too,
-but for an HTTP chunk that came in several reads: its parts count as whole chunks then.
+but for an HTTP chunk that came in several reads: its parts count as whole chunks then. The empty
+piece that aiohttp adds where the end came later than the last chunk is left out.
 
 Sources give the bytes of the wire; the reader decodes them with aiohttp's own decoder.
 """
@@ -58,6 +59,7 @@ class LiveSource:
         self._live = live
         self._failures = failures
         self._gave_up = False
+        self._between_chunks = False
 
     async def pull(self, *, by_chunk: bool) -> Piece:
         try:
@@ -65,6 +67,9 @@ class LiveSource:
                 data, ends_chunk = await self._raw.readchunk()
             else:
                 data, ends_chunk = await self._raw.readany(), False
+            if not data and self._between_chunks:
+                ends_chunk = False
+            self._between_chunks = ends_chunk
         except GIVEN_UP:
             # Not the end: a stream of aiohttp can be read on after a read was cancelled.
             self._gave_up = True
