@@ -82,8 +82,8 @@ def reversed_replay(queue: Queue, twice: Any) -> Callable[..., tuple[Any, Any]]:
             queue.expect(next(orders))
             return action()
 
-        # With the clock on tape, a lane would be numbered when its thread starts, not when it asks.
-        return twice(once, clock=False)
+        # With chance on tape, a lane would be numbered when its thread draws, not when it asks.
+        return twice(once, clock=False, entropy=False)
 
     return run
 
@@ -107,8 +107,11 @@ def test_parallel_nodes_get_their_own_answers(
     assert len({answer for _, answer in recorded["answers"]}) == 4
 
 
-def test_without_attach_the_answers_change_places(ask: Any, reversed_replay: Any) -> None:
-    """The proof above can fail: lanes that are numbered by arrival mix the branches up."""
+def test_lanes_numbered_by_arrival_would_change_places(
+    ask: Any, reversed_replay: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proof above can fail: with no name from the graph, and none from being started."""
+    monkeypatch.setattr("tracefork_core.determinism.spawning.spawned", lambda _: None)
     graph = four_nodes(ask)
     recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
     assert sorted(answer for _, answer in replayed["answers"]) == sorted(

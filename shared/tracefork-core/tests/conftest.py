@@ -6,11 +6,14 @@ import faulthandler
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx2
 import pytest
@@ -102,3 +105,27 @@ def written() -> Callable[[Path], bytes]:
         return b"\n".join(parts)
 
     return written
+
+
+@pytest.fixture
+def elder() -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """Return what calls a function in a thread that was there before any session."""
+    jobs: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
+
+    def serve() -> None:
+        for job, future in iter(jobs.get, None):
+            try:
+                future.set_result(job())
+            except Exception as error:
+                future.set_exception(error)
+
+    def call(job: Callable[[], Any]) -> Any:
+        future: Future[Any] = Future()
+        jobs.put((job, future))
+        return future.result(10)
+
+    worker = threading.Thread(target=serve)
+    worker.start()
+    yield call
+    jobs.put(None)
+    worker.join()

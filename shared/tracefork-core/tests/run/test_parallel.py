@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -73,18 +75,31 @@ async def test_two_tasks_record_side_by_side(tmp_path: Path, provider: ProviderS
 
 
 def test_a_thread_without_context_is_not_guessed_for(
-    tmp_path: Path, provider: ProviderServer, http: httpx2.Client
+    tmp_path: Path,
+    provider: ProviderServer,
+    http: httpx2.Client,
+    elder: Callable[[Callable[[], Any]], Any],
 ) -> None:
     """Between two open sessions it gets a UsageError that says what to do; nothing is sent."""
 
     def ask() -> bytes:
         return http.get(f"{provider.url}/bytes/1").content
 
-    with ThreadPoolExecutor(1) as pool:
-        with record(tmp_path / "1.tape"):
-            with record(tmp_path / "2.tape"):
-                with pytest.raises(UsageError, match="copy_context"):
-                    pool.submit(ask).result()
-            assert provider.requests == []
-            assert pool.submit(ask).result() == b"\0"
+    with record(tmp_path / "1.tape"):
+        with record(tmp_path / "2.tape"), pytest.raises(UsageError, match="copy_context"):
+            elder(ask)
+        assert provider.requests == []
+        assert elder(ask) == b"\0"
     assert (bodies(tmp_path / "1.tape"), bodies(tmp_path / "2.tape")) == ([b"\0"], [])
+
+
+def test_a_pool_serves_whoever_submits(
+    tmp_path: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """A job belongs to the session that handed it in, whichever thread does it."""
+    with ThreadPoolExecutor(1) as pool, record(tmp_path / "1.tape"):
+        with record(tmp_path / "2.tape"):
+            pool.submit(http.get, f"{provider.url}/bytes/2").result()
+        pool.submit(http.get, f"{provider.url}/bytes/1").result()
+    assert bodies(tmp_path / "1.tape") == [b"\0"]
+    assert bodies(tmp_path / "2.tape") == [b"\0\1"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,21 +73,34 @@ def nested_fan_out(url: str) -> Any:
 
 def threads_with_context(url: str) -> Any:
     with httpx2.Client(verify=False) as client, ThreadPoolExecutor(4) as pool:
-        jobs = [
-            pool.submit(copy_context().run, ask_sync, client, url, f"job {i}") for i in range(8)
-        ]
+        jobs = [pool.submit(copy_context().run, ask_sync, client, url, "same") for _ in range(8)]
         return [job.result() for job in jobs]
 
 
-def threads_without_context(url: str) -> Any:
+def jobs_of_a_pool(url: str) -> Any:
     with httpx2.Client(verify=False) as client, ThreadPoolExecutor(4) as pool:
-        return list(pool.map(lambda i: ask_sync(client, url, f"job {i}"), range(8)))
+        return list(pool.map(lambda _: ask_sync(client, url, "same"), range(8)))
+
+
+def threads(url: str) -> Any:
+    answers: dict[int, str] = {}
+
+    def work(client: httpx2.Client, i: int) -> None:
+        answers[i] = ask_sync(client, url, "same")
+
+    with httpx2.Client(verify=False) as client:
+        workers = [threading.Thread(target=work, args=(client, i)) for i in range(8)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    return answers
 
 
 def to_thread(url: str) -> Any:
     async def run() -> Any:
         with httpx2.Client(verify=False) as client:
-            jobs = (asyncio.to_thread(ask_sync, client, url, f"job {i}") for i in range(4))
+            jobs = (asyncio.to_thread(ask_sync, client, url, "same") for _ in range(4))
             return await asyncio.gather(*jobs)
 
     return asyncio.run(run())
@@ -122,7 +137,8 @@ RUNS = [
     gather_of_equal_requests,
     nested_fan_out,
     threads_with_context,
-    threads_without_context,
+    jobs_of_a_pool,
+    threads,
     to_thread,
     a_sync_client_inside_a_coroutine,
     streams_interleaved_in_one_task,
@@ -160,35 +176,36 @@ def test_lanes_have_the_same_names_in_two_runs(tape: Path, run: Run) -> None:
 
 
 def test_lanes_follow_the_tasks(tape: Path, provider: ProviderServer) -> None:
-    """`main/2` is the second task that asked, `main/2/1` the first that it started."""
+    """`main/branch.2` is the second `branch` of main, `/leaf.1` the first that it started."""
     with record(tape):
         nested_fan_out(provider.url)
     with Tape.open(tape) as recorded:
         names = {exchange.lane for exchange in recorded.exchanges}
     assert names == {
-        f"main/{branch}{leaf}" for branch in (1, 2, 3) for leaf in ("", "/1", "/2", "/3")
+        f"main/branch.{branch}{leaf}"
+        for branch in (1, 2, 3)
+        for leaf in ("", "/leaf.1", "/leaf.2", "/leaf.3")
     }
 
 
-def test_threads_without_context_share_a_lane_without_order(
-    tape: Path, provider: ProviderServer
+def test_threads_that_were_there_before_have_no_order(
+    tape: Path, provider: ProviderServer, elder: Callable[[Callable[[], Any]], Any]
 ) -> None:
     """Their exchanges may be asked in any order, but each must be asked."""
-    with record(tape), httpx2.Client(verify=False) as client, ThreadPoolExecutor(1) as pool:
-        for text in ("a", "b", "c"):
-            pool.submit(ask_sync, client, provider.url, text).result()
-    with Tape.open(tape) as recorded:
-        assert {exchange.lane for exchange in recorded.exchanges} == {"threads"}
 
-    def run(*texts: str) -> None:
-        with replay(tape), httpx2.Client(verify=False) as client, ThreadPoolExecutor(3) as pool:
-            list(pool.map(lambda text: ask_sync(client, provider.url, text), texts))
+    def run(client: httpx2.Client, *texts: str) -> None:
+        for text in texts:
+            elder(partial(ask_sync, client, provider.url, text))
 
-    run("c", "b", "a")
-    with pytest.raises(DivergenceError):
-        run("c", "b")
-    with pytest.raises(DivergenceError):
-        run("c", "b", "b")
+    with httpx2.Client(verify=False) as client:
+        with record(tape):
+            run(client, "a", "b", "c")
+        with Tape.open(tape) as recorded:
+            assert {exchange.lane for exchange in recorded.exchanges} == {"threads"}
+        with replay(tape):
+            run(client, "c", "b", "a")
+        with pytest.raises(DivergenceError), replay(tape):
+            run(client, "c", "b")
 
 
 def test_a_nested_session_leaves_the_lane_around_it_alone(

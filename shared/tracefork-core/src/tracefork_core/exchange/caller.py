@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
@@ -13,6 +16,8 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
+
+_told: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
 
 
 @lru_cache(maxsize=4096)
@@ -24,15 +29,43 @@ def _is_users(filename: str) -> bool:
 
 def caller(depth: int = 1) -> str | None:
     """Return "agent.py:41" for the innermost frame of the user's code, or None."""
+    if (told := _told.get()) is not None:
+        return told or None
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None:
-        # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
-        if (module := frame.f_globals.get("__file__")) and not _is_users(module):
-            frame = frame.f_back
-            continue
-        code = frame.f_code.co_filename
-        # Code without a file is the user's where it was typed or handed to `python -c`.
-        if _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__"):
-            return f"{os.path.basename(code)}:{frame.f_lineno}"  # noqa: PTH119 - ten times faster
+        if is_users(frame):
+            return place(frame)
         frame = frame.f_back
     return None
+
+
+@contextmanager
+def called_from(where: str | None) -> Iterator[None]:
+    """Speak for another process: what is asked here was asked there."""
+    token = _told.set(where or "")
+    try:
+        yield
+    finally:
+        _told.reset(token)
+
+
+def is_users(frame: FrameType) -> bool:
+    """Return whether a frame runs code of the user, and not of a library or of tracefork."""
+    # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
+    if (module := frame.f_globals.get("__file__")) and not _is_users(module):
+        return False
+    code = frame.f_code.co_filename
+    # Code without a file is the user's where it was typed or handed to `python -c`.
+    return _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__")
+
+
+def is_users_module(module: object) -> bool:
+    """Return whether a module is the user's: a script that was typed, or a file of no library."""
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and _is_users(file)
+
+
+def place(frame: FrameType) -> str:
+    """Return "agent.py:41" for the line that a frame is at."""
+    name = os.path.basename(frame.f_code.co_filename)  # noqa: PTH119 - ten times faster
+    return f"{name}:{frame.f_lineno}"

@@ -11,6 +11,7 @@ A seam turns its library's request into a `Request` and calls `Session.open`. Th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -90,8 +91,38 @@ class Recorded(Protocol):
         """The agent stopped reading: nobody has to wait for what is left."""
 
 
+class Timer(Protocol):
+    """What a session makes of a timer of the agent's. `is_pending` tells whether it may fire."""
+
+    def begin(self, is_pending: Callable[[], bool]) -> None: ...
+
+    def fire(self) -> None:
+        """Wait until what it sets off may happen. Its time is over."""
+
+    async def afire(self) -> None: ...
+
+
+class Waits(Protocol):
+    """What a session does about the agent's own waiting. `site` names who waits."""
+
+    def sleep(self, seconds: float, site: str) -> None: ...
+
+    async def asleep(self, seconds: float, site: str) -> None: ...
+
+    def timer(self, site: str) -> Timer: ...
+
+
 class Session(Protocol):
-    """What a seam, a step source or a clock may ask of the running session."""
+    """What a seam, a step source or a clock may ask of the running session.
+
+    `threads` are the native ids of the threads that run its lanes.
+    """
+
+    threads: set[int]
+
+    @property
+    def waits(self) -> Waits | None:
+        """What becomes of the agent's own waiting; None where it is left as it is."""
 
     @property
     def active(self) -> bool:

@@ -45,6 +45,14 @@ def current_session() -> Session | None:
     return open_sessions[0] if open_sessions else None
 
 
+def lone_session() -> Session | None:
+    """Return the open session where there is but one: all that runs here runs under it.
+
+    In a forked child it is its parent's, and not active.
+    """
+    return _everywhere[0] if len(_everywhere) == 1 else None
+
+
 @contextmanager
 def entered(session: Session) -> Iterator[None]:
     """Make `session` the current one here and the fallback everywhere, with no step running yet.
@@ -63,6 +71,16 @@ def entered(session: Session) -> Iterator[None]:
             _everywhere.remove(session)
         _here.set(around)
         current_step.set(step)
+
+
+@contextmanager
+def carried(session: Session) -> Iterator[None]:
+    """Make `session` the current one here: in a thread that it started."""
+    token = _here.set(session)
+    try:
+        yield
+    finally:
+        _here.reset(token)
 
 
 @contextmanager

@@ -1,20 +1,23 @@
 """Lanes: one line of causally ordered exchanges, named alike in every run.
 
-A lane is a spawn path: `main`, and `main/2` for the second task or executor job, in order of first
-use, that was started from `main`. The name is inherited through the context that tasks and
-context-aware executors copy. A thread without context belongs to the lane `threads`, which promises
-no order.
+A lane is a spawn path: `main`, and `main/fetch.2` for the second `fetch` that was started from
+`main`: a task, a thread or a job of a pool, numbered when it is started and not when it first asks
+for something. What is started unseen (a C event loop, a pool of another make) carries the context
+of its origin all the same, and is named when it first asks. A thread without context belongs to
+the lane `threads`, which promises no order.
 """
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+
+from tracefork_core.exchange.contract import Session
+from tracefork_core.exchange.current import carried
+from tracefork_core.exchange.running import running_task
 
 UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
@@ -22,12 +25,20 @@ UNORDERED = "threads"
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """A lane of one session. `owner` is the task or thread that runs on it."""
+    """A lane of one session.
+
+    `owners` identify the tasks and threads that run on it: one line, so one at a time.
+    """
 
     name: str
-    owner: int
-    session: object
-    children: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    session: Session
+    owners: set[int]
+    _children: dict[str, int] = field(default_factory=dict)
+
+    def child(self, name: str) -> Lane:
+        """Return the lane of the next `name` that is started from here."""
+        number = self._children[name] = self._children.get(name, 0) + 1
+        return Lane(f"{self.name}/{name}.{number}", self.session, set())
 
 
 _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
@@ -35,17 +46,17 @@ _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
 
 def _owner() -> int:
     """Identify the running task, or the thread where no event loop runs."""
-    # Every request asks: where no loop runs, an exception would cost more than all the rest.
-    loop = asyncio._get_running_loop()  # noqa: SLF001 - one of its `__all__`
-    task = asyncio.current_task(loop) if loop is not None else None
+    task = running_task()
     return id(task) if task is not None else threading.get_ident()
 
 
 @contextmanager
-def main_lane(session: object) -> Iterator[None]:
-    """Start the lane `main` of a session here, and go back to the lane around it at the end."""
+def main_lane(session: Session, name: str = "main") -> Iterator[None]:
+    """Start the first lane of a session here, and go back to the lane around it at the end."""
     around = _lane.get()
-    _lane.set(Lane("main", _owner(), session))
+    lane = Lane(name, session, {_owner()})
+    _lane.set(lane)
+    work_here(lane)
     try:
         yield
     finally:
@@ -54,24 +65,97 @@ def main_lane(session: object) -> Iterator[None]:
 
 def current_lane(session: object) -> str:
     """Return the name of the lane of `session` that this code runs on."""
-    lane = _lane.get()
+    lane = _mine()
     if lane is None or lane.session is not session:
-        return UNORDERED
-    owner = _owner()
-    if lane.owner != owner:
-        # Inherited by copy: a task or a job that was started from that lane.
-        lane = Lane(f"{lane.name}/{next(lane.children)}", owner, session)
-        _lane.set(lane)
+        return getattr(session, "unordered", UNORDERED)  # Other processes have one of their own.
     return lane.name
 
 
 def lane_here(session: object) -> Lane | None:
     """Return the lane of `session` that this code runs on; None where it has no order."""
-    return None if current_lane(session) == UNORDERED else _lane.get()
+    lane = _mine()
+    return None if lane is None or lane.session is not session else lane
 
 
 def branch_lane(origin: Lane | None, name: str) -> None:
     """Name the lane of this task or job after the branch it runs, where it runs beside `origin`."""
     owner = _owner()
-    if origin is not None and origin.owner != owner:
-        _lane.set(Lane(f"{origin.name}.{name}", owner, origin.session))
+    if origin is not None and owner not in origin.owners:
+        _lane.set(Lane(f"{origin.name}.{name}", origin.session, {owner}))
+
+
+def session_of_lane() -> Session | None:
+    """Return the open session whose lane this code runs on, or None."""
+    lane = _lane.get()
+    return lane.session if lane is not None and lane.session.active else None
+
+
+def spawned(name: str) -> Lane | None:
+    """Return the lane for what is about to be started here; None outside a session."""
+    lane = _mine()
+    return None if lane is None or not lane.session.active else lane.child(name)
+
+
+def set_lane(lane: Lane) -> None:
+    """Let what runs in this context run on `lane`. Whoever asks there first owns it."""
+    _lane.set(lane)
+
+
+@contextmanager
+def shared_with(task: object) -> Iterator[None]:
+    """Let a task run on the lane of this code, which waits for it."""
+    lane = _mine()
+    if lane is None:
+        yield
+        return
+    lane.owners.add(id(task))
+    try:
+        yield
+    finally:
+        lane.owners.discard(id(task))
+
+
+def work_here(lane: Lane) -> None:
+    """Note that this thread runs what `lane` started."""
+    lane.session.threads.add(threading.get_native_id())
+
+
+@contextmanager
+def on_lane(lane: Lane) -> Iterator[None]:
+    """Run a thread, or a job of a pool, on `lane` and under its session."""
+    lane.owners.add(threading.get_ident())
+    work_here(lane)
+    token = _lane.set(lane)
+    try:
+        with carried(lane.session):
+            yield
+    finally:
+        _lane.reset(token)
+
+
+def _mine() -> Lane | None:
+    """Return the lane this code runs on, a new one where it only inherited that of its origin."""
+    lane = _lane.get()
+    if lane is None:
+        return None
+    owner = _owner()
+    if owner in lane.owners:
+        return lane
+    if lane.owners:
+        lane = lane.child(_running())
+        _lane.set(lane)
+    lane.owners.add(owner)
+    work_here(lane)
+    return lane
+
+
+def _running() -> str:
+    """Name what runs here and was started unseen."""
+    task = running_task()
+    return "job" if task is None else name_of(task.get_coro())
+
+
+def name_of(started: object) -> str:
+    """Name a function, a method or a coroutine in a way that is the same in every run."""
+    name = getattr(started, "__name__", None) or type(started).__name__
+    return name.strip("<>")

@@ -1,5 +1,6 @@
 """What happens to an exchange: recorded, replayed, or diverged."""
 
+from tracefork_core.session.reordered import Order
 from tracefork_core.session.session import Session
 
-__all__ = ["Session"]
+__all__ = ["Order", "Session"]

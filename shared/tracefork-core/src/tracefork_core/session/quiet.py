@@ -1,49 +1,119 @@
-"""Deliver one thing at a time on an event loop: the next when the loop is quiet.
+"""Deliver one thing at a time: the next when what the last one set off is done.
 
-Two answers that arrive in one round of the loop set two tasks off at once, and which of them gets
-where first hangs on the number of `await`s in between: an order that no tape can keep. So while
-recording, as at replay, each delivery waits until what the last one set off is done. On a loop that
+Two answers that arrive in one round of an event loop set two tasks off at once, and which of them
+gets where first hangs on the number of `await`s in between: an order that no tape can keep. Two
+threads that are answered at the same time are no better. So while recording, as at replay, each
+delivery waits until the loop is quiet and the other threads of the run are at rest. On a loop that
 has nothing else to do that takes one round, some ten microseconds.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from asyncio import sleep
 from collections import deque
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+from tracefork_core.session.rest import Rest, Waiting
 
 _ROUNDS = 300
 _BLIND_ROUNDS = 20
+_POLL = 0.0002
 
 
-class Line:
+class Gate:
+    """Lets those pass, one by one, who have something to deliver in a recording."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+        self._last: object = None
+
+    def pass_on(self, owner: object) -> None:
+        """Block this thread until `owner` may deliver; pieces of one owner follow at once."""
+        if self._rest.alone:
+            self._last = owner
+            return
+        with self._lock:
+            if self._last is not owner:
+                self._rest.wait()
+                self._last = owner
+
+    async def apass_on(self, owner: object) -> None:
+        """Wait on the event loop until `owner` may deliver."""
+        line = self._lines.setdefault(asyncio.get_running_loop(), _Line())
+        if line.is_empty and self._last is owner and self._rest.alone:
+            return
+        async with line:
+            alone = self._rest.alone
+            # Nobody tells a loop that a lock of threads is free.
+            while not (alone or self._lock.acquire(blocking=False)):  # noqa: ASYNC110
+                await sleep(_POLL)
+            try:
+                if self._last is not owner:
+                    await until_quiet(self._rest)
+                    self._last = owner
+            finally:
+                if not alone:
+                    self._lock.release()
+
+
+class _Line:
     """Those who have something to deliver on one event loop, in the order they came."""
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._last: object = None
 
-    async def pass_on(self, owner: object) -> None:
-        """Return when `owner` may deliver; pieces of one owner follow one another at once."""
-        if not self._waiting and self._last is owner:
-            return
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
+
+    async def __aenter__(self) -> None:
         place = asyncio.get_running_loop().create_future()
         self._waiting.append(place)
-        try:
-            if self._waiting[0] is not place:
+        if self._waiting[0] is not place:
+            try:
                 await place
-            await until_quiet()
-            self._last = owner
-        finally:
-            was_first = self._waiting[0] is place
-            self._waiting.remove(place)
-            if was_first and self._waiting and not self._waiting[0].done():
-                self._waiting[0].set_result(None)
+            except BaseException:
+                self._leave(place)
+                raise
+
+    async def __aexit__(self, *error: object) -> None:
+        self._leave(self._waiting[0])
+
+    def _leave(self, place: asyncio.Future[None]) -> None:
+        was_first = self._waiting[0] is place
+        self._waiting.remove(place)
+        if was_first and self._waiting and not self._waiting[0].done():
+            self._waiting[0].set_result(None)
 
 
-async def until_quiet() -> None:
-    """Yield until no other callback is ready; bounded, since two waiters keep each other awake."""
+async def until_quiet(rest: Rest, still: Callable[[], bool] | None = None) -> None:
+    """Yield until no callback is ready and no thread runs, as long as that is `still` asked.
+
+    Bounded: two who wait keep one another awake.
+    """
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
-    for _ in range(_BLIND_ROUNDS if ready is None else _ROUNDS):
-        await asyncio.sleep(0)
-        if ready is not None and not ready:
+    waiting, rounds = Waiting(rest), 0
+    while True:
+        await sleep(0)
+        rounds += 1
+        if still is not None and not still():
+            return
+        if (ready and rounds < _ROUNDS) or (ready is None and rounds < _BLIND_ROUNDS):
+            continue
+        if rest.alone:
+            return
+        if not rest.lock.acquire(blocking=False):
+            await sleep(_POLL)
+            continue
+        try:
+            over = waiting.is_over()
+        finally:
+            rest.lock.release()
+        # What a thread left to this loop was ready before the thread came to rest.
+        if over and (not ready or rounds >= _ROUNDS):
             return

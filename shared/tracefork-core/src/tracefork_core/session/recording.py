@@ -14,7 +14,7 @@ from tracefork_core.exchange.contract import Failure, Head
 from tracefork_core.session.masked_body import MaskedBody
 from tracefork_core.session.masking import Masking
 from tracefork_core.session.matching import Form
-from tracefork_core.session.quiet import Line
+from tracefork_core.session.quiet import Gate
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import (
     ExchangeAside,
@@ -36,9 +36,7 @@ class Recorder(Protocol):
 
     unsettled: deque[LiveExchange]
     masking: Masking
-
-    @property
-    def line(self) -> Line: ...
+    gate: Gate
 
     def wall_ns(self) -> int: ...
 
@@ -57,7 +55,8 @@ class LiveExchange:
         self._n = n
         self._form = form
         self._aside = aside
-        self._began = aside.started
+        self._began = self._delivered = aside.started
+        self._pace: list[int] = []
         self._response: ResponseRecord | None = None
         self._pieces: list[bytes] = []
         self._masked: MaskedBody | None = None
@@ -65,15 +64,24 @@ class LiveExchange:
         self._head_is_written = False
         self._put_off_as: str | None = None
         self._ended = False
+        self._has_passed = False
         # The end of the session may come from another thread than the pieces.
         self._lock = threading.Lock()
         session.write(lambda sink: sink.begin(self._payload(), aside, form.body))
 
     async def quiet(self) -> None:
         if not self._ended:
-            await self._session.line.pass_on(self)
+            await self._session.gate.apass_on(self)
+            self._has_passed = True
+
+    def _pass_gate(self) -> None:
+        """Wait for a place among the deliveries. What has ended delivers nothing more."""
+        if not (self._ended or self._has_passed):
+            self._session.gate.pass_on(self)
+        self._has_passed = False
 
     def head(self, head: Head) -> None:
+        self._pass_gate()
         with self._lock:
             if self._ended:
                 return
@@ -91,6 +99,7 @@ class LiveExchange:
                 self._write_head()
 
     def chunk(self, data: bytes) -> None:
+        self._pass_gate()
         with self._lock:
             if self._ended:
                 return
@@ -107,6 +116,7 @@ class LiveExchange:
                 self._session.write(lambda sink: sink.chunk(self._n, turn, shown))
 
     def end(self) -> None:
+        self._pass_gate()
         with self._lock:
             if not self._ended:
                 self._turn()
@@ -116,6 +126,7 @@ class LiveExchange:
         self._put_off("abandoned")
 
     def fail(self, failure: Failure) -> None:
+        self._pass_gate()
         with self._lock:
             if not self._ended:
                 self._turn()
@@ -150,6 +161,7 @@ class LiveExchange:
         self._pieces = []
         self._aside.end = end
         self._aside.took = self._session.wall_ns() - self._began
+        self._aside.pace = self._pace if len(self._aside.sizes) > 1 else []
         payload = self._payload(hashlib.sha256(body).hexdigest(), failure)
         self._session.write(lambda sink: sink.end(payload, self._aside, body))
         self._session.forget(self._n)
@@ -186,6 +198,8 @@ class LiveExchange:
 
     def _turn(self) -> int:
         """Take the next turn: the place of this delivery among all of the run."""
+        before, self._delivered = self._delivered, self._session.wall_ns()
+        self._pace.append(round((self._delivered - before) / 1e6))
         turn = self._session.next_turn()
         turns = self._aside.turns
         if turns and sum(turns[-1]) == turn:

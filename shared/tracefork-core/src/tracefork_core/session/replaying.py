@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 from typing import Protocol
 
 from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head
 from tracefork_core.session.turns import StallError, Turnstile
 from tracefork_core.tape import Exchange
+from tracefork_core.tape.event import ExchangeAside
 
 _NOTHING = b"\0nothing"
 """Told apart by identity: the tape holds no further piece, and no end."""
@@ -38,10 +40,12 @@ class ReplayedExchange:
         self._session = session
         self._exchange = exchange
         self._turns = _expand(exchange.aside.turns)
+        self._moments = _moments(exchange.aside)
         # Whoever waits now waits no shorter than when it was recorded.
         self._patience = (exchange.aside.took or 0) / 1e9
         self._chunks: Iterator[bytes] = iter(())
         self._over = False
+        self._has_head = False
         failure = exchange.failure
         self._failure = Failure(failure.kind, failure.message) if failure else None
 
@@ -79,6 +83,7 @@ class ReplayedExchange:
         exchange = self._exchange
         if exchange.status is None:
             return self._fail()
+        self._has_head = True
         try:
             self._chunks = iter(exchange.chunks)
         except TapeError as damage:
@@ -129,9 +134,11 @@ class ReplayedExchange:
     def _wait(self) -> None:
         turn = next(self._turns, None)
         if turn is not None:
+            moment = next(self._moments)
             try:
-                self._session.turnstile.wait(turn, self._exchange.n, self._patience)
+                self._session.turnstile.wait(turn, self._exchange.n, self._patience, moment)
             except BaseException:
+                self._put_back(turn, moment)
                 self.close()
                 raise
         self._session.check()
@@ -139,14 +146,35 @@ class ReplayedExchange:
     async def _await(self) -> None:
         turn = next(self._turns, None)
         if turn is not None:
+            moment = next(self._moments)
             try:
-                await self._session.turnstile.await_turn(turn, self._exchange.n, self._patience)
+                await self._session.turnstile.await_turn(
+                    turn, self._exchange.n, self._patience, moment
+                )
             except StallError as stalled:
                 raise self._session.stalled(self._exchange, stalled) from None
             except BaseException:
-                self.close()
+                self._put_back(turn, moment)
+                if not self._has_head:  # A body can be read on after a read was cancelled.
+                    self.close()
                 raise
         self._session.check()
+
+    def _put_back(self, turn: int, moment: int) -> None:
+        self._turns = chain((turn,), self._turns)
+        self._moments = chain((moment,), self._moments)
+
+
+def _moments(aside: ExchangeAside) -> Iterator[int]:
+    """Yield when each delivery came, in the time of the recording."""
+    if aside.pace:
+        at = aside.started
+        for milliseconds in aside.pace:
+            at += milliseconds * 1_000_000
+            yield at
+    else:
+        yield aside.started + (aside.first_byte or aside.took or 0)
+    yield from repeat(aside.started + (aside.took or 0))
 
 
 def _expand(runs: list[list[int]]) -> Iterator[int]:

@@ -11,14 +11,13 @@ The first thing that goes wrong poisons the session: every later exchange raises
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 import msgspec
 
@@ -38,12 +37,21 @@ from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
 from tracefork_core.session.masking import Masking
 from tracefork_core.session.matching import Form, check_matchers, form
-from tracefork_core.session.quiet import Line
+from tracefork_core.session.pace import Pace
+from tracefork_core.session.quiet import Gate
 from tracefork_core.session.recording import LiveExchange
+from tracefork_core.session.reordered import Order, Reordered
 from tracefork_core.session.replaying import ReplayedExchange
+from tracefork_core.session.rest import Rest
 from tracefork_core.session.steps import Steps
-from tracefork_core.session.turns import StallError, Turnstile
+from tracefork_core.session.turns import StallError, Turnstile, turns_of
 from tracefork_core.session.unused import Unused
+from tracefork_core.session.waits import (
+    RecordedWaits,
+    ReplayedWaits,
+    recorded_waits,
+    turns_of_waits,
+)
 from tracefork_core.tape import Exchange, Tape, TapeWriter
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
@@ -67,6 +75,8 @@ class Session:
         matchers: Sequence[str] = (),
         masking: Masking | None = None,
         strict: bool = False,
+        speed: float | None = None,
+        order: Order | None = None,
     ) -> None:
         check_matchers(matchers)
         self.source = source
@@ -80,7 +90,9 @@ class Session:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._open = True
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, Line] = WeakKeyDictionary()
+        self.threads: set[int] = set()
+        rest = Rest(self.threads)
+        self.gate = Gate(rest)
         self._asked = 0
         self._turns = itertools.count()
         self._flights: dict[int, LiveExchange] = {}
@@ -88,15 +100,23 @@ class Session:
         self._replayed: dict[int, bytes] = {}
         self._steps = Steps()
         self._wall_zero = time.time_ns() - time.monotonic_ns()
+        self.before_exchange: list[Callable[[TapeWriter], None]] = []
         recorded = source.exchanges if source else []
         self._unused = Unused(recorded, self._recorded_key)
-        self.turnstile = Turnstile(
-            (turn, exchange.n)
-            for exchange in recorded
-            for first, count in exchange.aside.turns
-            for turn in range(first, first + count)
-        )
-        self.before_exchange: list[Callable[[TapeWriter], None]] = []
+        waits = recorded_waits(source) if source else []
+        self._pace = Pace(speed)
+        turns = itertools.chain(turns_of(recorded), turns_of_waits(waits))
+        if order is None:
+            self.turnstile = Turnstile(turns, rest, self._pace)
+        else:
+            self.turnstile = Reordered(turns, rest, self._pace, order)
+        self.waits: RecordedWaits | ReplayedWaits
+        if source:
+            self.waits = ReplayedWaits(self, waits, self.turnstile, self._pace)
+        else:
+            self.waits = RecordedWaits(self, self.gate, self.next_turn)
+            self.before_exchange.append(self.waits.flush)
+        self.suspects: list[Callable[[], Iterable[str]]] = []
 
     @property
     def active(self) -> bool:
@@ -164,7 +184,8 @@ class Session:
             if not self._open:
                 return
             if self.source and self.poison is None and (left := self._unused.remaining()):
-                self.left_over = DivergenceError(divergence.left_over(self.source, left))
+                missing = divergence.left_over(self.source, left)
+                self.left_over = DivergenceError(self._with_suspects(missing))
             self._open = False
             flights = list(self._flights.values())
         for flight in flights:
@@ -174,9 +195,10 @@ class Session:
         self.turnstile.break_open()
 
     @property
-    def line(self) -> Line:
-        """Those who have something to deliver on the running event loop."""
-        return self._lines.setdefault(asyncio.get_running_loop(), Line())
+    def completed(self) -> list[int]:
+        """The exchanges in the order in which a reordered replay answered them whole."""
+        order = self.turnstile.completed if isinstance(self.turnstile, Reordered) else []
+        return [n for n in order if n >= 0]
 
     @property
     def asked(self) -> int:
@@ -202,8 +224,8 @@ class Session:
         Raises:
             TapeError: it cannot, and the session is strict.
         """
-        if self.sink is None or self.broken is not None:
-            return
+        if self.sink is None or self.broken is not None or self._pid != os.getpid():
+            return  # In a forked child, the tape is its parent's to write.
         try:
             action(self.sink)
             return
@@ -287,6 +309,7 @@ class Session:
         if taken is None:
             return self._missed(tape, comparable, lane)
         exchange, due = taken
+        self._pace.asked(exchange.aside.started)
         if due is not exchange:
             raise self._diverge(divergence.out_of_order(tape, comparable, due, exchange))
         payload = exchange.payload
@@ -312,7 +335,12 @@ class Session:
         raise self._diverge(divergence.asked_otherwise(tape, comparable, due, left, self._matchers))
 
     def _diverge(self, what: Divergence) -> TraceforkError:
-        return self.poison_with(DivergenceError(what))
+        return self.poison_with(DivergenceError(self._with_suspects(what)))
+
+    def _with_suspects(self, what: Divergence) -> Divergence:
+        """Add what the session itself knows to be otherwise than when this was recorded."""
+        found = [self.masking.text(hint) for suspect in self.suspects for hint in suspect()]
+        return replace(what, hints=(*found, *what.hints))
 
     def _recorded_key(self, exchange: Exchange) -> bytes:
         if not self._matchers:

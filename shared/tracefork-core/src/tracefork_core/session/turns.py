@@ -2,9 +2,13 @@
 
 Completion order is part of a program's meaning: joins append in arrival order, and the next prompt
 shows it. Every delivery of a recording (a head, a chunk, an end, a failure) has a turn; at replay a
-delivery waits until all earlier turns were delivered or given up. On an event loop a delivery to
-another exchange than the last also waits until the loop is quiet, so that what the last one set
-off is done.
+delivery waits until all earlier turns were delivered or given up. A delivery to another exchange
+than the last also waits until the loop is quiet and other threads are at rest, so that what the
+last one set off is done.
+
+The end of a sleep has a turn as well, but a *soft* one: at replay it may not come at all, since a
+loop that waits for something sleeps as often as that takes. When everything is quiet and nobody
+waits for a soft turn that is due, it is passed by.
 
 Nobody waits for ever. On an event loop whatever can ask does ask, so a turn that nobody takes is a
 divergence. A thread may be kept from asking by a lock, or by a smaller pool than that of the
@@ -16,16 +20,31 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from asyncio import sleep as real_asleep
 from collections import deque
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from time import sleep as real_sleep
 
+from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import until_quiet
+from tracefork_core.session.rest import Rest
+from tracefork_core.tape import Exchange
 
 STALL_SECONDS = 30.0
 """How much longer than when it was recorded a task waits before the replay is given up."""
+_TIMER_SECONDS = 0.002
+"""How often those look who wait for a timer to fire."""
 GRACE_SECONDS = 2.0
 """How much longer than when it was recorded a thread waits before it goes ahead."""
+
+
+def turns_of(recorded: Iterable[Exchange]) -> Iterator[tuple[int, int]]:
+    """Yield the turns of exchanges, each with its owner."""
+    for exchange in recorded:
+        for first, count in exchange.aside.turns:
+            for turn in range(first, first + count):
+                yield turn, exchange.n
 
 
 class StallError(Exception):
@@ -38,12 +57,17 @@ class StallError(Exception):
 
 
 class Turnstile:
-    """The turns of one replay. `turns` are pairs of (turn, number of the exchange).
+    """The turns of one replay. `turns` are pairs of (turn, owner).
+
+    An owner is the number of an exchange; less than zero it owns a soft turn.
 
     `skipped` counts the turns that somebody went ahead of.
     """
 
-    def __init__(self, turns: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, turns: Iterable[tuple[int, int]], rest: Rest, pace: Pace) -> None:
+        self._rest = rest
+        self._pace = pace
+        self._held = 0
         self._order = sorted(turns)
         self._due = 0
         self._given_up: set[int] = set()
@@ -52,31 +76,48 @@ class Turnstile:
         self._letting_leave = _Locked(self._lock, self._let_leave)
         self._leaving: deque[int] = deque()
         self._waiting: dict[object, Callable[[], object]] = {}
+        self._here: set[int] = set()
+        self._timers: dict[int, Callable[[], bool]] = {}
         self._last_owner: int | None = None
         self._open = False
         self.skipped = 0
 
-    def wait(self, turn: int, owner: int, patience: float) -> None:
-        """Block this thread until `turn` is due, or nothing has moved for long, and take it."""
+    def wait(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
+        """Block this thread until `turn` is due, or nothing has moved for long, and take it.
+
+        `moment` is when it was delivered, in the time of the recording.
+        """
+        at_rest = False
         try:
             while True:
                 with self._letting_leave:
-                    self._absent.discard(owner)
-                    if self._is_due(turn):
+                    due, stuck, before = self._stands(turn, owner)
+                    hold = self._pace.seconds_until(moment) if due else self._until_timer()
+                    if due and hold == 0 and (at_rest or self._last_owner == owner):
                         return self._take(turn, owner)
-                    if _loop_is_running():
+                    if not due and _loop_is_running():
                         # To block an event loop would stop those this waits for.
-                        self.skipped += 1
+                        self.skipped += owner >= 0
                         return self._give_up(turn)
-                    woken, before = threading.Event(), self._due
-                    self._waiting[turn] = woken.set
-                if not woken.wait(patience + GRACE_SECONDS):
+                    woken = threading.Event()
+                    if not due:
+                        self._waiting[turn] = woken.set
+                if hold:
+                    with self._holding():
+                        real_sleep(hold)
+                    at_rest = False
+                elif due or stuck:
+                    self._rest.wait()
+                    at_rest = due  # Who was only in the way may have gone on since.
+                    if stuck:
+                        self._resolve(before)
+                elif not woken.wait(patience + GRACE_SECONDS):
                     self._go_ahead(before)
         except BaseException:
-            self.give_up((turn,))
+            self._stay_away(turn)
             raise
 
-    async def await_turn(self, turn: int, owner: int, patience: float) -> None:
+    async def await_turn(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
         """Wait on the event loop until `turn` is due and the loop is quiet, and take it.
 
         Raises:
@@ -86,18 +127,24 @@ class Turnstile:
         try:
             while True:
                 with self._letting_leave:
-                    self._absent.discard(owner)
-                    due, before = self._is_due(turn), self._due
-                    if due and (quiet or self._last_owner in (None, owner)):
+                    due, stuck, before = self._stands(turn, owner)
+                    hold = self._pace.seconds_until(moment) if due else self._until_timer()
+                    if due and hold == 0 and (quiet or self._last_owner == owner):
                         return self._take(turn, owner)
                     woken = None if due else self._sleeper(turn)
-                if woken is None:
-                    await until_quiet()
-                    quiet = True
+                if hold:
+                    with self._holding():
+                        await real_asleep(hold)
+                    quiet = False
+                elif woken is None or stuck:
+                    await until_quiet(self._rest, self._is_stuck if stuck else None)
+                    quiet = woken is None
+                    if stuck:
+                        self._resolve(before)
                 elif not await _woken(woken, patience + STALL_SECONDS):
                     self._check_moved(before, patience)
         except BaseException:
-            self.give_up((turn,))
+            self._stay_away(turn)
             raise
 
     def last_turn(self, owner: int) -> int:
@@ -126,6 +173,12 @@ class Turnstile:
             woken = self._sleeper(object())
         await _woken(woken, patience + STALL_SECONDS)
 
+    def expect(self, turn: int, is_pending: Callable[[], bool]) -> None:
+        """Hold back what comes after a soft turn: a timer takes it, as long as it is pending."""
+        with self._letting_leave:
+            self._here.add(turn)
+            self._timers[turn] = is_pending
+
     def give_up(self, turns: Iterable[int]) -> None:
         """Let nobody wait for these turns any more.
 
@@ -151,14 +204,62 @@ class Turnstile:
             finally:
                 self._lock.release()
 
+    def _stay_away(self, turn: int) -> None:
+        """Wait no longer for a turn, which is not given up: whoever waited may come again."""
+        with self._letting_leave:
+            self._here.discard(turn)
+            self._waiting.pop(turn, None)
+
+    def _stands(self, turn: int, owner: int) -> tuple[bool, bool, int]:
+        """Return whether a turn is due, whether only quiet can tell what is, and where we are."""
+        self._absent.discard(owner)
+        self._here.add(turn)
+        due = self._is_due(turn)
+        return due, not due and self._is_stuck(), self._due
+
     def _is_due(self, turn: int) -> bool:
         return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
+
+    def _is_stuck(self) -> bool:
+        """Return whether a soft turn is due that nobody came for."""
+        if self._open or self._due >= len(self._order):
+            return False
+        due, owner = self._order[self._due]
+        return owner < 0 and due not in self._here
+
+    def _until_timer(self) -> float:
+        """Return how long to wait before looking again at the timer that is due, if one is."""
+        turn = self._order[self._due][0]
+        is_pending = self._timers.get(turn)
+        if is_pending is None:
+            return 0.0
+        if is_pending():
+            return _TIMER_SECONDS
+        self._give_up(turn)
+        return 0.0
+
+    def _resolve(self, before: int) -> None:
+        """Pass by the soft turn that nobody came for until everything was quiet."""
+        with self._letting_leave:
+            if self._due == before and self._is_stuck():
+                self._give_up(self._order[before][0])
+
+    @contextmanager
+    def _holding(self) -> Iterator[None]:
+        """Let nobody lose patience while a timer is waited for."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
 
     def _take(self, turn: int, owner: int) -> None:
         self._last_owner = owner
         self._give_up(turn)
 
     def _give_up(self, turn: int) -> None:
+        self._here.discard(turn)
+        self._timers.pop(turn, None)
         self._wake(turn)
         self._given_up.add(turn)
         self._advance()
@@ -170,13 +271,24 @@ class Turnstile:
             turn, owner = order[self._due]
             if turn in self._given_up:
                 self._given_up.discard(turn)
+                if owner < 0:  # What a timer set off is not done yet, whoever is next.
+                    self._last_owner = None
             elif owner in self._absent:
-                self.skipped += 1
+                self.skipped += owner >= 0
             else:
                 break
             self._due += 1
         if start < self._due < len(order):
-            self._wake(order[self._due][0])
+            turn, _ = order[self._due]
+            if self._is_stuck():
+                self._wake_first()
+            self._wake(turn)
+
+    def _wake_first(self) -> None:
+        """Let whoever is next see to a soft turn that nobody waits for yet."""
+        turns = [turn for turn in self._waiting if isinstance(turn, int)]
+        if turns:
+            self._wake(min(turns))
 
     def _wake(self, turn: int) -> None:
         if wake := self._waiting.pop(turn, None):
@@ -186,7 +298,7 @@ class Turnstile:
         """Pass by those who stay away, up to the first turn that somebody waits for."""
         with self._letting_leave:
             waited_for = set(self._waiting)
-            if self._open or self._due != before:
+            if self._open or self._held or self._due != before:
                 return
             while self._order[self._due][0] not in waited_for:
                 self._absent.add(self._order[self._due][1])
@@ -194,7 +306,7 @@ class Turnstile:
 
     def _check_moved(self, before: int, patience: float) -> None:
         with self._letting_leave:
-            if self._due == before and not self._open:
+            if self._due == before and not (self._open or self._held):
                 raise StallError(self._order[before][1], patience + STALL_SECONDS)
 
     def _sleeper(self, key: object) -> asyncio.Future[None]:

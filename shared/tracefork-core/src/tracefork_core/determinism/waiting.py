@@ -1,0 +1,152 @@
+"""The agent's own waiting, shown to its session: `sleep` of `time` and asyncio, and timers.
+
+What is awaited with a limit (`wait_for`, `timeout`, a future's `result(timeout)`) is left to run as
+it is; when it is over, what that sets off comes in its turn. Sleeps and timers below a seam, and
+those of threads that were there before the session, are nobody's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import threading
+import time
+from typing import Any
+
+from tracefork_core.determinism.sites import call_site
+from tracefork_core.determinism.swaps import Swaps
+from tracefork_core.exchange.contract import Timer, Waits
+from tracefork_core.exchange.current import is_crossing_seam
+from tracefork_core.exchange.lane import session_of_lane
+
+_THROUGH = frozenset(
+    {
+        "anyio._backends._asyncio",
+        "anyio._core._tasks",
+        "async_timeout",
+        "asyncio.base_events",
+        "asyncio.tasks",
+        "asyncio.timeouts",
+        "concurrent.futures._base",
+        "queue",
+        "threading",
+    }
+)
+"""Modules that wait on behalf of whoever calls them."""
+_CLIENTS = ("aiohttp.", "httpx.", "httpx2.")
+_sleep = time.sleep
+_asleep = asyncio.sleep
+_call_at = asyncio.BaseEventLoop.call_at
+_create_task = asyncio.BaseEventLoop.create_task
+_wait = threading.Condition.wait
+_lock = threading.Lock()
+_users = 0
+_firing: set[asyncio.Task[None]] = set()
+
+
+def start() -> None:
+    """Show sessions what is waited for from now on."""
+    global _users
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _swaps.put_in()
+            _put(_told_call_at, _told_wait)
+
+
+def stop() -> None:
+    """Undo `start`."""
+    global _users
+    with _lock:
+        _users -= 1
+        if _users == 0:
+            _swaps.take_out()
+            _put(_call_at, _wait)
+
+
+def _put(call_at: Any, wait: Any) -> None:
+    asyncio.BaseEventLoop.call_at = call_at  # type: ignore[method-assign]
+    threading.Condition.wait = wait  # type: ignore[method-assign]
+
+
+def _waits() -> Waits | None:
+    session = session_of_lane()
+    return None if session is None or is_crossing_seam() else session.waits
+
+
+@functools.wraps(_sleep)
+def _told_sleep(seconds: float, /) -> None:
+    if (waits := _waits()) is None:
+        return _sleep(seconds)
+    site, _ = call_site(1, _THROUGH)
+    if site is None or not seconds > 0:
+        return _sleep(seconds)
+    return waits.sleep(seconds, site)
+
+
+@functools.wraps(_asleep)
+async def _told_asleep(delay: float, result: Any = None) -> Any:
+    if not delay > 0 or (waits := _waits()) is None:
+        return await _asleep(delay, result)
+    site, _ = call_site(1, _THROUGH)
+    if site is None:
+        return await _asleep(delay, result)
+    await waits.asleep(delay, site)
+    return result
+
+
+@functools.wraps(_call_at)
+def _told_call_at(
+    self: asyncio.BaseEventLoop, when: float, callback: Any, *args: Any, **more: Any
+) -> asyncio.TimerHandle:
+    timer = _timer() if when > self.time() else None
+    if timer is None:
+        return _call_at(self, when, callback, *args, **more)
+
+    context = more.get("context") or contextvars.copy_context()
+
+    def fire() -> None:
+        if not handle.cancelled():
+            callback(*args)
+
+    async def fire_in_turn() -> None:
+        await timer.afire()
+        self.call_soon(fire, context=context)
+
+    def over() -> None:
+        # Held, since a loop only has a weak reference to a task.
+        task = _create_task(self, fire_in_turn(), context=contextvars.Context())
+        _firing.add(task)
+        task.add_done_callback(_firing.discard)
+
+    handle = _call_at(self, when, over, **more)
+    timer.begin(lambda: not handle.cancelled())
+    return handle
+
+
+@functools.wraps(_wait)
+def _told_wait(self: threading.Condition, timeout: float | None = None) -> bool:
+    timer = _timer() if timeout is not None and timeout > 0 else None
+    if timer is None:
+        return _wait(self, timeout)
+    waiting = [True]
+    timer.begin(lambda: bool(waiting))
+    try:
+        woken = _wait(self, timeout)
+        if not woken:
+            timer.fire()
+    finally:
+        waiting.clear()
+    return woken
+
+
+def _timer() -> Timer | None:
+    if (waits := _waits()) is None:
+        return None
+    site, _ = call_site(2, _THROUGH)
+    # What a limit of a client library does is on the tape already: how the exchange ended.
+    return None if site is None or site.startswith(_CLIENTS) else waits.timer(site)
+
+
+_swaps = Swaps([(_sleep, _told_sleep), (_asleep, _told_asleep)])

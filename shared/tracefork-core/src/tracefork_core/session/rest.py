@@ -1,0 +1,128 @@
+"""Tell whether the other threads of a run have come to rest: each waits for something.
+
+There is no event for it. A thread that waits for the interpreter's lock looks to the system like
+one that waits for anything else, so the lock is let go for a moment: if no other thread of the
+process ran in that moment, nobody wanted it, and who could not run waits. If others did run (a
+thread that is none of the agent's), it takes longer: whoever wants the interpreter's lock tries
+again every five milliseconds, so a thread that has not run for six waits for something else.
+
+The system's word on a thread is Linux's; elsewhere a short sleep has to do.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from time import monotonic, process_time_ns, sleep, thread_time_ns
+
+_MOMENT = 0.0001
+"""Seconds that the interpreter's lock is let go for."""
+_LIMIT = 0.25
+"""Seconds until a thread that does not come to rest is no longer waited for."""
+_STEADY = 0.006
+"""Seconds: more than the interpreter's switch interval."""
+_ELSEWHERE = 0.002
+_NOISE_NS = 2_000
+"""What lies between reading one clock and reading the other."""
+_TASKS = "/proc/self/task"
+_CAN_TELL = sys.platform == "linux" and Path(f"{_TASKS}/{os.getpid()}/schedstat").exists()
+
+
+class Rest:
+    """The threads of one run, given by their native ids."""
+
+    def __init__(self, threads: set[int]) -> None:
+        self.threads = threads
+        self.restless: set[int] = set()
+        self.lock = threading.Lock()
+        """One looks at a time: two who look would keep one another awake."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no other thread."""
+        others = len(self.threads)
+        return others == 0 or (others == 1 and threading.get_native_id() in self.threads)
+
+    def wait(self) -> None:
+        """Block until all others rest; bounded, since one may have much to do."""
+        if self.alone:
+            return
+        with self.lock:
+            waiting = Waiting(self)
+            while not waiting.is_over():
+                pass
+
+
+class Waiting:
+    """Waits once for the threads of a run."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+        self._since = self._steady_since = monotonic()
+        self._ran: dict[int, bytes] = {}  # state and running time of each thread
+
+    def is_over(self) -> bool:
+        """Block for a moment and return whether all others rest, or were waited for long enough."""
+        if self._rest.alone:
+            return True
+        before = _others_ran()
+        sleep(_MOMENT)
+        now = monotonic()
+        if not _CAN_TELL:
+            return now - self._since >= _ELSEWHERE
+        awake = self._awake(now)
+        if awake and now - self._since >= _LIMIT:
+            self._rest.restless |= awake
+            return True
+        # After looking: that lets the interpreter's lock go as well.
+        still = _others_ran() - before < _NOISE_NS
+        return not awake and (still or now - self._steady_since >= _STEADY)
+
+    def _awake(self, now: float) -> set[int]:
+        """Return the threads that run or could run, and note when one of the run's last did.
+
+        Those of the process, not of the run alone: a thread that was just started is not known yet.
+        """
+        me, awake = threading.get_native_id(), set()
+        # Those of child processes are not among them, and are found under /proc as well.
+        for thread in {*map(int, os.listdir(_TASKS)), *tuple(self._rest.threads)}:  # noqa: PTH208
+            if thread == me or (ran := self._look_at(thread)) is None:
+                continue
+            steady = self._ran.get(thread) == ran
+            self._ran[thread] = ran
+            if thread in self._rest.restless:
+                if steady:
+                    self._rest.restless.discard(thread)
+                continue
+            if not steady and thread in self._rest.threads:
+                self._steady_since = now
+            if not ran.startswith(b"S"):
+                awake.add(thread)
+        return awake
+
+    def _look_at(self, thread: int) -> bytes | None:
+        """Return the state of a thread and how long it has run; None where it has ended."""
+        try:
+            state = _read(f"/proc/{thread}/stat").rpartition(b") ")[2][:1]
+            if thread in self._rest.threads:
+                state += _read(f"/proc/{thread}/schedstat")
+        except OSError:
+            self._rest.threads.discard(thread)
+            return None
+        return state
+
+
+def _others_ran() -> int:
+    """Return for how many nanoseconds the other threads of this process have run."""
+    return process_time_ns() - thread_time_ns()
+
+
+def _read(path: str) -> bytes:
+    # Not with `open`: this is read before most deliveries.
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(file, 1024)
+    finally:
+        os.close(file)

@@ -1,0 +1,224 @@
+"""The agent's own waiting: it ends in its turn, as an answer comes in its turn.
+
+A recording sleeps as it is asked to, and gives the end of each sleep a turn among the deliveries. A
+replay does not sleep: the end comes when its turn has come. A sleep that was cut short lasts until
+it is again, and one that was not recorded takes its time.
+
+A timer (of a `wait_for`, say) runs as it is, at replay too. What it sets off is a delivery: it has
+a turn, and what was delivered after it is held back until the timer has fired again.
+
+Sleeps and timers are told apart by lane and call site, in the order in which they begin.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from asyncio import sleep as real_asleep
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+
+from tracefork_core.exchange.contract import Session
+from tracefork_core.exchange.lane import UNORDERED, current_lane
+from tracefork_core.session.pace import Pace
+from tracefork_core.session.quiet import Gate
+from tracefork_core.session.turns import StallError, Turnstile
+from tracefork_core.tape import Tape, TapeWriter
+from tracefork_core.tape.event import DRAWS, Draws, Reads
+
+Key = tuple[str, str]
+"""A lane and a call site."""
+SLEEP = "sleep"
+TIMER = "timer"
+CUT_SHORT = -1
+"""Stands for the turn of a sleep that was cancelled."""
+real_sleep = time.sleep
+_FOR_GOOD = 3600.0
+_LOOK_SECONDS = 0.01
+_MORE_LOOKS = 200
+
+
+class RecordedWaits:
+    """Sleeps for real, and writes down in which turn each sleep was over."""
+
+    def __init__(self, session: Session, gate: Gate, next_turn: Callable[[], int]) -> None:
+        self._session = session
+        self._gate = gate
+        self._next_turn = next_turn
+        self._fresh: dict[Key, list[int]] = defaultdict(list)
+        self._begun: dict[Key, int] = defaultdict(int)
+        self._fired: dict[Key, list[int]] = defaultdict(list)
+        self._lock = threading.Lock()
+
+    def sleep(self, seconds: float, site: str) -> None:
+        real_sleep(seconds)
+        self._gate.pass_on(object())
+        self._note(site, self._next_turn())
+
+    async def asleep(self, seconds: float, site: str) -> None:
+        try:
+            await real_asleep(seconds)
+            await self._gate.apass_on(object())
+        except BaseException:
+            self._note(site, CUT_SHORT)
+            raise
+        self._note(site, self._next_turn())
+
+    def timer(self, site: str) -> RecordedTimer:
+        with self._lock:
+            key = current_lane(self._session), site
+            number = self._begun[key] = self._begun[key] + 1
+        return RecordedTimer(self, self._gate, key, number)
+
+    def note_firing(self, key: Key, number: int) -> None:
+        """Give the firing of a timer a turn."""
+        turn = self._next_turn()
+        with self._lock:
+            self._fired[key] += [number, turn]
+
+    def flush(self, sink: TapeWriter) -> None:
+        """Put the sleeps that ended since the last time on the tape."""
+        with self._lock:
+            fresh, self._fresh = self._fresh, defaultdict(list)
+            fired, self._fired = self._fired, defaultdict(list)
+        reads = [Reads(SLEEP, *key, turns) for key, turns in fresh.items()]
+        reads += [Reads(TIMER, *key, firings) for key, firings in fired.items()]
+        if reads:
+            sink.note(DRAWS, aside=Draws(reads))
+
+    def _note(self, site: str, turn: int) -> None:
+        with self._lock:
+            self._fresh[current_lane(self._session), site].append(turn)
+
+
+class RecordedTimer:
+    """A timer of the agent's, the so-manieth of its lane and site."""
+
+    def __init__(self, waits: RecordedWaits, gate: Gate, key: Key, number: int) -> None:
+        self._waits = waits
+        self._gate = gate
+        self._key = key
+        self._number = number
+
+    def begin(self, is_pending: Callable[[], bool]) -> None: ...
+
+    def fire(self) -> None:
+        self._gate.pass_on(self)
+        self._waits.note_firing(self._key, self._number)
+
+    async def afire(self) -> None:
+        await self._gate.apass_on(self)
+        self._waits.note_firing(self._key, self._number)
+
+
+class ReplayedWaits:
+    """Lets each sleep end in its recorded turn."""
+
+    def __init__(
+        self, session: Session, recorded: Iterable[Reads], turnstile: Turnstile, pace: Pace
+    ) -> None:
+        self._session = session
+        self._turnstile = turnstile
+        self._pace = pace
+        self._turns: dict[Key, deque[int]] = defaultdict(deque)
+        self._begun: dict[Key, int] = defaultdict(int)
+        self._firings: dict[tuple[Key, int], int] = {}
+        for reads in recorded:
+            key = reads.lane, reads.site
+            if reads.source == SLEEP:
+                self._turns[key].extend(reads.values)
+            else:
+                self._firings |= {(key, number): turn for number, turn in _pairs(reads)}
+
+    def sleep(self, seconds: float, site: str) -> None:
+        turn = self._next(site)
+        if turn is None or turn == CUT_SHORT:
+            real_sleep(seconds)
+            return
+        real_sleep(self._pace.stretched(seconds))
+        self._turnstile.wait(turn, owner_of(turn), seconds)
+
+    async def asleep(self, seconds: float, site: str) -> None:
+        turn = self._next(site)
+        if turn is None:
+            await real_asleep(seconds)
+            return
+        if turn == CUT_SHORT:
+            await real_asleep(_FOR_GOOD)
+            return
+        if (stretched := self._pace.stretched(seconds)) > 0:
+            await real_asleep(stretched)
+        try:
+            with suppress(StallError):
+                await self._turnstile.await_turn(turn, owner_of(turn), seconds)
+        except BaseException:
+            self._turnstile.give_up((turn,))
+            raise
+
+    def timer(self, site: str) -> ReplayedTimer:
+        key = current_lane(self._session), site
+        number = self._begun[key] = self._begun[key] + 1
+        return ReplayedTimer(self._turnstile, self._firings.get((key, number)))
+
+    def _next(self, site: str) -> int | None:
+        lane = current_lane(self._session)
+        turns = self._turns.get((lane, site)) if lane != UNORDERED else None
+        return turns.popleft() if turns else None
+
+
+class ReplayedTimer:
+    """A timer of the agent's; `turn` is when it fired, None where it did not."""
+
+    def __init__(self, turnstile: Turnstile, turn: int | None) -> None:
+        self._turnstile = turnstile
+        self._turn = turn
+        self._is_pending = _is_over
+
+    def begin(self, is_pending: Callable[[], bool]) -> None:
+        self._is_pending = is_pending
+        if self._turn is not None:
+            self._turnstile.expect(self._turn, is_pending)
+
+    def fire(self) -> None:
+        if self._turn is not None:
+            self._turnstile.wait(self._turn, owner_of(self._turn), 0.0)
+
+    async def afire(self) -> None:
+        if self._turn is not None:
+            with suppress(StallError):
+                await self._turnstile.await_turn(self._turn, owner_of(self._turn), 0.0)
+            return
+        # It was stopped in time when this was recorded: give what stopped it some more.
+        for _ in range(_MORE_LOOKS):
+            if not self._is_pending():
+                return
+            await real_asleep(_LOOK_SECONDS)
+
+
+def _is_over() -> bool:
+    return False
+
+
+def recorded_waits(tape: Tape) -> list[Reads]:
+    """Return the sleeps and the fired timers that a tape knows of."""
+    return [reads for reads in tape.chance.reads if reads.source in (SLEEP, TIMER)]
+
+
+def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
+    """Yield the turns of sleeps and timers, each with its owner."""
+    for reads in recorded:
+        turns = reads.values if reads.source == SLEEP else [turn for _, turn in _pairs(reads)]
+        for turn in turns:
+            if turn != CUT_SHORT:
+                yield turn, owner_of(turn)
+
+
+def _pairs(reads: Reads) -> Iterator[tuple[int, int]]:
+    """Yield the number of each timer that fired, and its turn."""
+    return zip(reads.values[::2], reads.values[1::2], strict=False)
+
+
+def owner_of(turn: int) -> int:
+    """Return whose turn it is, for a turnstile: no exchange has such a number."""
+    return -1 - turn

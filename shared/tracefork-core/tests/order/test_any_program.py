@@ -1,0 +1,165 @@
+"""A concurrent agent made up at random replays equal: tasks, threads, sleeps, limits, failures."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tracefork_core import record, replay
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+EXAMPLES = int(os.environ.get("TRACEFORK_REPEAT", "20"))
+
+
+@dataclass(frozen=True)
+class Do:
+    """A step of an agent: what it does, with what, and the steps it is made of."""
+
+    what: str
+    number: int = 0
+    steps: tuple[Do, ...] = ()
+
+
+class Agent:
+    """Does what it is told and notes everything in the order it happens."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.here = httpx2.AsyncClient(verify=False)
+        self.there = httpx2.Client(verify=False)
+        self.came: list[str] = []
+
+    def _asking(self, do: Do, seen: object = "") -> dict[str, Any]:
+        text = f"{do.number} {seen}"
+        body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        return {"url": f"{self._url}/v1/chat/completions", "json": body}
+
+    def _note(self, do: Do, what: object) -> None:
+        self.came.append(f"{do.what} {do.number} {what}")
+
+    async def task(self, do: Do) -> None:
+        match do.what:
+            case "ask":
+                seen = self.came if do.number % 2 else ""
+                self._note(do, _said(await self.here.post(**self._asking(do, seen))))
+            case "sleep":
+                await asyncio.sleep(do.number / 1000)
+                self._note(do, "over")
+            case "fail":
+                raise LookupError(do.number)
+            case "in turn":
+                for step in do.steps:
+                    await self.task(step)
+            case "at once":
+                ended = await asyncio.gather(*map(self.task, do.steps), return_exceptions=True)
+                self._note(do, [type(one).__name__ for one in ended])
+            case "first":
+                tasks = [asyncio.create_task(self.task(step)) for step in do.steps]
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                self._note(do, [task in done for task in tasks])
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            case "within":
+                try:
+                    async with asyncio.timeout(do.number / 1000):
+                        await self.task(do.steps[0])
+                except TimeoutError:
+                    self._note(do, "too late")
+            case "in a thread":
+                await asyncio.to_thread(self.job, do.steps[0])
+            case "in a pool":
+                await asyncio.to_thread(self.pool, do)
+
+    def job(self, do: Do) -> None:
+        """Do a step in a thread.
+
+        Two threads that wait for nothing outside race one another in any Python, and nobody knows
+        who is first. So what fails asks before it does, and nobody looks at what came meanwhile.
+        """
+        match do.what:
+            case "ask":
+                self._note(do, _said(self.there.post(**self._asking(do))))
+            case "sleep":
+                time.sleep(do.number / 1000)
+                self._note(do, "over")
+            case "fail":
+                self.there.post(**self._asking(do))
+                raise LookupError(do.number)
+            case "in a pool" | "at once" | "first":
+                self.pool(do)
+            case _:
+                for step in do.steps:
+                    self.job(step)
+
+    def pool(self, do: Do) -> None:
+        with ThreadPoolExecutor(3) as executor:
+            for job in as_completed([executor.submit(self.job, step) for step in do.steps]):
+                self._note(do, type(job.exception()).__name__)
+
+
+def _said(answer: httpx2.Response) -> str:
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+def script(request: ModelRequest) -> Reply:
+    return Reply(text=f"{random.random():.4f}", delay=random.choice([0, 0.001, 0.002, 0.01]))
+
+
+LEAVES = st.builds(Do, st.sampled_from(["ask", "ask", "ask", "sleep", "fail"]), st.integers(1, 12))
+STEPS = st.recursive(
+    LEAVES,
+    lambda steps: st.one_of(
+        st.builds(
+            Do,
+            st.sampled_from(["in turn", "at once", "at once", "first", "in a pool"]),
+            st.integers(1, 9),
+            st.lists(steps, min_size=2, max_size=3).map(tuple),
+        ),
+        st.builds(
+            Do,
+            st.sampled_from(["within", "in a thread"]),
+            st.integers(2, 30),
+            st.tuples(steps),
+        ),
+    ),
+    max_leaves=8,
+)
+
+
+async def run(url: str, do: Do) -> list[str]:
+    agent = Agent(url)
+    async with agent.here:
+        with agent.there:
+            await asyncio.gather(agent.task(do), return_exceptions=True)
+            await agent.task(Do("ask", 1))
+    return agent.came
+
+
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(do=STEPS)
+def test_it_replays_equal(do: Do) -> None:
+    """What was noted, in which order, and what was asked at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        tape = Path(folder) / "run.tape"
+        with ProviderServer(script) as provider, record(tape):
+            url = provider.url
+            first = asyncio.run(run(url, do))
+        with replay(tape) as replaying:
+            assert asyncio.run(run(url, do)) == first
+        assert (replaying.digest, replaying.reordered) == (replaying.tape.digest, 0)

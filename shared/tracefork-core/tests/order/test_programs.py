@@ -1,0 +1,104 @@
+"""Whatever runs at once: a replay delivers in the recorded order, so all prompts are the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_core.session import quiet, rest
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+AGENTS = Path(__file__).with_name("programs.py")
+PROGRAMS = runpy.run_path(str(AGENTS))["PROGRAMS"]
+RECORDINGS = int(os.environ.get("TRACEFORK_REPEAT", "2"))
+REPLAYS = 3
+REPLAY_ELSEWHERE = """
+import runpy, sys
+from tracefork_core import replay
+tape, agents, name, url = sys.argv[1:]
+program = runpy.run_path(agents)["PROGRAMS"][name]
+with replay(tape) as run:
+    answer = program(url)
+assert (run.digest, run.reordered) == (run.tape.digest, 0)
+print(answer)
+"""
+
+
+@pytest.fixture
+def provider() -> Iterator[ProviderServer]:
+    """Serve answers that take their time, another each, some of them at the same moment."""
+    chance = random.Random()
+
+    def script(request: ModelRequest) -> Reply:
+        delay = chance.choice([0, 0.001, 0.001, 0.004, 0.01])
+        delay += 0.1 if request.last_user_text.startswith("slow") else 0
+        return Reply(text=f"{chance.random():.6f}", delay=delay)
+
+    with ProviderServer(script) as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_replays_in_the_recorded_order(name: str, tape: Path, provider: ProviderServer) -> None:
+    """Several recordings, several replays of each: one answer, one digest, nobody went ahead."""
+    run = PROGRAMS[name]
+    for _ in range(RECORDINGS):
+        with record(tape, overwrite=True):
+            first = run(provider.url)
+        for _ in range(REPLAYS):
+            with replay(tape) as replaying:
+                assert run(provider.url) == first
+            assert (replaying.digest, replaying.reordered) == (replaying.tape.digest, 0)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_replays_in_another_process(name: str, tape: Path, provider: ProviderServer) -> None:
+    """Another process, with another seed for its hashes, delivers in the same order."""
+    with record(tape):
+        first = PROGRAMS[name](provider.url)
+    given = [str(tape), str(AGENTS), name, provider.url]
+    command = [sys.executable, "-c", REPLAY_ELSEWHERE, *given]
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stdout) == (0, f"{first}\n"), ran.stderr
+
+
+def test_lanes_are_named_alike_in_two_recordings(tape: Path, provider: ProviderServer) -> None:
+    """Tasks, jobs and threads are named when they are started, whenever they first ask."""
+    names = []
+    for _ in range(3):
+        with record(tape, overwrite=True):
+            PROGRAMS["mixture"](provider.url)
+        with Tape.open(tape) as recorded:
+            names.append(sorted(exchange.lane for exchange in recorded.exchanges))
+    assert names[0] == names[1] == names[2]
+    assert "main/branch.2/leaves.1/ask.2" in names[0]
+
+
+def test_without_waiting_for_quiet_it_does_not(
+    tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: delivered as it comes, threads and tasks get ahead of one another."""
+
+    async def at_once(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(rest.Rest, "wait", lambda _: None)
+    for module in (quiet, sys.modules["tracefork_core.session.turns"]):
+        monkeypatch.setattr(module, "until_quiet", at_once)
+    with pytest.raises(DivergenceError):  # noqa: PT012 - one of them will
+        for _ in range(20):
+            for name in ("gather", "pool", "mixture"):
+                with record(tape, overwrite=True):
+                    PROGRAMS[name](provider.url)
+                with replay(tape):
+                    PROGRAMS[name](provider.url)

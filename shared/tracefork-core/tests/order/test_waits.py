@@ -1,0 +1,157 @@
+"""Sleeps and limits of an agent's own: a replay does not sleep, and what fired fires again."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import Tape, record, replay
+from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
+
+
+def asking(url: str, text: str, **more: Any) -> dict[str, Any]:
+    body = {"model": "m", "messages": [{"role": "user", "content": text}], **more}
+    return {"url": f"{url}/v1/chat/completions", "json": body}
+
+
+def ask(client: httpx2.Client, url: str, text: str) -> str:
+    return str(client.post(**asking(url, text)).json()["choices"][0]["message"]["content"])
+
+
+def test_a_replay_does_not_sleep(tape: Path, provider: ProviderServer) -> None:
+    """Backing off took the recording its time; the replay takes none of it."""
+
+    def run() -> float:
+        began = time.monotonic()
+        with httpx2.Client(verify=False) as client:
+            for text in ("one", "two"):
+                ask(client, provider.url, text)
+                time.sleep(0.4)
+        asyncio.run(asyncio.sleep(0.4))
+        return time.monotonic() - began
+
+    with record(tape):
+        assert run() >= 1.2
+    with replay(tape):
+        assert run() < 0.6
+
+
+def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:
+    """`speed=1` keeps the pace of a stream and of sleeps, `speed=4` goes four times as fast."""
+
+    def run(url: str) -> tuple[float, float]:
+        with httpx2.Client(verify=False) as client:
+            began = time.monotonic()
+            with client.stream("POST", **asking(url, "stream", stream=True)) as answer:
+                pieces = [time.monotonic() for _ in answer.iter_raw()]
+            time.sleep(0.1)
+            return pieces[-1] - pieces[0], time.monotonic() - began
+
+    with ProviderServer(chunk_delay=0.05) as provider, record(tape):
+        url = provider.url
+        recorded = run(url)
+    took = {}
+    for speed in (None, 1, 4):
+        with replay(tape, speed=speed) as replaying:
+            took[speed] = run(url)
+        assert replaying.digest == replaying.tape.digest
+    assert took[1][0] >= 0.8 * recorded[0]
+    assert took[1][1] >= 0.8 * recorded[1]
+    assert took[None][1] < 0.5 * recorded[1]
+    assert took[4][1] < 0.6 * took[1][1]
+
+
+def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: ProviderServer) -> None:
+    """What the recording did not do cannot be over before it is."""
+    with record(tape), httpx2.Client(verify=False) as client:
+        ask(client, provider.url, "hi")
+    with replay(tape), httpx2.Client(verify=False) as client:
+        ask(client, provider.url, "hi")
+        began = time.monotonic()
+        time.sleep(0.05)
+        assert time.monotonic() - began >= 0.05
+
+
+def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:
+    """A limit that fired while an answer was on its way fires at replay, where none comes."""
+    hold = Hold(after_chunks=0)
+
+    def script(request: ModelRequest) -> Reply:
+        return Reply(text="x", hold=hold if request.last_user_text == "late" else None)
+
+    async def run(url: str) -> list[str]:
+        said = []
+        async with httpx2.AsyncClient(verify=False) as client:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(client.post(**asking(url, "late")), 0.1)
+                said.append("in time")
+            said.append((await client.post(**asking(url, f"after {said}"))).text)
+        return said
+
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        first = asyncio.run(run(url))
+        hold.release()
+    assert len(first) == 1
+    with replay(tape) as replaying:
+        assert asyncio.run(run(url)) == first
+    assert replaying.digest == replaying.tape.digest
+    with Tape.open(tape) as recorded:
+        assert [exchange.end for exchange in recorded.exchanges] == ["cancelled", "eof"]
+
+
+def test_equal_requests_of_many_threads_get_their_own_answers(tape: Path) -> None:
+    """Which thread asks first changes from run to run; which answer is whose does not."""
+
+    def run(url: str) -> dict[int, str]:
+        answers = {}
+        everybody = threading.Barrier(6)
+
+        def work(i: int) -> None:
+            everybody.wait()
+            with httpx2.Client(verify=False) as client:
+                answers[i] = ask(client, url, "same")
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(work, range(6)))
+        return answers
+
+    with ProviderServer(nondeterministic=True) as provider, record(tape):
+        url = provider.url
+        first = run(url)
+    assert len(set(first.values())) == 6
+    for _ in range(5):
+        with replay(tape):
+            assert run(url) == first
+
+
+def test_everything_is_put_back(tape: Path) -> None:
+    """After the block, sleeping, tasks, threads and pools are Python's own again."""
+
+    def held() -> list[object]:
+        return [
+            time.sleep,
+            asyncio.sleep,
+            asyncio.BaseEventLoop.call_at,
+            asyncio.BaseEventLoop.create_task,
+            asyncio.BaseEventLoop.run_until_complete,
+            threading.Condition.wait,
+            threading.Thread.start,
+            ThreadPoolExecutor.submit,
+        ]
+
+    before = held()
+    with record(tape):
+        assert all(now is not then for now, then in zip(held(), before, strict=True))
+    assert held() == before
+    with pytest.raises(ZeroDivisionError), replay(tape):
+        _ = 1 / 0
+    assert held() == before
