@@ -33,6 +33,8 @@ MEASUREMENTS = (
     "first_token",
     "record_overhead",
     "replay_rate",
+    "ambient",
+    "fan_out",
     "startup",
     "tape_size",
     "tape_access",

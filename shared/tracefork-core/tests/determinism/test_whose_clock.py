@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -96,9 +95,8 @@ def test_reads_below_a_seam_are_off_the_tape(tape: Path, provider: ProviderServe
         first = agent()
     with Tape.open(tape) as recorded:
         sites = [reads.site for reads in recorded.draws]
-    line = ReadingTransport.handle_request.__code__.co_firstlineno
     assert sites
-    assert not any(site.endswith(f":{line + 2}") for site in sites)
+    assert not any("ReadingTransport" in site for site in sites)
     assert not any("httpcore" in site or "tracefork_core" in site for site in sites)
     with later(), replay(tape) as run:
         assert agent() == first
@@ -156,19 +154,3 @@ def test_a_thread_of_nobody_reads_the_real_clock(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool, record(tmp_path / "1.tape"), record(tmp_path / "2.tape"):
         now = pool.submit(read).result()
     assert abs(now - time.clock_gettime(time.CLOCK_REALTIME)) < 60
-
-
-def test_a_forked_child_reads_the_real_clock(tape: Path) -> None:
-    """The session is its parent's: the child's reads are real and not on the tape."""
-    with time_machine.travel(1_000_000_000, tick=False), record(tape):
-        first = [read(), read()]
-    with replay(tape) as run:
-        again = [read()]
-        child = os.fork()
-        if not child:
-            real = abs(read() - time.clock_gettime(time.CLOCK_REALTIME)) < 60
-            os._exit(0 if real else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        again.append(read())
-    assert again == first
-    assert run.clock_misses == 0

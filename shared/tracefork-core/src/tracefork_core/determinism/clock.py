@@ -8,24 +8,22 @@ was given (or from the first one of the tape) in real time, and counts as a miss
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
-from types import FrameType
 
 from tracefork_core.determinism import wall
-from tracefork_core.errors import UsageError
-from tracefork_core.exchange.current import current_session, is_crossing_seam
+from tracefork_core.determinism.sightings import observers, sighted
+from tracefork_core.determinism.sites import call_site
+from tracefork_core.determinism.whose import Open
 from tracefork_core.exchange.lane import current_lane
-from tracefork_core.tape.event import DRAWS, Draws, Reads
-from tracefork_core.tape.writer import TapeWriter
+from tracefork_core.tape.event import Reads
 
 SOURCE = "clock"
 _TICK_NS = 1_000
-_OURS = "tracefork_core."
+_THROUGH = frozenset({"time_machine", "uuid"})
 
 
 class RecordedClock:
@@ -37,24 +35,27 @@ class RecordedClock:
         self._replaying = recorded is not None
         # Re-entrant: a finalizer that runs in the middle of a read may read the clock.
         self._lock = threading.RLock()
-        self._fresh: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self._fresh: deque[tuple[str, str, int]] = deque()
         self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
-        for reads in recorded or ():
-            if reads.source == SOURCE:
-                self._given[reads.lane, reads.site].extend(accumulate(reads.values))
+        self.give(recorded or ())
         self._last = min((values[0] for values in self._given.values() if values), default=None)
         self._given_at = time.monotonic_ns()
 
+    def give(self, recorded: Iterable[Reads]) -> None:
+        """Take in what was read when this was recorded."""
+        for reads in recorded:
+            if reads.source == SOURCE:
+                self._given[reads.lane, reads.site].extend(accumulate(reads.values))
+
     def read(self, site: str) -> int:
         """Return nanoseconds since the epoch for a read at this call site."""
-        key = (current_lane(self.session), site)
+        lane = current_lane(self.session)
         if not self._replaying:
             now = wall.real_ns()
-            with self._lock:
-                self._fresh[key].append(now)
+            self._fresh.append((lane, site, now))  # One step: it needs no lock.
             return now
         with self._lock:
-            if values := self._given.get(key):
+            if values := self._given.get((lane, site)):
                 self._last = values.popleft()
             else:
                 # In real time: a wait for a moment to come must not need a million reads.
@@ -64,32 +65,31 @@ class RecordedClock:
             self._given_at = time.monotonic_ns()
             return self._last
 
-    def flush(self, sink: TapeWriter) -> None:
-        """Put what was read since the last flush on the tape, ahead of what depends on it."""
-        with self._lock:
-            fresh, self._fresh = self._fresh, defaultdict(list)
-        if fresh:
-            reads = [Reads(SOURCE, lane, site, _steps(v)) for (lane, site), v in fresh.items()]
-            sink.note(DRAWS, aside=Draws(reads))
+    def fresh(self) -> list[Reads]:
+        """Return what was read since this was asked last."""
+        if not self._fresh:
+            return []
+        read: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for _ in range(len(self._fresh)):
+            lane, site, now = self._fresh.popleft()
+            read[lane, site].append(now)
+        return [Reads(SOURCE, lane, site, _steps(v)) for (lane, site), v in read.items()]
 
 
-class _Sessions:
+class _Sessions(Open[RecordedClock]):
     """Hands each read to the clock of the session that runs there."""
 
-    def __init__(self) -> None:
-        self.clocks: list[RecordedClock] = []
-
     def time_ns(self) -> int:
-        if not is_crossing_seam():
-            try:
-                session = current_session()
-            except UsageError:
-                session = None  # A thread of nobody's: to read the clock must not fail there.
-            for clock in self.clocks:
-                if clock.session is session:
-                    site = _site(sys._getframe(1))
-                    return wall.real_ns() if site is None else clock.read(site)
-        return wall.real_ns()
+        clock = self.here()
+        if clock is None:
+            return wall.real_ns()
+        where, frame = call_site(1, _THROUGH)
+        if where is None:
+            return wall.real_ns()
+        now = clock.read(where)
+        if observers:
+            sighted(SOURCE, now, frame)
+        return now
 
     def _start(self) -> None: ...
 
@@ -98,32 +98,28 @@ class _Sessions:
 
 _sessions = _Sessions()
 _lock = threading.Lock()
+_taken = False
+"""Whether the wall clock is ours. A forked child has it, and no session."""
 
 
 def start(clock: RecordedClock) -> None:
     """Let the wall clock of this process be answered by `clock` inside its session."""
+    global _taken
     with _lock:
-        if not _sessions.clocks:
+        if not _taken:
             wall.take(_sessions)
-        _sessions.clocks.append(clock)
+            _taken = True
+        _sessions.all.append(clock)
 
 
 def stop(clock: RecordedClock) -> None:
     """Undo `start`."""
+    global _taken
     with _lock:
-        _sessions.clocks.remove(clock)
-        if not _sessions.clocks:
+        _sessions.all.remove(clock)
+        if not _sessions.all:
             wall.give_back(_sessions)
-
-
-def _site(frame: FrameType | None) -> str | None:
-    """Name the call site of a read, or None where tracefork itself reads the clock."""
-    while frame is not None and frame.f_globals.get("__name__") == "time_machine":
-        frame = frame.f_back
-    if frame is None:
-        return "?"
-    module = frame.f_globals.get("__name__", "?")
-    return None if module.startswith(_OURS) else f"{module}:{frame.f_lineno}"
+            _taken = False
 
 
 def _steps(values: list[int]) -> list[int]:

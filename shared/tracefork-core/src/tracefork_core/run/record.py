@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from tracefork_core.determinism.clock import RecordedClock
+from tracefork_core.determinism.boundary import Mode as Boundary
+from tracefork_core.determinism.chance import Chance
+from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
 from tracefork_core.run.scope import Scope
+from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.session import Session
 from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Receipt, TapeWriter
@@ -24,10 +27,16 @@ from tracefork_core.tape.sealing import new_key
 
 @dataclass(slots=True)
 class Recording:
-    """A run that is being recorded. `receipt` is there once the block has ended."""
+    """A run that is being recorded. `receipt` is there once the block has ended.
+
+    `nondet` gives the time, ids and random values with nothing patched, on the tape. `leaks` says
+    what went past the tape, where a boundary is guarded.
+    """
 
     path: Path
+    nondet: NondetSource
     receipt: Receipt | None = None
+    leaks: list[str] = field(default_factory=list)
 
     @property
     def digest(self) -> str | None:
@@ -43,6 +52,7 @@ class _Record(Scope[Recording]):
         overwrite: bool,
         ambient: bool,
         clock: bool,
+        entropy: bool,
         allow: Collection[str],
         subprocesses: bool,
         offline: bool,
@@ -50,8 +60,17 @@ class _Record(Scope[Recording]):
         mask: Sequence[str],
         seal_to: Sequence[str],
         strict: bool,
+        boundary: Boundary | None,
     ) -> None:
-        super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
+        super().__init__(
+            ambient=ambient,
+            clock=clock,
+            # What keeps no bodies does not replay: its chance stays real, and unknown.
+            entropy=entropy and mode != "metadata",
+            allow=allow,
+            subprocesses=subprocesses,
+            boundary=boundary,
+        )
         self._path = path
         self._overwrite = overwrite
         self._guard: Mode = "offline" if offline else "count"
@@ -76,10 +95,12 @@ class _Record(Scope[Recording]):
         stack.callback(self._abort_unless_switched_on)
         self._watch: Watch | None = None
         self._session = Session(sink=self._writer, masking=masking, strict=self._strict)
-        clock = RecordedClock(self._session)
-        self._session.before_exchange.append(clock.flush)
-        self._watch = self._switch_on(stack, self._session, self._guard, clock)
-        self._run = Recording(self._path)
+        chance = Chance(self._session)
+        self._session.before_exchange.append(chance.flush)
+        if self._ambient:
+            note_surroundings(stack, self._session, environment, clock=self._clock)
+        self._watch = self._switch_on(stack, self._session, self._guard, chance)
+        self._run = Recording(self._path, chance.nondet, leaks=self._leaks)
         return self._run
 
     def _abort_unless_switched_on(self) -> None:
@@ -117,12 +138,14 @@ def record(
     overwrite: bool = False,
     ambient: bool = True,
     clock: bool = True,
+    entropy: bool = True,
     subprocesses: bool = True,
     offline: bool = False,
     mode: Keeps = "safe",
     mask: Sequence[str] = (),
     seal_to: Sequence[str] = (),
     strict: bool = False,
+    boundary: Boundary | None = None,
 ) -> Scope[Recording]:
     """Record what runs inside: a sync or async `with`, or a function it decorates.
 
@@ -131,6 +154,8 @@ def record(
         overwrite: replace a tape of that name. Nothing is overwritten unasked.
         ambient: instrument the HTTP libraries; False records bound clients only.
         clock: put reads of the wall clock on the tape.
+        entropy: put random values and ids on the tape, as a seed: `random`, `uuid`, `secrets`,
+            `os.urandom`.
         subprocesses: whether other programs may be started.
         offline: refuse every connection, as at replay: for agents whose models are in the process.
         mode: `safe` keeps the values of secret environment variables and known tokens off the
@@ -140,6 +165,8 @@ def record(
         seal_to: age public keys of those who may read a sealed tape; without any, who holds the
             passphrase in TRACEFORK_PASSPHRASE.
         strict: stop the agent, too, where the tape cannot be written any more.
+        boundary: name the lines that draw from sources the tape does not hold: `warn` with a
+            BoundaryWarning for each, `raise` with a BoundaryError.
 
     Raises:
         UsageError: the tape exists, or its folder does not; no such mode; nothing to be masked.
@@ -153,6 +180,7 @@ def record(
         overwrite=overwrite,
         ambient=ambient,
         clock=clock,
+        entropy=entropy,
         allow=(),
         subprocesses=subprocesses,
         offline=offline,
@@ -160,4 +188,5 @@ def record(
         mask=mask,
         seal_to=seal_to,
         strict=strict,
+        boundary=boundary,
     )

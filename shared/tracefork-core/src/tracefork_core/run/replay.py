@@ -7,11 +7,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracefork_core.determinism.clock import RecordedClock
+from tracefork_core.determinism.boundary import Mode as Boundary
+from tracefork_core.determinism.chance import Chance
+from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress import Watch
 from tracefork_core.errors import ReplayError, TraceforkError
 from tracefork_core.run.scope import Scope
-from tracefork_core.session import Session
+from tracefork_core.run.surroundings import compare_surroundings, tell_differences
+from tracefork_core.session import Order, Session
 from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Tape
 
@@ -24,19 +27,30 @@ class Replaying:
         tape: the tape it is answered from, open until the block ends.
         exchanges: how many were answered, once the block has ended.
         digest: of what was asked and answered, once the block has ended.
+        nondet: gives the time, ids and random values that were recorded, with nothing patched.
         clock_misses: reads of the clock that the tape had no value for.
+        entropy_misses: draws of random bytes that the recorded run did not make.
         reordered: deliveries that could not wait for their recorded turn, once the block has ended.
+        completed: the exchanges in the order in which they were answered whole, where `order` was
+            given.
         sockets: how many connections were let through, by `allow` alone.
         subprocesses: the programs that were started, once the block has ended.
+        leaks: what went past the tape, where a boundary is guarded.
+        differences: what the agent read of its surroundings that was otherwise when recorded.
     """
 
     tape: Tape
+    nondet: NondetSource
     exchanges: int = 0
     digest: str | None = None
     clock_misses: int = 0
+    entropy_misses: int = 0
     reordered: int = 0
+    completed: list[int] = field(default_factory=list)
     sockets: int = 0
     subprocesses: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
 
 
 class _Replay(Scope[Replaying]):
@@ -47,14 +61,27 @@ class _Replay(Scope[Replaying]):
         matchers: Sequence[str],
         ambient: bool,
         clock: bool,
+        entropy: bool,
         allow: Collection[str],
         subprocesses: bool,
         mask: Sequence[str],
+        boundary: Boundary | None,
+        speed: float | None,
+        order: Order | None,
     ) -> None:
-        super().__init__(ambient=ambient, clock=clock, allow=allow, subprocesses=subprocesses)
+        super().__init__(
+            ambient=ambient,
+            clock=clock,
+            entropy=entropy,
+            allow=allow,
+            subprocesses=subprocesses,
+            boundary=boundary,
+        )
         self._path = path
         self._matchers = matchers
         self._mask = mask
+        self._speed = speed
+        self._order = order
 
     def _begin(self, stack: ExitStack) -> Replaying:
         tape = stack.enter_context(Tape.open(self._path))
@@ -64,15 +91,20 @@ class _Replay(Scope[Replaying]):
                 "what was said, and nothing to answer with. Record in mode safe to replay."
             )
         masking = _masking(tape, self._mask)
-        self._session = Session(source=tape, matchers=self._matchers, masking=masking)
-        recorded = tape.draws
-        # A tape recorded without its clock replays without one: reads stay real.
-        self._clock = self._clock and bool(recorded)
-        self._recorded_clock = RecordedClock(self._session, recorded)
-        self._run = Replaying(tape)
+        self._session = Session(
+            source=tape,
+            matchers=self._matchers,
+            masking=masking,
+            speed=self._speed,
+            order=self._order,
+        )
+        self._chance = Chance(self._session, tape.chance)
+        self._run = Replaying(tape, self._chance.nondet, leaks=self._leaks)
         self._watch: Watch | None = None
         stack.callback(self._take_stock)
-        self._watch = self._switch_on(stack, self._session, "refuse", self._recorded_clock)
+        if self._ambient:
+            self._run.differences = compare_surroundings(stack, self._session, tape)
+        self._watch = self._switch_on(stack, self._session, "refuse", self._chance)
         return self._run
 
     def _take_stock(self) -> None:
@@ -80,9 +112,12 @@ class _Replay(Scope[Replaying]):
         session, run = self._session, self._run
         run.exchanges = session.asked
         run.digest = session.digest
-        run.clock_misses = self._recorded_clock.misses
+        run.clock_misses = self._chance.clock.misses
+        run.entropy_misses = self._chance.entropy.misses
         run.reordered = session.turnstile.skipped
+        run.completed = session.completed
         if self._watch is not None:
+            run.clock_misses += self._processes.misses
             run.subprocesses = self._watch.subprocesses
             run.sockets = self._watch.connections
         self._unproven = (
@@ -96,6 +131,8 @@ class _Replay(Scope[Replaying]):
         poison, left_over = self._session.poison, self._session.left_over
         if poison is not None:
             return poison
+        if left_over is None or error is not None:
+            tell_differences(self._run.differences, error)
         if error is not None and not isinstance(error, SystemExit):
             # The agent stopped on its own before it could ask: its error says more than ours.
             if left_over is not None and isinstance(error, Exception):
@@ -122,9 +159,13 @@ def replay(
     match: Sequence[str] = (),
     ambient: bool = True,
     clock: bool = True,
+    entropy: bool = True,
     allow: Collection[str] = (),
     subprocesses: bool = True,
     mask: Sequence[str] = (),
+    boundary: Boundary | None = None,
+    speed: float | None = None,
+    order: Order | None = None,
 ) -> Scope[Replaying]:
     """Replay what runs inside from a tape: a sync or async `with`, or a decorated function.
 
@@ -133,10 +174,17 @@ def replay(
         match: named matchers that widen what counts as equal: `json`, `ignore:/json/pointer`.
         ambient: instrument the HTTP libraries; False replays bound clients only.
         clock: answer reads of the wall clock from the tape.
+        entropy: give the random values and ids that the recorded run got.
         allow: hosts, "host:port" pairs or unix socket paths that may be reached all the same.
         subprocesses: whether other programs may be started.
         mask: the patterns that were masked when this was recorded, in the same order; names of
             variables are known from the tape.
+        boundary: as for `record`.
+        speed: None for as fast as order allows, without sleeping; 1 for the pace of the recording,
+            2 for twice that.
+        order: deliver what overlaps in another order: that of a seed, or the exchanges with these
+            numbers one after another. Everything else is as recorded, so an outcome that changes is
+            a race.
 
     Raises:
         UsageError: there is no such tape, a matcher has no such name, or patterns are missing.
@@ -151,7 +199,11 @@ def replay(
         matchers=match,
         ambient=ambient,
         clock=clock,
+        entropy=entropy,
         allow=allow,
         subprocesses=subprocesses,
         mask=mask,
+        boundary=boundary,
+        speed=speed,
+        order=order,
     )

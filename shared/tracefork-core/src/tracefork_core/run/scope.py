@@ -17,14 +17,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
-from tracefork_core.determinism import clock as wall_clock
+from tracefork_core.determinism import boundary_watch, spawning, waiting
+from tracefork_core.determinism.boundary import BoundaryGuard
+from tracefork_core.determinism.boundary import Mode as Boundary
+from tracefork_core.determinism.boundary import as_mode as as_boundary
+from tracefork_core.determinism.chance import Chance
 from tracefork_core.egress import Watch
 from tracefork_core.egress.children import hand_on, take_back
 from tracefork_core.egress.guard import Mode
+from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
 from tracefork_core.errors import TraceforkError, UsageError, again
 from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
+from tracefork_core.joining.hosting import Hosting
 from tracefork_core.seams import AMBIENT
 from tracefork_core.session import Session
 
@@ -39,10 +45,19 @@ class Scope(ABC, Generic[R]):
     """A block of code under a session. Can be entered once at a time."""
 
     def __init__(
-        self, *, ambient: bool, clock: bool, allow: Collection[str], subprocesses: bool
+        self,
+        *,
+        ambient: bool,
+        clock: bool,
+        entropy: bool,
+        allow: Collection[str],
+        subprocesses: bool,
+        boundary: Boundary | None,
     ) -> None:
+        self._boundary = as_boundary(boundary)
         self._ambient = ambient
         self._clock = clock
+        self._entropy = entropy
         self._allow = allow
         self._subprocesses = subprocesses
         self._stack: ExitStack | None = None
@@ -62,6 +77,7 @@ class Scope(ABC, Generic[R]):
     def __enter__(self) -> R:
         if self._stack is not None:
             raise UsageError("tracefork: this block is open already; make another for each run.")
+        self._leaks: list[str] = []
         with ExitStack() as stack:
             run = self._begin(stack)
             self._stack = stack.pop_all()
@@ -128,19 +144,22 @@ class Scope(ABC, Generic[R]):
         stack: ExitStack,
         session: Session,
         mode: Mode,
-        clock: wall_clock.RecordedClock,
+        chance: Chance,
     ) -> Watch:
-        """Make the session current and switch seams, clock and guard on, in this order."""
+        """Make the session current and switch seams, chance and guard on, in this order."""
         stack.enter_context(main_lane(session))
         stack.enter_context(entered(session))
-        stack.callback(session.close)
+        self._processes = Hosting(session, chance, ambient=self._ambient)
+        self._processes.close_with(stack)
+        spawning.start()
+        stack.callback(spawning.stop)
+        waiting.start()
+        stack.callback(waiting.stop)
         if self._ambient:
             for instrument in AMBIENT:
                 instrument.on()
                 stack.callback(instrument.off)
-        if self._clock:
-            wall_clock.start(clock)
-            stack.callback(wall_clock.stop, clock)
+        chance.switch_on(stack, clock=self._clock, entropy=self._entropy)
         watch = Watch(
             session,
             mode,
@@ -149,11 +168,31 @@ class Scope(ABC, Generic[R]):
             programs=self._subprocesses,
             on_refused=session.poison_with,
         )
-        hand_on(watch)
+        hand_on(watch, self._processes.descent)
         stack.callback(take_back, watch)
+        self._processes.begin(stack, watch)
         watch.start()
         stack.callback(watch.stop)
+        if self._boundary is not None:
+            self._guard_boundary(stack, session, self._boundary, chance.ambient)
         return watch
+
+    def _guard_boundary(
+        self, stack: ExitStack, session: Session, mode: Boundary, on_tape: Collection[str]
+    ) -> None:
+        guard = BoundaryGuard(
+            session,
+            mode,
+            on_tape=on_tape,
+            leaks=self._leaks,
+            on_leak=session.poison_with,
+        )
+        boundary_watch.start(guard, _unwatched_program)
+        stack.callback(boundary_watch.stop, guard)
+
+
+def _unwatched_program(event: str, args: tuple[object, ...]) -> str | None:
+    return None if is_guarded_python(event, args) else program_name(event, args)
 
 
 def _says(error: BaseException | None, verdict: TraceforkError) -> bool:

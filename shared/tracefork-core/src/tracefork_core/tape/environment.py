@@ -1,7 +1,8 @@
-"""Describe where a recording is made: python, platform, packages, git commit."""
+"""Describe where a recording is made: python, platform, packages, git commit, hash seed."""
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import sys
@@ -23,7 +24,18 @@ def describe() -> Environment:
         packages=_packages(),
         git_commit=_git_commit(),
         started=time.time_ns(),
+        hash_seed=hash_seed(),
     )
+
+
+def hash_seed() -> str | None:
+    """Return the PYTHONHASHSEED this process was started with; None where its hashes are random."""
+    given = os.environ.get("PYTHONHASHSEED", "")
+    if sys.flags.ignore_environment or not given.isdecimal():
+        return None
+    # Many programs set it to 0 when it is too late: only a start with 0 switches the flag off.
+    is_random = bool(sys.flags.hash_randomization)
+    return given if is_random == bool(int(given)) else None
 
 
 def _packages() -> dict[str, str]:

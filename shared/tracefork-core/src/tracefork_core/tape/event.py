@@ -17,6 +17,7 @@ EXCHANGE = "exchange"
 STEP = "step"
 STEP_END = "step_end"
 DRAWS = "draws"
+SURROUNDINGS = "surroundings"
 ENVIRONMENT = "environment"
 RECEIPT = "receipt"
 
@@ -67,7 +68,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     [first, count]. `sent` are request headers that are not compared, `received` the values of
     response headers outside the digest, `url` what was really sent where a matcher canonicalised
     it. `end` is "eof", "abandoned", "failed", "cancelled" or "open" (still in flight when the
-    recording ended, or was cut off).
+    recording ended, or was cut off). `pace` are the milliseconds before each delivery, where a body
+    came in several chunks.
     """
 
     lane: str
@@ -81,6 +83,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     http_version: str = "HTTP/1.1"
     sizes: list[int] = []
     turns: list[list[int]] = []
+    pace: list[int] = []
     end: str = "open"
     first_byte: int | None = None
     took: int | None = None
@@ -108,7 +111,11 @@ class StepEnd(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reads(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Values drawn at one call site of one lane, the first whole and the rest as differences."""
+    """What was drawn at one call site of one lane.
+
+    Of the source "clock" the values, the first whole and the rest as differences; of "entropy" how
+    often something was drawn.
+    """
 
     source: str
     lane: str
@@ -116,17 +123,56 @@ class Reads(msgspec.Struct, frozen=True, omit_defaults=True):
     values: list[int]
 
 
+class GeneratorState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The state that a generator of the whole process began with: "random" or "numpy".
+
+    `lane` is the one that went on from it; the others got generators of their own.
+    """
+
+    name: str
+    state: bytes
+    lane: str = ""
+
+
 class Draws(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was drawn since the last exchange."""
+    """What was drawn since the last exchange.
+
+    The first ones say besides which sources of the process were on (`ambient`: "clock", "entropy")
+    and from which `seed` the bytes come.
+    """
 
     reads: list[Reads]
+    seed: bytes | None = None
+    generators: list[GeneratorState] = []
+    ambient: list[str] | None = None
+
+
+class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the agent's own code read around itself, as it was when it first did.
+
+    `kind` is "variable" (of that `name`), "folder", "host", "locale" or "timezone". `value` is None
+    where nothing was set, and where it is `withheld`: of secrets the name alone is kept.
+    """
+
+    kind: str
+    name: str = ""
+    value: str | None = None
+    site: str | None = None
+    withheld: bool = False
+
+
+class Surroundings(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was read of the surroundings since the last exchange."""
+
+    seen: list[Seen]
 
 
 class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the recording was made, and how secrets were kept off it.
 
     `masks` says what was masked besides secret variables: names of variables, "re:1" for the first
-    pattern (never its text), and the version of the known tokens.
+    pattern (never its text), and the version of the known tokens. `hash_seed` is the PYTHONHASHSEED
+    of the process; None where its hashes were random.
     """
 
     python: str
@@ -137,6 +183,7 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     command: list[str] = []
     started: int = 0
     masks: list[str] = []
+    hash_seed: str | None = None
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):

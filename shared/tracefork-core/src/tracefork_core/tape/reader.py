@@ -23,6 +23,7 @@ from tracefork_core.tape.event import (
     RECEIPT,
     STEP,
     STEP_END,
+    SURROUNDINGS,
     Draws,
     Environment,
     Event,
@@ -30,9 +31,11 @@ from tracefork_core.tape.event import (
     ExchangePayload,
     Reads,
     Receipt,
+    Seen,
     StepEnd,
     StepRecord,
     Structure,
+    Surroundings,
     events,
 )
 from tracefork_core.tape.exchange import Exchange
@@ -152,9 +155,26 @@ class Tape:
     @property
     def draws(self) -> list[Reads]:
         """What was drawn, in the order it was written."""
+        return self.chance.reads
+
+    @property
+    def chance(self) -> Draws:
+        """All that the tape knows of chance, as if it had been drawn at once."""
         decode = msgspec.json.Decoder(Draws).decode
-        draws = (self._read(decode, aside) for _, aside in self._events(DRAWS))
-        return [reads for drawn in draws for reads in drawn.reads]
+        drawn = [self._read(decode, aside) for _, aside in self._events(DRAWS)]
+        return Draws(
+            reads=[reads for one in drawn for reads in one.reads],
+            seed=next((one.seed for one in drawn if one.seed), None),
+            generators=[state for one in drawn for state in one.generators],
+            ambient=next((one.ambient for one in drawn if one.ambient is not None), None),
+        )
+
+    @property
+    def surroundings(self) -> list[Seen]:
+        """What the agent read around itself, in the order it did."""
+        decode = msgspec.json.Decoder(Surroundings).decode
+        looks = (self._read(decode, aside) for _, aside in self._events(SURROUNDINGS))
+        return [seen for look in looks for seen in look.seen]
 
     @property
     def environment(self) -> Environment | None:

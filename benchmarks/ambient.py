@@ -1,0 +1,140 @@
+"""What chance on the tape costs: a run with its clock and entropy recorded, beside one without."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import random
+import secrets
+import statistics
+import time
+import timeit
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from bench import Bench, Rounds, Samples
+from recorders import CORE, Recorder
+from table import Measurement, Row, Spread
+from words import words
+
+SHARE_TARGET = 1.03
+READ_TARGET = 2e-6
+_ON, _OFF = "chance on the tape", "chance left real"
+_DRAWS: dict[str, Callable[[], object]] = {
+    "time.time": lambda: time.time(),  # noqa: PLW0108 - looked up when it is called
+    "datetime.now": lambda: dt.datetime.now(dt.UTC),
+    "uuid4": lambda: uuid.uuid4(),  # noqa: PLW0108
+    "secrets.token_hex": lambda: secrets.token_hex(8),
+    "random.random": lambda: random.random(),  # noqa: PLW0108
+    "random.choice": lambda: random.choice("abcdef"),
+}
+_READS = ("time.time", "datetime.now")
+
+
+def measure(bench: Bench) -> Measurement:
+    """Measure a long run on and off, recorded and replayed, and each draw by itself."""
+    n = 100 if bench.quick else 1_000
+    given: dict[str, object] = {"url": bench.provider(), "n": n}
+    tapes = {who: bench.path() for who in (_ON, _OFF)}
+    for who, tape in tapes.items():
+        bench.ask(CORE, record, path=tape, on=who == _ON, **given)
+
+    def recorded(who: str) -> Samples:
+        return bench.ask(CORE, record, path=bench.path(), on=who == _ON, **given)
+
+    def replayed(who: str) -> Samples:
+        return bench.ask(CORE, replay, path=tapes[who], on=who == _ON, **given)
+
+    def drawn(who: str) -> Samples:
+        return bench.ask(CORE, draw, path=bench.path(), on=who == _ON)
+
+    times = 3 if bench.quick else 7
+    return Measurement(
+        f"Chance on the tape: a run of {n:,} exchanges, and a single draw",
+        "A clock read, an id and a random choice for each exchange of 1 KB. Seconds of the "
+        "process's own CPU time. Compared: median over the rounds of the ratio to the run whose "
+        "chance is real, and of what a draw takes more than without us.",
+        [
+            *_runs("recording", bench.rounds(times, tapes, recorded), SHARE_TARGET),
+            *_runs("replay", bench.rounds(times, tapes, replayed), None),
+            *_draws(bench.rounds(times, tapes, drawn)),
+        ],
+    )
+
+
+def _runs(case: str, rounds: Rounds, target: float | None) -> Iterator[Row]:
+    for who, found in rounds.items():
+        spread = Spread.of([one["cpu"][0] * 1e3 for one in found])
+        ratio = statistics.median(
+            mine["cpu"][0] / real["cpu"][0] for mine, real in zip(found, rounds[_OFF], strict=True)
+        )
+        if who == _OFF:
+            yield Row(case, who, spread, "ms")
+        elif target is None:
+            yield Row(case, who, spread, "ms", f"{ratio:.3f} x")
+        else:
+            yield Row(case, who, spread, "ms", f"{ratio:.3f} x", f"< {target} x", ratio < target)
+
+
+def _draws(rounds: Rounds) -> Iterator[Row]:
+    for name in _DRAWS:
+        for who, found in rounds.items():
+            spread = Spread.of([one[name][0] * 1e6 for one in found])
+            more = statistics.median(
+                mine[name][0] - real[name][0]
+                for mine, real in zip(found, rounds[_OFF], strict=True)
+            )
+            if who == _OFF:
+                yield Row(name, who, spread, "µs")
+            elif name in _READS:
+                target = f"< {READ_TARGET * 1e6:+.0f} µs"
+                yield Row(
+                    name, who, spread, "µs", f"{more * 1e6:+.2f} µs", target, more < READ_TARGET
+                )
+            else:
+                yield Row(name, who, spread, "µs", f"{more * 1e6:+.2f} µs")
+
+
+def record(recorder: Recorder, url: str, n: int, path: str, *, on: bool) -> Samples:
+    """Record a run that draws from chance; return its seconds of CPU."""
+    import tracefork_core
+
+    with tracefork_core.record(path, clock=on, entropy=on):
+        return _run(url, n)
+
+
+def replay(recorder: Recorder, url: str, n: int, path: str, *, on: bool) -> Samples:
+    """Replay that run; return its seconds of CPU."""
+    import tracefork_core
+
+    with tracefork_core.replay(path, clock=on, entropy=on):
+        return _run(url, n)
+
+
+def draw(recorder: Recorder, path: str, *, on: bool) -> Samples:
+    """Return the seconds that one draw of each kind takes: the least of many tries."""
+    import tracefork_core
+
+    times = 2_000
+    with tracefork_core.record(Path(path), clock=on, entropy=on):
+        return {
+            name: [min(timeit.repeat(one, number=times, repeat=9)) / times]
+            for name, one in _DRAWS.items()
+        }
+
+
+def _run(url: str, n: int) -> Samples:
+    import httpx2
+
+    bodies = [
+        json.dumps({"model": "gpt-5-mini", "messages": [{"role": "user", "content": text}]})
+        for text in (words(1_000, i) for i in range(n))
+    ]
+    with httpx2.Client() as client:
+        began = time.process_time()
+        for body in bodies:
+            # Drawn and not sent: a run whose chance is real has to replay as well.
+            dt.datetime.now(dt.UTC), uuid.uuid4(), random.choice("abcdef")
+            client.post(f"{url}/v1/chat/completions", content=body).raise_for_status()
+        return {"cpu": [time.process_time() - began]}

@@ -1,0 +1,131 @@
+"""The functions that are known to draw from chance, and what to do instead of calling them.
+
+Nothing here is imported: a function is looked up where its module is loaded already, or is once it
+gets loaded. What is not a function of a module cannot be hooked and is not in this table; see
+docs/explanation/determinism-boundary.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+CLOCK, ENTROPY = "clock", "entropy"
+
+VALUES = frozenset(
+    """
+    arrow bson cuid cuid2 dateutil faker fastuuid freezegun ksuid mimesis nacl nanoid pandas
+    pendulum random secrets shortuuid time_machine ulid uuid uuid6 uuid_extensions uuid_utils
+    whenever
+    """.split()
+)
+"""Libraries that draw for whoever asks them, by the first part of their names."""
+
+STARTERS = frozenset(
+    "anyio asyncio concurrent multiprocessing os pty shutil subprocess uvloop".split()
+)
+"""Libraries that start programs and processes for whoever asks them."""
+
+Asked = tuple[tuple[object, ...], Mapping[str, object]]
+"""How a function was called: its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """One function.
+
+    Attributes:
+        module: where it is looked up.
+        name: its name there, with a class in front of a method.
+        why: what is said of a call that is not on the tape.
+        fix: what to do about it.
+        source: the source that puts it on the tape while that is switched on; None: nothing does.
+        draws: whether a call with these arguments draws; None: each does.
+    """
+
+    module: str
+    name: str
+    why: str
+    fix: str
+    source: str | None = None
+    draws: Callable[[Asked], bool] | None = None
+
+    @property
+    def label(self) -> str:
+        """The function as people write it."""
+        return f"{self.module}.{self.name.removesuffix('.__init__')}"
+
+
+def _unseeded(asked: Asked) -> bool:
+    """Return whether no seed was given as first argument or by name."""
+    given, named = asked
+    seed = given[0] if given else named.get("seed", named.get("x"))
+    return seed is None
+
+
+def _unseeded_self(asked: Asked) -> bool:
+    given, named = asked
+    return type(given[0]).__name__ != "SystemRandom" and _unseeded((given[1:], named))
+
+
+def _no_time(asked: Asked) -> bool:
+    return not asked[0]
+
+
+_RANDOM = """
+    random randint randrange choice choices sample shuffle uniform triangular gauss normalvariate
+    lognormvariate expovariate betavariate gammavariate paretovariate weibullvariate vonmisesvariate
+    getrandbits randbytes
+"""
+_SECRETS = "token_bytes token_hex token_urlsafe choice randbelow randbits"
+_UUIDS = "uuid1 uuid4 uuid6 uuid7"
+_FASTUUIDS = """
+    uuid4 uuid7 uuid_v1mc uuid4_bulk uuid7_bulk uuid4_as_strings_bulk uuid7_as_strings_bulk
+"""
+_OFF = "is not on the tape: the entropy of this run was switched off"
+_SWITCH_ON = "Leave entropy on, or draw from run.nondet."
+_NATIVE = "draws in native code, which is not on the tape"
+_USE_UUID = "Use uuid.uuid4(), or run.nondet.uuid()."
+_USE_BYTES = "Use os.urandom() or secrets, or run.nondet."
+_SEED = "Give it a seed, for example random.getrandbits(64)."
+
+
+def _covered(module: str, names: str) -> Iterator[Door]:
+    for name in names.split():
+        yield Door(module, name, _OFF, _SWITCH_ON, ENTROPY)
+
+
+def _native(module: str, names: str, fix: str) -> Iterator[Door]:
+    for name in names.split():
+        yield Door(module, name, _NATIVE, fix)
+
+
+DOORS = (
+    *_covered("uuid", "uuid1 uuid4"),
+    *_covered("os", "urandom getrandom"),
+    *_covered("random", _RANDOM),
+    *_covered("secrets", _SECRETS),
+    Door("random", "Random.__init__", "without a seed " + _OFF, _SEED, ENTROPY, _unseeded_self),
+    *(
+        Door(
+            "time",
+            name,
+            "reads the clock in C, past the tape",
+            "Use time.strftime() or datetime.now().",
+            draws=_no_time,
+        )
+        for name in ("ctime", "asctime")
+    ),
+    *_native("uuid_utils", _UUIDS, _USE_UUID),
+    *_native("uuid_utils.compat", _UUIDS, _USE_UUID),
+    *_native("fastuuid", _FASTUUIDS, _USE_UUID),
+    *_native("ssl", "RAND_bytes", _USE_BYTES),
+    *_native("nacl.utils", "random", _USE_BYTES),
+    Door("numpy.random", "default_rng", "without a seed " + _OFF, _SEED, ENTROPY, _unseeded),
+    Door(
+        "_thread",
+        "start_new_thread",
+        "starts a thread without a lane: its exchanges have no order",
+        "Start a threading.Thread.",
+    ),
+)

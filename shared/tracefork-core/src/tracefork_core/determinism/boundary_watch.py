@@ -1,0 +1,96 @@
+"""Switch a guard on: wrapped functions, a clock that is only looked at, and audit events.
+
+The events are those by which a run leaves what a session can follow: programs that do not join it.
+An audit hook stays for the life of the process: with no guard it returns at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+
+from tracefork_core.determinism import boundary_calls, clock, wall
+from tracefork_core.determinism.boundary import (
+    OUTSIDE,
+    BoundaryGuard,
+    asking,
+    guard_here,
+    guards,
+)
+from tracefork_core.determinism.boundary_doors import CLOCK, DOORS, STARTERS
+
+ProgramName = Callable[[str, tuple[object, ...]], str | None]
+"""Names the program that an audit event announces; None where that will be watched itself."""
+
+_PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.posix_spawn", "pty.spawn"})
+_EVENTS = _PROGRAMS | {"os.exec"}
+
+_TOOL = "Hand the agent what it says, or make it an exchange."
+
+_lock = threading.Lock()
+_clocks: dict[BoundaryGuard, clock.RecordedClock] = {}
+_installed = False
+
+
+class _SeenClock(clock.RecordedClock):
+    """The real clock of a session that keeps it off its tape."""
+
+    def __init__(self, guard: BoundaryGuard) -> None:
+        super().__init__(guard.session)
+        self._guard = guard
+
+    def read(self, site: str) -> int:
+        if not boundary_calls.is_asked() and (frame := asking(1)) is not None:
+            self._guard.met(
+                frame,
+                "a read of the clock",
+                f"{OUTSIDE}: the clock of this run was switched off",
+                "Leave the clock on, or read run.nondet.now().",
+            )
+        return wall.real_ns()
+
+
+def start(guard: BoundaryGuard, program_name: ProgramName) -> None:
+    """Begin to name what goes past the tape of a session."""
+    global _installed, _program_name
+    with _lock:
+        _program_name = program_name
+        guards.append(guard)
+        boundary_calls.wrap(door for door in DOORS if door.source not in guard.on_tape)
+        if CLOCK not in guard.on_tape:
+            _clocks[guard] = _SeenClock(guard)
+            clock.start(_clocks[guard])
+        if not _installed:
+            _installed = True
+            sys.addaudithook(_hook)
+
+
+def stop(guard: BoundaryGuard) -> None:
+    """Undo `start`."""
+    with _lock:
+        guards.remove(guard)
+        if (seen := _clocks.pop(guard, None)) is not None:
+            clock.stop(seen)
+        if not guards:
+            boundary_calls.unwrap()
+
+
+def _unnamed(event: str, args: tuple[object, ...]) -> str | None:
+    return None
+
+
+_program_name: ProgramName = _unnamed
+
+
+def _hook(event: str, args: tuple[object, ...]) -> None:
+    if not guards or event not in _EVENTS or (guard := guard_here()) is None:
+        return
+    if boundary_calls.is_asked() or (frame := asking(1, STARTERS)) is None:
+        return
+    if event == "os.exec":
+        guard.met(frame, "os.exec", "ends the run here", "Start the program as a child.")
+    elif event == "os.posix_spawn" and sys._getframe(1).f_globals.get("__name__") == "subprocess":
+        return  # Popen has announced it already.
+    elif (name := _program_name(event, args)) is not None:
+        guard.met(frame, f"the program {name}", f"{OUTSIDE}, nor is what it says", _TOOL)

@@ -1,0 +1,187 @@
+"""Where programs read their surroundings: each way is watched while somebody is on the lookout.
+
+Only what the user's own code asks for counts. A library reads dozens of variables nobody cares for,
+and a copy of the whole environment (for a child process) is not a question about any of it.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from types import FrameType
+from typing import Any
+
+from tracefork_core.determinism import sightings
+from tracefork_core.determinism.surroundings import (
+    FOLDER,
+    HOST,
+    LOCALE,
+    TIMEZONE,
+    VARIABLE,
+    Lookout,
+    timezone,
+)
+from tracefork_core.errors import UsageError
+from tracefork_core.exchange.caller import is_users
+from tracefork_core.exchange.current import current_session
+
+_THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
+"""Modules that read for whoever calls them, by the first part of their names."""
+_lookouts: list[Lookout] = []
+_lock = threading.Lock()
+
+
+class _Iterated(threading.local):
+    """Names that came out of iterating the environment here: who reads these reads all of it."""
+
+    def __init__(self) -> None:
+        self.names: dict[object, object] = {}
+
+
+_iterated = _Iterated()
+
+
+@contextmanager
+def on_the_lookout(lookout: Lookout) -> Iterator[None]:
+    """Let `lookout` see what its session's agent reads of its surroundings."""
+    with _lock:
+        if not _lookouts:
+            _patch()
+        _lookouts.append(lookout)
+    try:
+        yield
+    finally:
+        with _lock:
+            _lookouts.remove(lookout)
+            if not _lookouts:
+                _unpatch()
+
+
+@contextmanager
+def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
+    """Let `lookout` see the timezone when the agent's own code first reads the clock."""
+
+    def observe(source: str, value: object, frame: FrameType | None) -> None:
+        if source == "clock" and frame is not None and _is_asked_by(frame, lookout):
+            stop()
+            lookout.look(TIMEZONE, "", timezone(recorded_at), frame)
+
+    def stop() -> None:
+        with _lock:
+            if observe in sightings.observers:
+                sightings.observers.remove(observe)
+
+    sightings.observers.append(observe)
+    try:
+        yield
+    finally:
+        stop()
+
+
+def _is_asked_by(frame: FrameType, lookout: Lookout) -> bool:
+    if not is_users(frame):
+        return False
+    try:
+        return current_session() is lookout.session
+    except UsageError:
+        return False  # A thread of nobody's: to look around must not fail there.
+
+
+def _saw(kind: str, name: str, value: str | None) -> None:
+    lookouts = tuple(_lookouts)
+    if all(lookout.has_met(kind, name) for lookout in lookouts):
+        return  # To look at a frame is dear: it is audited, and a guard listens.
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and _package(frame) in _THROUGH:
+        frame = frame.f_back
+    if frame is None or not is_users(frame):
+        return
+    for lookout in lookouts:
+        if _is_asked_by(frame, lookout):
+            lookout.look(kind, name, value, frame)
+
+
+def _package(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "?")
+    return name.partition(".")[0]
+
+
+def _watched_getitem(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def getitem(self: Any, key: Any) -> Any:
+        try:
+            value = original(self, key)
+        except KeyError:
+            _saw(VARIABLE, os.fsdecode(key), None)
+            raise
+        if _iterated.names.get(key) is not key:
+            _saw(VARIABLE, os.fsdecode(key), os.fsdecode(value))
+        return value
+
+    return getitem
+
+
+def _watched_iter(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def iterate(self: Any) -> Iterator[Any]:
+        names = _iterated.names
+        for key in original(self):
+            names[key] = key
+            yield key
+
+    return iterate
+
+
+def _watched(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def watch(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def read(*args: Any, **kwargs: Any) -> Any:
+            value = original(*args, **kwargs)
+            _saw(kind, "", _spelled(value))
+            return value
+
+        return read
+
+    return watch
+
+
+def _spelled(value: object) -> str:
+    """Return a value as text; a locale is a pair of a language and an encoding."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return ".".join("—" if part is None else str(part) for part in parts)
+
+
+_ENVIRON = type(os.environ)
+_WAYS: tuple[tuple[Any, str, Callable[[Callable[..., Any]], Callable[..., Any]]], ...] = (
+    (_ENVIRON, "__getitem__", _watched_getitem),
+    (_ENVIRON, "__iter__", _watched_iter),
+    (os, "getcwd", _watched(FOLDER)),
+    (socket, "gethostname", _watched(HOST)),
+    (platform, "node", _watched(HOST)),
+    (locale, "getlocale", _watched(LOCALE)),
+)
+_patched: list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]] = []
+
+
+def _patch() -> None:
+    for owner, name, watch in _WAYS:
+        original = getattr(owner, name)
+        watching = watch(original)
+        setattr(owner, name, watching)
+        _patched.append((owner, name, original, watching))
+
+
+def _unpatch() -> None:
+    """Put everything back, but what somebody has replaced since."""
+    while _patched:
+        owner, name, original, watching = _patched.pop()
+        if getattr(owner, name) is watching:
+            setattr(owner, name, original)
+    _iterated.names.clear()

@@ -1,0 +1,143 @@
+"""The promise: an agent with chance in every prompt is recorded once and replays for ever."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tracefork_core import DivergenceError, record, replay
+from tracefork_testkit import ProviderServer
+
+from ..conftest import Alter
+
+WAYS = ["in turn", "in tasks", "in threads"]
+ELSEWHERE = """
+import sys
+import an_agent
+from tracefork_core import replay
+url, tape, way = sys.argv[1:]
+with replay(tape) as run:
+    an_agent.WAYS[way](url)
+print(run.digest, run.entropy_misses, run.clock_misses)
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_replays_here_and_elsewhere(
+    tape: Path, provider: ProviderServer, agent: ModuleType, way: str
+) -> None:
+    """One digest: in this process, twice, and in two others whose hashes differ."""
+    with record(tape) as recording:
+        agent.WAYS[way](provider.url)
+    for _ in range(2):
+        with replay(tape) as run:
+            agent.WAYS[way](provider.url)
+        assert (run.digest, run.entropy_misses, run.clock_misses) == (recording.digest, 0, 0)
+    for seed in "1", "2":
+        done = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, provider.url, str(tape), way],
+            cwd=Path(__file__).parent,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.stdout.split() == [recording.digest, "0", "0"], done.stderr
+
+
+def test_it_replays_a_hundred_times(
+    tape: Path, provider: ProviderServer, agent: ModuleType
+) -> None:
+    """A hundred replays, one digest."""
+    with record(tape) as recording:
+        agent.in_turn(provider.url)
+    digests = set()
+    for _ in range(100):
+        with replay(tape) as run:
+            agent.in_turn(provider.url)
+        digests.add(run.digest)
+    assert digests == {recording.digest}
+    assert len(provider.requests) == 2
+
+
+def test_two_recordings_differ(tape: Path, provider: ProviderServer, agent: ModuleType) -> None:
+    """Negative control: chance is in the prompts, and is fresh in each recording."""
+    with record(tape) as one:
+        agent.in_turn(provider.url)
+    with record(tape, overwrite=True) as other:
+        agent.in_turn(provider.url)
+    assert one.digest != other.digest
+
+
+@pytest.mark.parametrize("off", ["clock", "entropy"])
+@pytest.mark.parametrize("at", ["record", "replay"])
+def test_what_is_switched_off_diverges(
+    tape: Path, provider: ProviderServer, agent: ModuleType, off: str, at: str
+) -> None:
+    """Negative control: without its clock or its entropy, on the tape or off it, no replay."""
+    recording: dict[str, Any] = {off: at != "record"}
+    replaying: dict[str, Any] = {off: at != "replay"}
+    with record(tape, **recording):
+        agent.in_turn(provider.url)
+    with pytest.raises(DivergenceError), replay(tape, **replaying):
+        agent.in_turn(provider.url)
+
+
+def test_a_changed_seed_diverges(
+    tape: Path, provider: ProviderServer, agent: ModuleType, alter: Alter
+) -> None:
+    """Negative control: the values come from the tape, and from nowhere else."""
+    with record(tape):
+        agent.in_turn(provider.url)
+    alter(tape, events=lambda line: line.replace(b'"seed":"', b'"seed":"AAAA'))
+    with pytest.raises(DivergenceError), replay(tape):
+        agent.in_turn(provider.url)
+
+
+def test_a_changed_read_of_the_clock_diverges(
+    tape: Path, provider: ProviderServer, agent: ModuleType, alter: Alter
+) -> None:
+    """Negative control: one other value of the clock is enough."""
+    with record(tape):
+        agent.in_turn(provider.url)
+    alter(tape, events=lambda line: line.replace(b'"values":[1', b'"values":[2'))
+    with pytest.raises(DivergenceError), replay(tape):
+        agent.in_turn(provider.url)
+
+
+def test_a_thread_in_the_background_takes_nothing(
+    tape: Path, provider: ProviderServer, agent: ModuleType
+) -> None:
+    """Ids that another thread draws whenever it likes are not missing in the agent's prompts."""
+
+    def run(ids: int) -> None:
+        drawn = threading.Event()
+
+        def draw() -> None:
+            for _ in range(ids):
+                uuid.uuid4()
+                agent.luck()
+                agent.prompt()
+            drawn.set()
+
+        thread = threading.Thread(target=draw)
+        thread.start()
+        agent.in_turn(provider.url)
+        assert drawn.wait(20)
+        thread.join()
+        agent.in_turn(provider.url)
+
+    with record(tape) as recording:
+        run(ids=3)
+    with replay(tape) as replaying:
+        run(ids=300)
+    assert replaying.digest == recording.digest
+    assert replaying.entropy_misses > 0

@@ -1,0 +1,160 @@
+"""The functions of `random`: the values plain Python gives, whoever seeds the generator."""
+
+from __future__ import annotations
+
+import random
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from random import gauss, getstate, seed, setstate
+from random import random as luck
+
+import pytest
+
+from tracefork_core import record, replay
+
+
+@pytest.fixture(autouse=True)
+def _put_back() -> Iterator[None]:
+    state = random.getstate()
+    yield
+    random.setstate(state)
+
+
+def of_everything() -> list[object]:
+    return [
+        random.random(),
+        luck(),
+        random.choice("abcdef"),
+        random.gauss(0, 1),
+        random.randbytes(5),
+        gauss(0, 1),
+        random.gauss(0, 1),
+        random.getrandbits(70),
+        random.sample(range(100), 7),
+        random.uniform(1, 2),
+        uuid.uuid1().version,
+        random.random(),
+    ]
+
+
+def seeded_inside() -> list[object]:
+    random.seed(42)
+    return of_everything()
+
+
+def seeded_early_bound() -> list[object]:
+    seed("words")
+    return of_everything()
+
+
+def seeded_for_a_while() -> list[object]:
+    random.seed(1)
+    before = of_everything()
+    state = getstate()
+    random.seed(2)
+    between = of_everything()
+    setstate(state)
+    return [*before, *between, *of_everything()]
+
+
+def seeded_for_a_thread() -> list[object]:
+    random.seed(42)
+    drawn: list[object] = [random.random()]
+    thread = threading.Thread(target=lambda: drawn.append(random.random()))
+    thread.start()
+    thread.join()
+    return [*drawn, random.random()]
+
+
+SEEDED = [seeded_inside, seeded_early_bound, seeded_for_a_while, seeded_for_a_thread]
+
+
+@pytest.mark.parametrize("program", SEEDED, ids=lambda program: program.__name__)
+def test_a_program_that_seeds_gets_what_python_gives(
+    tape: Path, program: Callable[[], list[object]]
+) -> None:
+    """Recorded or replayed, a seeded generator gives the values of its seed."""
+    plain = program()
+    with record(tape):
+        assert program() == plain
+    with replay(tape):
+        assert program() == plain
+    assert program() == plain
+
+
+def test_a_program_seeded_before_goes_on_as_if_alone(tape: Path) -> None:
+    """Inside the block and after it, a recording draws what plain Python draws."""
+
+    def program(under: object) -> list[object]:
+        random.seed(7)
+        before = random.gauss(0, 1)
+        with under:  # type: ignore[attr-defined]
+            inside = of_everything()
+        return [before, *inside, *of_everything()]
+
+    assert program(record(tape)) == program(nullcontext())
+
+
+def test_a_replay_leaves_the_generator_where_it_was(tape: Path) -> None:
+    """What the program draws after a replay does not depend on the tape."""
+    with record(tape):
+        recorded = of_everything()
+    random.seed(3)
+    state = random.getstate()
+    with replay(tape):
+        assert of_everything() == recorded
+        random.seed(4)
+        of_everything()
+    assert random.getstate() == state
+
+
+def test_threads_that_draw_at_once_do_not_mix(tape: Path) -> None:
+    """Each of four threads gets its own values again, in whatever order they draw."""
+
+    def program() -> dict[int, list[object]]:
+        drawn: dict[int, list[object]] = {}
+        start = threading.Barrier(4, timeout=20)
+
+        def work(n: int) -> None:
+            start.wait()
+            drawn[n] = [value for _ in range(50) for value in of_everything()]
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return drawn
+
+    with record(tape):
+        first = program()
+    with replay(tape):
+        assert program() == first
+
+
+def test_a_nested_recording_takes_nothing_from_the_one_around(tape: Path) -> None:
+    """Its draws are its own, also the second half of a pair that `gauss` made outside."""
+
+    def program(inner: Path) -> list[object]:
+        before = random.gauss(0, 1)
+        with record(inner, overwrite=True):
+            inside = random.gauss(0, 1)
+        assert inside != before
+        return [before, random.gauss(0, 1), random.random()]
+
+    with record(tape):
+        first = program(tape.with_name("inner.tape"))
+    with replay(tape):
+        assert program(tape.with_name("inner.tape")) == first
+
+
+def test_an_object_seeded_by_the_program_is_its_own(tape: Path) -> None:
+    """`random.Random(5)` is what it is everywhere."""
+    plain = random.Random(5).random()
+    with record(tape):
+        assert random.Random(5).random() == plain
+    with replay(tape):
+        assert random.Random(5).random() == plain

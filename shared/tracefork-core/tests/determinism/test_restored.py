@@ -1,0 +1,122 @@
+"""After a block nothing of the process is ours any more."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import sys
+import tempfile
+import types
+import uuid
+from os import urandom
+from pathlib import Path
+from random import random as luck
+from uuid import uuid1
+
+import pytest
+
+from tracefork_core import record, replay
+
+REAL = [os.urandom]
+"""Held where no name is rebound."""
+
+
+def touched() -> list[object]:
+    """Return everything of the process that entropy touches."""
+    return [
+        *(getattr(os, name) for name in ("urandom", "getrandom") if hasattr(os, name)),
+        *(vars(random)[name] for name in sorted(vars(random)) if name != "__builtins__"),
+        *vars(random.Random).values(),
+        type(random._inst),
+        *(vars(uuid)[name] for name in sorted(vars(uuid)) if name != "__builtins__"),
+        vars(tempfile._RandomNameSequence)["rng"],  # type: ignore[attr-defined]
+        urandom,
+        luck,
+        uuid1,
+    ]
+
+
+def test_everything_is_the_identical_object(tape: Path) -> None:
+    """Whether the block was recorded, replayed, nested or left by an error."""
+    before, finders = touched(), list(sys.meta_path)
+    with record(tape), record(tape.with_name("inner.tape")):
+        uuid.uuid4()
+        inside = touched()
+    with replay(tape):
+        pass
+    with pytest.raises(ZeroDivisionError), record(tape, overwrite=True):
+        raise ZeroDivisionError
+    after = touched()
+    assert all(x is y for x, y in zip(before, after, strict=True))
+    assert sys.meta_path == finders
+    # Negative control: inside, the comparison sees a difference.
+    assert sum(x is not y for x, y in zip(before, inside, strict=True)) > 10
+
+
+def test_what_was_handed_out_inside_is_real_afterwards(tape: Path) -> None:
+    """Functions and bound methods kept from a session give fresh values, not the tape's."""
+    with record(tape):
+        kept = os.urandom, uuid.uuid1, random.random, random.getrandbits
+        drawn = kept[0](8), kept[1](), kept[2](), kept[3](64)
+    fresh = kept[0](8), kept[1](), kept[2](), kept[3](64)
+    assert not set(drawn) & set(fresh)
+    state = random.getstate()
+    value = kept[2]()
+    random.setstate(state)
+    assert random.random() == value
+
+
+def test_a_module_loaded_inside_gets_the_real_functions_back(tape: Path) -> None:
+    """`from os import urandom` in a session binds a stand-in for as long as the session lasts."""
+    module = types.ModuleType("loaded_inside")
+    with record(tape):
+        exec("from os import urandom\nfrom random import random", vars(module))
+        sys.modules["loaded_inside"] = module
+        first = module.urandom(8), module.random()
+        assert module.urandom is not REAL[0]
+    assert module.urandom is REAL[0]
+    assert module.random is random.random
+    with replay(tape):
+        assert module.urandom is not REAL[0]
+        assert (module.urandom(8), module.random()) == first
+    del sys.modules["loaded_inside"]
+
+
+def test_a_patch_of_the_program_stays(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What somebody put in the place of a function inside or before a block is left alone."""
+
+    def fixed(size: int) -> bytes:
+        return bytes(size)
+
+    with record(tape):
+        monkeypatch.setattr(os, "urandom", fixed)
+        assert uuid.uuid4().hex.strip("048") == ""
+    assert os.urandom is fixed
+    with replay(tape):
+        assert os.urandom is fixed
+    assert os.urandom is fixed
+
+
+def test_a_lazy_module_is_not_loaded_by_looking_at_it(tape: Path, tmp_path: Path) -> None:
+    """Names are looked up in modules as they are, also in what only pretends to be a module."""
+    (tmp_path / "lazy_one.py").write_text("raise AssertionError('loaded')\n")
+    spec = importlib.util.spec_from_file_location("lazy_one", tmp_path / "lazy_one.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["lazy_one"], sys.modules["no_module"] = module, Pretending()  # type: ignore[assignment]
+    loader.exec_module(module)
+    with record(tape):
+        os.urandom(1)
+    del sys.modules["lazy_one"], sys.modules["no_module"]
+    with pytest.raises(AssertionError, match="loaded"):
+        _ = module.anything
+
+
+class Pretending:
+    """As cffi puts its libraries into `sys.modules`."""
+
+    __slots__ = ()
+    __class__ = types.ModuleType  # type: ignore[assignment]
