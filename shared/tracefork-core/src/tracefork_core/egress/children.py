@@ -1,9 +1,10 @@
 """Hand the guard on to Python child processes, whatever environment they are given.
 
 A child finds our `sitecustomize` first on its PYTHONPATH and learns from one variable what to do:
-"refuse" or "count", what is allowed, and where to report. Both are in `os.environ` while a session
-is open. `subprocess.Popen` is wrapped as long, so that a child with an environment of its own gets
-them as well, and a child of one of several sessions gets those of its session.
+"refuse" or "count", what is allowed, where to report, and how to join the session. Both are in
+`os.environ` while a session is open. `subprocess.Popen` is wrapped as long, so that a child with an
+environment of its own gets them as well, and a child of one of several sessions gets those of its
+session.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from tracefork_core.egress.guard import Watch, watches_here
-from tracefork_core.egress.program import ENVIRONMENT
+from tracefork_core.egress.guard import Inviting, Watch, watches_here
+from tracefork_core.egress.program import ENVIRONMENT, child_name
 from tracefork_core.egress.report import Report
 
 _BOOT = str(Path(__file__).parent / "boot")
@@ -30,10 +31,11 @@ _popen_init = subprocess.Popen.__init__
 _popen_arguments = inspect.signature(_popen_init)
 
 
-def hand_on(watch: Watch) -> None:
-    """Let children that start from now on carry `watch`."""
+def hand_on(watch: Watch, inviting: Inviting | None = None) -> None:
+    """Let children that start from now on carry `watch`, and the invitations of `inviting`."""
     global _popen_init
     with _lock:
+        watch.inviting = inviting
         if not _handed:
             _popen_init = subprocess.Popen.__init__
             subprocess.Popen.__init__ = _guarded_init  # type: ignore[method-assign]
@@ -58,24 +60,42 @@ def take_back(watch: Watch) -> None:
             subprocess.Popen.__init__ = _popen_init  # type: ignore[method-assign]
 
 
-def install_from_environment(task: str) -> None:
-    """Watch this child process as its parent's session asked."""
+def announce() -> None:
+    """Tell those who are started unseen what is known by now."""
+    with _lock:
+        if _handed:
+            os.environ[ENVIRONMENT] = _task(_handed[-1])
+
+
+def install_from_environment(task: str) -> tuple[Watch, dict[str, object] | None]:
+    """Watch this child process as its parent's session asked; return the invitation to it."""
     given = json.loads(task)
-    Watch(
+    watch = Watch(
         None,
         given["mode"],
         Report(Path(given["report"])),
         allow=given["allow"],
         programs=given["programs"],
-    ).start()
+    )
+    watch.door = given["door"]
+    watch.start()
+    return watch, given["invitation"]
 
 
-def _task(watch: Watch) -> str:
+def _task(watch: Watch, child: str | None = None) -> str:
+    """Spell what a child is told; of one that is started unseen no name is known."""
+    inviting = watch.inviting
+    if inviting is None:
+        invitation = None
+    else:
+        invitation = inviting.standing() if child is None else inviting.invite(child)
     task = {
         "mode": watch.mode,
         "report": str(watch.report.path),
         "allow": sorted(watch.allow),
         "programs": watch.programs,
+        "door": watch.door,
+        "invitation": None if invitation is None else invitation.spelled(),
     }
     return json.dumps(task)
 
@@ -101,7 +121,8 @@ def _guarded_init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> Non
         environment = dict(os.environ if given is None else given)
         environment[_PATH] = _with_boot(environment)
         here = next((watch for watch in watches_here() if watch in _handed), _handed[-1])
-        environment[ENVIRONMENT] = _task(here)
+        program, words = bound.arguments.get("executable"), bound.arguments["args"]
+        environment[ENVIRONMENT] = _task(here, child_name(program, words))
         bound.arguments["env"] = environment
         _, *args_now = bound.args
         _popen_init(self, *args_now, **bound.kwargs)

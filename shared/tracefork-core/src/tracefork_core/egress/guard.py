@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection
-from typing import Literal
+from typing import Literal, Protocol
 
 from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
@@ -39,6 +39,25 @@ _WHEN: dict[Mode, str] = {
 }
 
 
+class Invitation(Protocol):
+    """What a child process needs to join a session, as JSON takes it."""
+
+    def spelled(self) -> dict[str, object]: ...
+
+
+class Inviting(Protocol):
+    """Lets other processes join a session."""
+
+    def open(self) -> None:
+        """Let processes in from now on."""
+
+    def invite(self, name: str) -> Invitation:
+        """Return the invitation for a process of this name that is about to start."""
+
+    def standing(self) -> Invitation | None:
+        """Return the invitation for whoever is started unseen."""
+
+
 class Watch:
     """The guard of one session.
 
@@ -49,6 +68,8 @@ class Watch:
         programs: whether other programs may be started.
         on_refused: told of each refusal that a telemetry host does not explain.
         report: where child processes report what they tried.
+
+    `inviting` lets child processes join the session, by a socket that is no egress: the `door`.
     """
 
     def __init__(
@@ -68,6 +89,8 @@ class Watch:
         self.programs = programs
         self.connections = 0
         self.crossed = 0
+        self.inviting: Inviting | None = None
+        self.door: str | None = None
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
         self._addresses: set[str] = set()
@@ -85,7 +108,8 @@ class Watch:
         _watches.remove(self)
         for line in self.report.read():
             self.strays.extend(line.strays)
-            self.connections += len(line.strays)
+            self.connections += len(line.strays) + line.crossed
+            self.crossed += line.crossed
             self.subprocesses.extend(line.programs)
             if line.refused and self._on_refused:
                 self._on_refused(EgressError(line.refused))
@@ -100,12 +124,13 @@ class Watch:
 
     def connecting(self, event: str, wanted: Target) -> None:
         """Handle a connection or a datagram."""
+        if self.door is not None and self.door in (wanted.host, str(wanted)):
+            return
         if self.mode != "count" and not self._allows(wanted):
             raise self._refuse(f"tried to reach {wanted} ({event})", host=wanted.host)
         crossed = is_crossing_seam()
         if self._in_child():
-            if not crossed:
-                self.report.write(strays=[str(wanted)])
+            self.report.write(strays=[] if crossed else [str(wanted)], crossed=int(crossed))
             return
         with self._lock:
             self.connections += 1
@@ -115,6 +140,8 @@ class Watch:
 
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program."""
+        if self.inviting is not None:
+            self.inviting.open()
         if guarded:
             return
         if not self.programs:

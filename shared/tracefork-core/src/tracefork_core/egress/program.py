@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import PurePath
 
 ENVIRONMENT = "TRACEFORK_EGRESS"
@@ -26,6 +27,23 @@ def program_name(event: str, args: Sequence[object]) -> str:
     return name
 
 
+def child_name(program: object, words: object) -> str:
+    """Name what `subprocess.Popen` is about to start: a script, a module, or the program."""
+    argv = _argv("subprocess.Popen", [program, words])
+    if len(argv) == 1 and isinstance(words, (str, bytes)):  # What a shell is given.
+        try:
+            argv = shlex.split(argv[0])
+        except ValueError:
+            argv = argv[0].split()
+    name = PurePath(argv[0]).name if argv else ""
+    if not _PYTHON.match(name):
+        return name or "?"
+    rest = argv[1 + len(_interpreter_words(argv[1:])) :]
+    if rest[:1] == ["-m"] and len(rest) > 1:
+        return rest[1]
+    return "python" if not rest or rest[0].startswith("-") else PurePath(rest[0]).name
+
+
 def is_guarded_python(event: str, args: Sequence[object]) -> bool:
     """Return whether the program is a Python that will load the guard as it starts."""
     argv = _argv(event, args)
@@ -38,16 +56,27 @@ def is_guarded_python(event: str, args: Sequence[object]) -> bool:
 
 
 def _interpreter_flags(arguments: Sequence[str]) -> list[str]:
-    """Return the flags before the script, module or code: what follows is the program's own."""
+    """Return the flags that decide what an interpreter loads as it starts."""
+    words = iter(_interpreter_words(arguments))
     flags: list[str] = []
-    words = iter(arguments)
     for word in words:
-        if not word.startswith("-") or word in ("-", "-c", "-m"):
-            break
         flags.append(word)
         if word in ("-W", "-X"):
             next(words, None)
     return [flag for flag in flags if not flag.startswith(("-W", "-X", "--"))]
+
+
+def _interpreter_words(arguments: Sequence[str]) -> list[str]:
+    """Return what comes before the script, module or code: what follows is the program's own."""
+    taken: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if not word.startswith("-") or word in ("-", "-c", "-m"):
+            break
+        taken.append(word)
+        if word in ("-W", "-X"):
+            taken.extend(islice(words, 1))
+    return taken
 
 
 def _argv(event: str, args: Sequence[object]) -> list[str]:

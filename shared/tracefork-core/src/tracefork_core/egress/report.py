@@ -15,6 +15,7 @@ class Line:
     strays: list[str] = field(default_factory=list)
     programs: list[str] = field(default_factory=list)
     refused: str | None = None
+    crossed: int = 0
 
 
 class Report:
@@ -29,9 +30,15 @@ class Report:
         strays: list[str] | None = None,
         programs: list[str] | None = None,
         refused: str | None = None,
+        crossed: int = 0,
     ) -> None:
         """Append one line."""
-        line = {"strays": strays or [], "programs": programs or [], "refused": refused}
+        line = {
+            "strays": strays or [],
+            "programs": programs or [],
+            "refused": refused,
+            "crossed": crossed,
+        }
         with self.path.open("ab", buffering=0) as file:
             file.write(json.dumps(line).encode() + b"\n")
 

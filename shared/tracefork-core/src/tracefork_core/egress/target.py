@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Collection
 from contextvars import ContextVar
@@ -16,6 +17,8 @@ LOOKUPS = _FORWARD | _REVERSE
 
 # Sockets to this machine's kernel: nothing can leave by them.
 _KERNEL = {getattr(socket, name, None) for name in ("AF_NETLINK", "AF_ALG")} - {None}
+_UNIX = getattr(socket, "AF_UNIX", None)
+_MULTIPROCESSING = re.compile(r"/pymp-[^/]+/listener-[^/]+$")
 _resolving: ContextVar[bool] = ContextVar("tracefork_resolving", default=False)
 
 
@@ -47,6 +50,8 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
     family = getattr(args[0], "family", None)
     if address is None or family in _KERNEL:
         return None  # An answer on a socket that is connected already, or a word with the kernel.
+    if family == _UNIX and _MULTIPROCESSING.search(_text(address)):
+        return None  # A fork server or a manager: a process of this run.
     if isinstance(address, tuple) and len(address) >= 2:
         return Target(_text(address[0]), address[1])
     return Target(_text(address), "unix")

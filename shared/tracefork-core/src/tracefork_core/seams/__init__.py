@@ -7,14 +7,35 @@ a client that asks for the current session at request time, for people who want 
 
 from __future__ import annotations
 
-from tracefork_core.seams import aiohttp_client, httpx_family
-from tracefork_core.seams.ambient import Instrument
-from tracefork_core.seams.binding import bind
+from importlib import import_module
+from types import ModuleType
+
+from tracefork_core.seams.ambient import Instrument, Undo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tracefork_core.seams.binding import bind
+
+
+def _aiohttp(library: ModuleType) -> Undo:
+    return import_module("tracefork_core.seams.aiohttp_client").instrument(library)  # type: ignore[no-any-return]
+
+
+def _httpx(library: ModuleType) -> Undo:
+    return import_module("tracefork_core.seams.httpx_family").instrument(library)  # type: ignore[no-any-return]
+
 
 AMBIENT: tuple[Instrument, ...] = (
-    Instrument("httpx", httpx_family.instrument),
-    Instrument("httpx2", httpx_family.instrument),
-    Instrument("aiohttp", aiohttp_client.instrument),
+    Instrument("httpx", _httpx),
+    Instrument("httpx2", _httpx),
+    Instrument("aiohttp", _aiohttp),
 )
 
 __all__ = ["AMBIENT", "bind"]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded when it is used: a child process arms its seams before it has a use for them.
+    if name != "bind":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("tracefork_core.seams.binding").bind

@@ -8,9 +8,12 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 Undo = Callable[[], None]
 
@@ -65,7 +68,7 @@ class Instrument:
                 self._undo = self.apply(module)
 
 
-class _OnImport(MetaPathFinder):
+class _OnImport:
     """Let the usual finders find the library, and instrument it once it has run."""
 
     def __init__(self, instrument: Instrument) -> None:
@@ -86,11 +89,12 @@ class _OnImport(MetaPathFinder):
         finally:
             self._searching.now = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _InstrumentingLoader(spec.loader, self._instrument)
+            spec.loader = _InstrumentingLoader(spec.loader, self._instrument)  # type: ignore[assignment]
         return spec
 
 
-class _InstrumentingLoader(Loader):
+# No base classes: `importlib.abc` loads half of the library, into child processes too.
+class _InstrumentingLoader:
     def __init__(self, loader: Loader, instrument: Instrument) -> None:
         self._loader = loader
         self._instrument = instrument

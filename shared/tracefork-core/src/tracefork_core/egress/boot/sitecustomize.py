@@ -1,4 +1,4 @@
-"""Loaded by Python child processes of a session: install the guard, then be invisible.
+"""Loaded by Python child processes of a session: install the guard, join, then be invisible.
 
 Found first on PYTHONPATH. The child may be another environment without tracefork, so the package
 is loaded by its place on disk and nothing is added to `sys.path`.
@@ -29,7 +29,11 @@ def _install(task: str) -> None:
         spec.loader.exec_module(module)
     from tracefork_core.egress.children import install_from_environment
 
-    install_from_environment(task)
+    watch, invitation = install_from_environment(task)
+    if invitation is not None:
+        from tracefork_core.joining.child import join
+
+        join(invitation, watch)
 
 
 def _say_unguarded(task: str) -> None:

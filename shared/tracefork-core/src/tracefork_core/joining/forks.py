@@ -1,0 +1,85 @@
+"""Forked children: they have all of their parent but its session, and join that from afar."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import NoReturn
+
+from tracefork_core.egress.children import announce
+from tracefork_core.joining.arrival import Arrival, arrive
+from tracefork_core.joining.descent import Descent
+from tracefork_core.processes.invitation import Invitation
+from tracefork_core.processes.member import Member
+
+NAME = "fork"
+
+arrivals: list[Arrival] = []
+"""This process under the sessions of others: one in a child, more where its parent had more."""
+_descents: list[Descent] = []
+_forking = threading.local()
+_watching = 0
+_exit = os._exit
+
+
+def watch(descent: Descent) -> None:
+    """Let processes that are forked from now on join the session of `descent`."""
+    _descents.append(descent)
+    if not _watching:
+        os.register_at_fork(before=_before)
+        come_last()
+
+
+def come_last() -> None:
+    """Act in forked children after all who have asked for it by now."""
+    global _watching
+    _watching = number = _watching + 1
+    os.register_at_fork(after_in_child=lambda: _in_child() if number == _watching else None)
+
+
+def forget(descent: Descent) -> None:
+    """Undo `watch`."""
+    _descents.remove(descent)
+
+
+def descents() -> list[Descent]:
+    """Return what this process hands on, for each session that is open in it."""
+    return [descent for descent in _descents if descent.session.active]
+
+
+def _before() -> None:
+    _forking.invited = [(descent, descent.invite(NAME)) for descent in descents()]
+
+
+def _in_child() -> None:
+    invited: list[tuple[Descent, Invitation]] = getattr(_forking, "invited", [])
+    before = {id(arrival.descent): arrival for arrival in arrivals}
+    arrivals.clear()
+    for descent, invitation in invited:
+        if isinstance(descent.session, Member):
+            descent.session.forget()
+        earlier = before.get(id(descent))
+        member = arrive(invitation)
+        descent.continue_in_fork(member, invitation)
+        arrivals.append(arrival := Arrival(member, descent))
+        # A child that has drawn nothing yet is armed when it does, forked or not.
+        if earlier is None or earlier.chance is not None:
+            arrival.start_chance()
+    if invited:
+        announce()
+        atexit.register(leave)
+        os._exit = _leave_at_once  # How most forked children end.
+
+
+def leave() -> None:
+    """Say what was drawn, before the process ends."""
+    for arrival in arrivals:
+        arrival.leave()
+
+
+def _leave_at_once(status: int) -> NoReturn:
+    try:
+        leave()
+    finally:
+        _exit(status)

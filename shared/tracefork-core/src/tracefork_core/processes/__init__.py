@@ -1,0 +1,1 @@
+"""Other processes of a run: what a child and the session of its parent say to one another."""

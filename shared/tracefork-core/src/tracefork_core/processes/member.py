@@ -1,0 +1,110 @@
+"""The session of a child process: its parent's, joined when something is first asked or drawn."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from tracefork_core.exchange.contract import Live, Recorded, Request, Waits
+from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.processes.invitation import Invitation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tracefork_core.processes.remote import Remote
+    from tracefork_core.tape.event import Reads
+
+
+class Sink(Protocol):
+    """Takes what was drawn, as a tape does."""
+
+    def note(self, kind: str, *, payload: object = None, aside: object = None) -> None: ...
+
+
+class Member:
+    """Implements `exchange.contract.Session`. Until something is asked, nothing is loaded."""
+
+    def __init__(self, invitation: Invitation, join: Callable[[Member], Remote]) -> None:
+        self.invitation = invitation
+        self.threads: set[int] = set()
+        self.waits: Waits | None = None
+        self.before_exchange: list[Callable[[Sink], None]] = []
+        self._join = join
+        self._joined: Remote | None = None
+        self._pid = os.getpid()
+        # Re-entrant: what is loaded to join may be what chance was waiting for, and that joins.
+        self._lock = threading.RLock()
+
+    @property
+    def active(self) -> bool:
+        """Whether this is the process that was invited."""
+        return self._pid == os.getpid()
+
+    @property
+    def unordered(self) -> str:
+        """The lane of threads that carry no context: one for each process, for what they draw."""
+        return f"{self.invitation.lane}/{UNORDERED}"
+
+    def open(self, request: Request) -> Live | Recorded | None:
+        """Ask the parent what happens to an exchange.
+
+        Raises:
+            TraceforkError: the session is poisoned, or this request poisons it.
+        """
+        return self._remote().open(request)
+
+    def begin_step(
+        self, kind: str, name: str, parent: str | None, detail: dict[str, object]
+    ) -> str:
+        """Put the beginning of a step on the tape and return the step's id."""
+        return self._remote().begin_step(kind, name, parent, detail)
+
+    def end_step(self, step: str, error: str | None) -> None:
+        """Put the end of a step on the tape."""
+        self._remote().end_step(step, error)
+
+    def check(self) -> None:
+        """Raise the error that poisoned the session of the parent, if one did."""
+        self._remote().check()
+
+    def chance(self) -> tuple[bytes, list[str]]:
+        """Return the seed for the entropy of this process, and which sources are on the tape."""
+        return self._remote().chance()
+
+    def recall(self, lane: str) -> list[Reads]:
+        """Return what was drawn on a lane of this process when this was recorded."""
+        return self._remote().recall(lane)
+
+    def flush(self) -> None:
+        """Put on the tape what was drawn since the last exchange."""
+        if self.before_exchange:
+            self._remote().flush()
+
+    def leave(self, misses: int) -> None:
+        """Put on the tape what was drawn since the last exchange, and hang up."""
+        if self._joined is not None or self.before_exchange:
+            self._remote().leave(misses)
+
+    def move(self, invitation: Invitation) -> None:
+        """Go on as somebody else: on the lane that was chosen for this process."""
+        with self._lock:
+            joined, self._joined = self._joined, None
+            self.invitation = invitation
+        if joined is not None:
+            joined.forget()
+
+    def forget(self) -> None:
+        """Close the connections that a forked child inherited."""
+        if self._joined is not None:
+            self._joined.forget()
+
+    def _remote(self) -> Remote:
+        with self._lock:
+            return self._joined or self._keep(self._join(self))
+
+    def _keep(self, joined: Remote) -> Remote:
+        if self._joined is None:
+            self._joined = joined
+        return self._joined

@@ -1,0 +1,209 @@
+"""The calls that a child process makes to the session of its parent, and their answers.
+
+One call, one answer, on one connection; each exchange has a connection for its time.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tracefork_core.errors import Divergence
+from tracefork_core.exchange.contract import Failure, Head, Request
+from tracefork_core.tape.event import Draws, Reads
+
+
+class Word(msgspec.Struct, tag=True, omit_defaults=True):
+    """One message."""
+
+
+class Hello(Word):
+    """The first call: nothing else is read before it. `process` tells processes of one lane apart.
+
+    `lane` is the one that the process was given; its exchanges are on it, or below.
+    """
+
+    token: str
+    process: str
+    lane: str
+
+
+class Open(Word):
+    """A request.
+
+    `threads` are the native ids of threads that began to run lanes since the last one;
+    `environment` is that of the process, where it has changed: secrets are in it.
+    """
+
+    request: Request
+    lane: str
+    step: str | None = None
+    caller: str | None = None
+    threads: list[int] = []
+    environment: dict[bytes, bytes] | None = None
+
+
+class HeadCame(Word):
+    """The head of a live response."""
+
+    head: Head
+
+
+class ChunkCame(Word):
+    """A piece of the body of a live response."""
+
+    data: bytes
+
+
+class EndCame(Word):
+    """The end of a live response."""
+
+
+class Failed(Word):
+    """A live call ended in an exception."""
+
+    failure: Failure
+
+
+class LeftOff(Word):
+    """The agent stopped reading a live response, or `waiting` for it."""
+
+    waiting: bool = False
+
+
+class ReceiveHead(Word):
+    """Ask for the head of a recorded response in its turn."""
+
+    on_loop: bool = False
+
+
+class ReceiveChunk(Word):
+    """Ask for the next piece of a recorded response in its turn."""
+
+    on_loop: bool = False
+
+
+class Close(Word):
+    """The agent stopped reading a recorded response."""
+
+
+class BeginStep(Word):
+    """A step begins."""
+
+    kind: str
+    name: str
+    parent: str | None
+    detail: dict[str, object]
+
+
+class EndStep(Word):
+    """A step ends."""
+
+    step: str
+    error: str | None = None
+
+
+class Check(Word):
+    """Ask whether the session goes on."""
+
+
+class Draw(Word):
+    """What the process drew from chance since the last time."""
+
+    draws: Draws
+
+
+class AskChance(Word):
+    """Ask what the chance of this run is made of."""
+
+
+class Recall(Word):
+    """Ask for what was drawn on a lane when this was recorded."""
+
+    lane: str
+
+
+class Leave(Word):
+    """The process ends. `misses` counts the draws that the tape had no value for."""
+
+    misses: int = 0
+
+
+class Done(Word):
+    """The call was heard; what it tells is on the tape."""
+
+
+class Live(Word):
+    """Make the call for real."""
+
+
+class Recorded(Word):
+    """The answer is on the tape."""
+
+
+class NotOurs(Word):
+    """The request is no part of the run."""
+
+
+class Received(Word):
+    """A head, a failure, a piece of a body, or with none of them the end of it."""
+
+    head: Head | None = None
+    failure: Failure | None = None
+    data: bytes | None = None
+
+
+class Begun(Word):
+    """The id of a step that began."""
+
+    step: str
+
+
+class Recalled(Word):
+    """What was drawn when this was recorded."""
+
+    reads: list[Reads]
+
+
+class Chance(Word):
+    """Where entropy comes from, and which sources of a process are on the tape."""
+
+    seed: bytes
+    sources: list[str]
+
+
+class Refused(Word):
+    """An error of the session, by the name of its class."""
+
+    kind: str
+    text: str
+    divergence: Divergence | None = None
+
+
+class Over(Word):
+    """The session has ended."""
+
+
+Call = (
+    Open
+    | HeadCame
+    | ChunkCame
+    | EndCame
+    | Failed
+    | LeftOff
+    | ReceiveHead
+    | ReceiveChunk
+    | Close
+    | BeginStep
+    | EndStep
+    | Check
+    | Draw
+    | AskChance
+    | Recall
+    | Leave
+)
+Answer = Done | Live | Recorded | NotOurs | Received | Begun | Recalled | Chance | Refused | Over
+
+encode = msgspec.msgpack.Encoder().encode
+hello = msgspec.msgpack.Decoder(Hello).decode
+call = msgspec.msgpack.Decoder(Call).decode
+answer: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
