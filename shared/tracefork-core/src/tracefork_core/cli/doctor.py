@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from dataclasses import asdict
@@ -13,6 +12,7 @@ import typer
 
 from tracefork_core.cli import figures, options, screen, store
 from tracefork_core.cli.text import printable
+from tracefork_core.tape.environment import hash_seed
 from tracefork_core.version import __version__
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracefork_core.cli.surroundings import FoundAdapter, Library
+
+_SEEDED = " · sets of strings have one order in every run"
+_RANDOM = """ · sets of strings have another order in every run
+             `tracefork record` and `replay` settle it for their agents; for
+             record() in your own process, start that with PYTHONHASHSEED=0"""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -56,7 +61,7 @@ def _here() -> dict[str, object]:
         "python": platform.python_version(),
         "executable": sys.executable,
         "platform": platform.platform(),
-        "hash_seed": os.environ.get("PYTHONHASHSEED") or "random",
+        "hash_seed": hash_seed() or "random",
         "store": str(store.home()),
     }
 
@@ -66,9 +71,8 @@ def _print_here(console: Console, here: dict[str, object]) -> None:
 
     for name, value in here.items():
         words = str(value)
-        if name == "hash_seed" and words == "random":
-            words += " · sets of strings iterate in another order in every run;"
-            words += "\n             PYTHONHASHSEED=0 fixes it"
+        if name == "hash_seed":
+            words += _SEEDED if words != "random" else _RANDOM
         line = Text(f"{name.replace('_', ' '):<13}", screen.DIM)
         console.print(line.append(printable(words, lines=True), "default"), soft_wrap=True)
 

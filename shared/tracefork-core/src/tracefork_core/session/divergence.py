@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tracefork_core.errors import Candidate, Divergence
 from tracefork_core.exchange.caller import caller
+from tracefork_core.session.hints import hints
 from tracefork_core.session.matching import Form, is_ignored
 from tracefork_core.tape import Exchange, Tape
 
@@ -46,6 +47,7 @@ def asked_otherwise(
         pointer=first.pointer if first else None,
         recorded=first.recorded if first else None,
         actual=first.actual if first else None,
+        hints=hints(tape, nearest, form, first.pointer if first else None),
         candidates=tuple(Candidate(e.n, _reason(found)) for e, found in ranked[:_CANDIDATES]),
     )
 

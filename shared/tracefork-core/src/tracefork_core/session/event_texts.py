@@ -19,17 +19,21 @@ from tracefork_core.tape.event import (
     RECEIPT,
     STEP,
     STEP_END,
+    SURROUNDINGS,
     Draws,
     Environment,
     ExchangeAside,
     ExchangePayload,
     FailureRecord,
+    GeneratorState,
     Reads,
     Receipt,
     RequestRecord,
     ResponseRecord,
+    Seen,
     StepEnd,
     StepRecord,
+    Surroundings,
 )
 
 Mask = Callable[[str, str], str]
@@ -39,7 +43,8 @@ _RECORDS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     EXCHANGE: (ExchangePayload, RequestRecord, ResponseRecord, FailureRecord, ExchangeAside),
     STEP: (StepRecord,),
     STEP_END: (StepEnd,),
-    DRAWS: (Draws, Reads),
+    DRAWS: (Draws, Reads, GeneratorState),
+    SURROUNDINGS: (Surroundings, Seen),
     ENVIRONMENT: (Environment,),
     RECEIPT: (Receipt,),
     BLOB: (BlobRecord,),
@@ -55,8 +60,12 @@ _FORMAT = {
     ),
     STEP: frozenset({"id", "parent", "kind"}),
     STEP_END: frozenset({"id"}),
-    DRAWS: frozenset({"reads/source", "reads/lane"}),
-    ENVIRONMENT: frozenset({"masks"}),
+    DRAWS: frozenset(
+        "reads/source reads/lane seed generators/name generators/state generators/lane "
+        "ambient".split()
+    ),
+    SURROUNDINGS: frozenset({"seen/kind", "seen/name"}),
+    ENVIRONMENT: frozenset({"masks", "hash_seed"}),
     RECEIPT: frozenset({"digest", "outcome", "secrets"}),
     BLOB: frozenset({"sha", "base"}),
 }

@@ -128,12 +128,19 @@ class Masking:
         if self.mode == "raw" or environment == self._environment:
             return
         self._environment = environment
-        found = [*secrets_of(os.environ), *_named(self.masks.names, os.environ)]
-        if all(value in self._secrets.get(name, ()) for name, value in found):
+        self.take_in(os.environ)
+
+    def take_in(self, environment: Mapping[str, str]) -> None:
+        """Take in the secrets of an environment: that of another process of the run, too."""
+        if self.mode == "raw":
             return
-        for name, value in found:
-            self._secrets.setdefault(name, set()).add(value)
-        self._learn()
+        found = [*secrets_of(environment), *_named(self.masks.names, environment)]
+        with self._lock:
+            if all(value in self._secrets.get(name, ()) for name, value in found):
+                return
+            for name, value in found:
+                self._secrets.setdefault(name, set()).add(value)
+            self._learn()
 
     def request(self, request: Request) -> Request:
         """Return a request as it is compared and recorded."""

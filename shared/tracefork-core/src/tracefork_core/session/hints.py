@@ -1,0 +1,97 @@
+"""What a divergence card says about where a difference may come from, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+
+from tracefork_core.session.matching import Form
+from tracefork_core.session.sources import Source, is_reordered, source_of
+from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.environment import hash_seed
+
+_LOOKS = {
+    "clock": "a read of the clock",
+    "uuid": "a UUID, drawn at random",
+    "token": "a token, drawn at random",
+    "random": "a number drawn at random, or measured",
+}
+_ADDRESS = (
+    "the address of an object (of its repr?): another one in each process; leave it out of what is "
+    "sent, or ignore the place"
+)
+_ORDER = "the same words in another order:"
+
+
+def hints(tape: Tape, recorded: Exchange, form: Form, pointer: str | None) -> tuple[str, ...]:
+    """Return what is likely to have made two requests differ; often nothing is.
+
+    `pointer` is where they first differ: a place in the body, "body" or "url".
+    """
+    before, now = _document(recorded.request_body), _document(form.body)
+    source: Source | None = None
+    if pointer == "url":
+        source = source_of(recorded.request.url, form.record.url)
+    elif pointer == "body":
+        source = source_of(before, now)
+    elif pointer is not None and pointer.startswith("/"):
+        source = source_of(_at(before, pointer), _at(now, pointer))
+        if source is None and is_reordered(_words(before), _words(now)):
+            source = "order"  # A value alone does not show that it changed places with others.
+    return (_hint(tape, source),) if source else ()
+
+
+def _hint_of_order(then: str | None, now: str | None) -> str:
+    """Return what to think of a changed order, by the hash seeds of both processes."""
+    if then is None or now is None:
+        when = "when this was recorded" if then is None else "in this process"
+        return (
+            f"{_ORDER} of a set? Hashes were random {when}: "
+            "sort it, or use the command line, or start Python with PYTHONHASHSEED=0 for both"
+        )
+    if then != now:
+        return (
+            f"{_ORDER} of a set? PYTHONHASHSEED was {then} when this was recorded and is {now} "
+            "here: sort it, or start Python with the same one"
+        )
+    return f"{_ORDER} of a folder's files, or of what came in first? Sort it"
+
+
+def _hint(tape: Tape, source: Source) -> str:
+    if source == "address":
+        return _ADDRESS
+    if source == "order":
+        return _hint_of_order(tape.environment.hash_seed if tape.environment else None, hash_seed())
+    kind, what = ("clock", "the clock") if source == "clock" else ("entropy", "chance")
+    looks = f"looks like {_LOOKS[source]}"
+    chance = tape.chance
+    if kind in (chance.ambient or ()) or any(reads.source == kind for reads in chance.reads):
+        return (
+            f"{looks}; {what} is on this tape: this came from elsewhere (another program, a file), "
+            f"or is replayed with --no-{kind}"
+        )
+    return f"{looks}; this tape was recorded without {what} (--no-{kind})"
+
+
+def _document(body: bytes) -> object:
+    text = body.decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _at(document: object, pointer: str) -> object:
+    """Return the value at a JSON pointer, None where there is none."""
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, dict):
+            document = document.get(name)
+        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
+            document = document[int(name)]
+        else:
+            return None
+    return document
+
+
+def _words(document: object) -> str:
+    return document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)

@@ -1,0 +1,106 @@
+"""What the agent read around itself, and is otherwise now: on the screen, as JSON, on a card."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tracefork_core import Tape
+
+from .conftest import PLAIN_AGENT, Shell
+
+READING = f"""\
+import os
+model = os.environ.get("MODEL", "none")
+key = os.getenv("MY_API_KEY")
+{PLAIN_AGENT}"""
+SENDING = READING.replace("content=word.encode()", "content=model.encode()")
+SAID = "MODEL was 'gpt-4o' when this was recorded and is 'gpt-5' now (agent.py:2)"
+
+
+@pytest.fixture
+def reading(shell: Shell) -> Shell:
+    """Return a shell with a tape of an agent that reads a variable and sends it nowhere."""
+    shell.write("agent.py", READING)
+    assert (
+        shell.tracefork("record", "agent.py", MODEL="gpt-4o", MY_API_KEY="sk-x-1234567").exit == 0
+    )
+    return shell
+
+
+def joined(text: str) -> str:
+    """Return what was printed as one line."""
+    return " ".join(text.split())
+
+
+def test_a_difference_is_said_after_a_good_replay(reading: Shell) -> None:
+    """The replay is proven; what was read otherwise stands below, once, with no Python warning."""
+    done = reading.tracefork("replay", "agent.tape", "agent.py", MODEL="gpt-5")
+    assert done.exit == 0
+    assert f"! {SAID}" in joined(done.err)
+    assert done.err.count("MODEL was") == 1
+    assert "Warning" not in done.err
+    found = reading.tracefork("replay", "--json", "agent.tape", "agent.py", MODEL="gpt-5").document
+    assert (found["exit"], found["differences"]) == (0, [SAID])
+    verified = reading.tracefork("verify", "agent.tape", "agent.py", MODEL="gpt-5")
+    assert (verified.exit, f"! {SAID}" in joined(verified.out)) == (0, True)
+
+
+def test_the_same_surroundings_say_nothing(reading: Shell) -> None:
+    """The control: the same variable, another key, and a shell that differs in what nobody read."""
+    same = {"MODEL": "gpt-4o", "SHLVL": "7", "COLUMNS": "80", "LS_COLORS": "none"}
+    done = reading.tracefork("replay", "--json", "agent.tape", "agent.py", **same)
+    assert (done.exit, done.document["differences"]) == (0, [])
+    assert "!" not in reading.tracefork("replay", "agent.tape", "agent.py", **same).err
+
+
+def test_warnings_made_errors_do_not_fail_a_replay(reading: Shell) -> None:
+    """With `-W error` the command is what it is without."""
+    words = ["-W", "error", "-m", "tracefork_core.cli.main", "replay", "agent.tape", "agent.py"]
+    done = reading.python(*words, MODEL="gpt-5")
+    assert done.exit == 0, done.err
+    assert f"! {SAID}" in joined(done.err)
+
+
+def test_the_card_has_it_as_a_likely_cause(shell: Shell) -> None:
+    """Where the variable reaches a request the card names it; as JSON it is among the hints."""
+    shell.write("agent.py", SENDING)
+    shell.tracefork("record", "agent.py", MODEL="gpt-4o")
+    done = shell.tracefork("replay", "agent.tape", "agent.py", MODEL="gpt-5")
+    assert done.exit == 1
+    assert f"─ {SAID}" in joined(done.err)
+    found = shell.tracefork("replay", "--json", "agent.tape", "agent.py", MODEL="gpt-5").document
+    assert found["divergence"]["hints"] == [SAID]
+
+
+def test_a_stranger_cannot_write_on_the_screen(shell: Shell, reading: Shell) -> None:
+    """Escapes in a variable are spelled out."""
+    done = reading.tracefork("replay", "agent.tape", "agent.py", MODEL="\x1b[2Jgone")
+    assert "\x1b" not in done.err
+    assert r"\x1b[2Jgone" in joined(done.err)
+
+
+def test_a_redacted_tape_has_the_placeholder(reading: Shell) -> None:
+    """A value that is a secret after all goes off the tape with `redact`; its name stays."""
+    done = reading.tracefork("redact", "--mask", "re:gpt-4o", "agent.tape")
+    assert done.exit == 0, done.err
+    assert reading.tracefork("scan", "--mask", "re:gpt-4o", "agent.tape").exit == 1
+    assert reading.tracefork("scan", "--mask", "re:gpt-4o", "agent-redacted.tape").exit == 0
+    with Tape.open(reading.folder / "agent-redacted.tape") as tape:
+        (model,) = (seen for seen in tape.surroundings if seen.name == "MODEL")
+    assert model.value == "tracefork-secret-PATTERN_1"
+
+
+def test_no_entropy_leaves_chance_alone(shell: Shell) -> None:
+    """Recorded with --no-entropy a random prompt diverges and the card says why; without, not."""
+    shell.write("agent.py", PLAIN_AGENT.replace("word.encode()", "uuid.uuid4().hex.encode()"))
+    shell.edit("agent.py", "import os\n", "import os, uuid\n")
+    assert shell.tracefork("record", "-o", "off.tape", "--no-entropy", "agent.py").exit == 0
+    off = shell.tracefork("replay", "--json", "off.tape", "agent.py")
+    assert off.exit == 1
+    assert "recorded without chance (--no-entropy)" in json.dumps(off.document["divergence"])
+    assert shell.tracefork("record", "-o", "on.tape", "agent.py").exit == 0
+    assert shell.tracefork("replay", "on.tape", "agent.py").exit == 0
+    assert shell.tracefork("replay", "--no-entropy", "on.tape", "agent.py").exit == 1
+    assert shell.tracefork("verify", "--no-entropy", "on.tape", "agent.py").exit == 1

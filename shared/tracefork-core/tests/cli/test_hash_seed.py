@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import Tape
+
+from ..conftest import Alter
+from .conftest import OPENAI_AGENT, PLAIN_AGENT, Shell
+
+TOPICS = '", ".join({"refunds", "orders", "returns", "delivery", "accounts", "prices"})'
+SORTING_AGENT = OPENAI_AGENT.replace(
+    '"You answer support tickets. Be brief."', f'"You know about: " + {TOPICS}'
+)
+LIBRARY = """\
+import runpy, sys
+import tracefork_core
+_, verb, tape = sys.argv
+del sys.argv[1:]
+with getattr(tracefork_core, verb)(tape):
+    runpy.run_path("agent.py")
+"""
+LOOKING = """\
+import json, os, sys
+print(json.dumps({
+    "order": list({"red", "green", "blue", "cyan", "black", "white"}),
+    "seed": os.environ.get("PYTHONHASHSEED"),
+    "ours": [name for name in os.environ if "ANEW" in name],
+    "dev": sys.flags.dev_mode,
+    "warns": sys.warnoptions,
+    "stdin": sys.stdin.read(),
+}))
+sys.exit(9)
+"""
+COUNTING = """\
+import os
+with open(os.environ["STARTS"], "a") as file:
+    file.write("start\\n")
+"""
+
+
+PLAIN_SORTING_AGENT = PLAIN_AGENT.replace('["one", "two"]', f'["You know about: " + {TOPICS}]')
+
+
+@pytest.fixture
+def sorting(shell: Shell) -> Shell:
+    """Return a shell with an agent that says a set of strings to its model."""
+    shell.write("agent.py", SORTING_AGENT)
+    return shell
+
+
+@pytest.fixture
+def plain(shell: Shell) -> Shell:
+    """Return a shell with an agent that sends a set of strings without an SDK."""
+    shell.write("agent.py", PLAIN_SORTING_AGENT)
+    return shell
+
+
+def counted(shell: Shell, more: str = "") -> Path:
+    """Let every start of Python in the folder leave a line, before anything else runs."""
+    shell.write("site/sitecustomize.py", COUNTING + more)
+    shell.environment["STARTS"] = str(shell.folder / "starts")
+    shell.environment["PYTHONPATH"] = f"{shell.folder / 'site'}:{shell.python_path}"
+    return shell.folder / "starts"
+
+
+def test_set_order_replays_in_any_process(sorting: Shell) -> None:
+    """A set in a prompt replays in fresh processes, whatever hash seed they are started with."""
+    recorded = sorting.tracefork("record", "agent.py", PYTHONHASHSEED="random")
+    assert recorded.exit == 0, recorded.err
+    for seed in ("random", "0", "1", "4711", ""):
+        done = sorting.tracefork("replay", "agent.tape", "agent.py", PYTHONHASHSEED=seed)
+        assert done.exit == 0, done.err
+        assert "bit-exact" in done.err
+    verified = sorting.tracefork("verify", "agent.tape", PYTHONHASHSEED="3")
+    assert "✓ agent.tape · 1 of 1 replay proven" in verified.out
+
+
+def test_without_the_seed_it_diverges(sorting: Shell) -> None:
+    """The control: the library cannot restore the seed; the run diverges and the card says why."""
+    sorting.tracefork("record", "agent.py", PYTHONHASHSEED="5")
+    sorting.write("library.py", LIBRARY)
+    same = sorting.python("library.py", "replay", "agent.tape", PYTHONHASHSEED="5")
+    assert same.exit == 0, same.err
+    other = sorting.python("library.py", "replay", "agent.tape", PYTHONHASHSEED="6")
+    assert other.exit == 1
+    said = "the same words in another order: of a set? PYTHONHASHSEED was 5 when this was recorded"
+    assert f"{said} and is 6 here" in other.err
+
+
+def test_a_random_process_is_said_to_be_random(plain: Shell) -> None:
+    """A library recording under random hashes has no seed; a divergence of it says so."""
+    plain.write("library.py", LIBRARY)
+    assert plain.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
+    with Tape.open(plain.folder / "a.tape") as tape:
+        assert tape.environment is not None
+        assert tape.environment.hash_seed is None
+    cards = [plain.tracefork("replay", "--json", "a.tape", "agent.py") for _ in range(3)]
+    # One in 720 has the recorded order, so one of three may replay.
+    card = next(card.document for card in cards if card.exit == 1)
+    (hint,) = card["divergence"]["hints"]
+    assert "Hashes were random when this was recorded" in hint
+
+
+def test_an_edit_is_not_blamed_on_hashes(plain: Shell) -> None:
+    """The control: other words are no other order, random hashes or not."""
+    plain.write("library.py", LIBRARY)
+    plain.python("library.py", "record", "a.tape", PYTHONHASHSEED="random")
+    plain.edit("agent.py", "You know about", "You also know about")
+    done = plain.tracefork("replay", "--json", "a.tape", "agent.py")
+    assert done.exit == 1
+    assert done.document["divergence"]["hints"] == []
+
+
+@pytest.mark.parametrize("start", ["module", "options", "script"])
+def test_starting_anew_shows_in_nothing_else(shell: Shell, start: str) -> None:
+    """Options of Python, stdin, stdout and the exit status are what they are without it."""
+    shell.write("look.py", LOOKING)
+    begins = {
+        "module": [sys.executable, "-m", "tracefork_core.cli.main"],
+        "options": [sys.executable, *"-X dev -W ignore -m tracefork_core.cli.main".split()],
+        "script": [str(Path(sysconfig.get_path("scripts")) / "tracefork")],
+    }
+    starts = counted(shell)
+    done = subprocess.run(
+        [*begins[start], "record", "look.py"],
+        cwd=shell.folder,
+        env=shell.full_environment(PYTHONHASHSEED="random"),
+        input="typed",
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 9, done.stderr
+    seen = json.loads(done.stdout)
+    assert (seen["stdin"], seen["ours"]) == ("typed", [])
+    assert (seen["dev"], "ignore" in seen["warns"]) == ((start == "options"),) * 2
+    assert re.fullmatch(r"\d{1,10}", seen["seed"])
+    assert starts.read_text() == "start\nstart\n"
+    with Tape.open(shell.folder / "look.tape") as tape:
+        assert tape.environment is not None
+        assert tape.environment.hash_seed == seen["seed"]
+
+
+def test_a_given_seed_is_kept(shell: Shell) -> None:
+    """With a number in PYTHONHASHSEED nothing starts anew, in record or replay."""
+    shell.write("look.py", LOOKING)
+    starts = counted(shell)
+    done = shell.tracefork("record", "look.py", PYTHONHASHSEED="42")
+    again = shell.tracefork("replay", "look.tape", "look.py", PYTHONHASHSEED="42")
+    assert json.loads(done.out)["seed"] == json.loads(again.out)["seed"] == "42"
+    assert json.loads(done.out)["order"] == json.loads(again.out)["order"]
+    assert starts.read_text() == "start\nstart\n"
+
+
+@pytest.mark.parametrize(
+    "more", ["os.environ.pop('PYTHONHASHSEED', None)", "os.environ['PYTHONHASHSEED'] = 'random'"]
+)
+def test_it_starts_anew_only_once(shell: Shell, more: str) -> None:
+    """Where something takes the seed away at every start, the agent runs all the same."""
+    shell.write("look.py", LOOKING)
+    starts = counted(shell, more)
+    assert shell.tracefork("record", "look.py").exit == 9
+    assert shell.tracefork("replay", "look.tape", "look.py").exit == 0
+    assert len(starts.read_text().splitlines()) <= 4
+
+
+def test_only_the_command_starts_anew(shell: Shell) -> None:
+    """A program that calls the command line as a function is not started anew."""
+    starts = counted(shell)
+    shell.write(
+        "inside.py",
+        "from tracefork_core.cli.main import main\n"
+        "raise SystemExit(main(['record', '-o', 'in.tape', 'agent.py']))\n",
+    )
+    assert shell.python("inside.py", PYTHONHASHSEED="random").exit == 0
+    assert starts.read_text() == "start\n"
+
+
+def test_a_seed_set_too_late_is_none(plain: Shell) -> None:
+    """PYTHONHASHSEED=0 in a running process changes nothing, and is not taken for its seed."""
+    plain.write("library.py", "import os\nos.environ['PYTHONHASHSEED'] = '0'\n" + LIBRARY)
+    assert plain.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
+    assert plain.python("library.py", "record", "b.tape", PYTHONHASHSEED="0").exit == 0
+    seeds = []
+    for name in ("a.tape", "b.tape"):
+        with Tape.open(plain.folder / name) as tape:
+            assert tape.environment is not None
+            seeds.append(tape.environment.hash_seed)
+    assert seeds == [None, "0"]
+
+
+@pytest.mark.parametrize("seed", ["99999999999", "x; rm"])
+def test_a_strangers_seed_does_no_harm(shell: Shell, alter: Alter, seed: str) -> None:
+    """A seed that Python would not start with is left alone."""
+    shell.tracefork("record", "agent.py", PYTHONHASHSEED="5")
+    tape = shell.folder / "agent.tape"
+    spelled = f'"hash_seed":"{seed}"'.encode()
+    alter(tape, events=lambda line: line.replace(b'"hash_seed":"5"', spelled))
+    for verb in ("replay", "verify"):
+        done = shell.tracefork(verb, "agent.tape", "agent.py")
+        assert done.exit == 0, done.err
+
+
+def test_doctor_says_what_hashes_are(shell: Shell) -> None:
+    """Random or settled, and what to do about it; as JSON the seed itself."""
+    random = shell.tracefork("doctor", PYTHONHASHSEED="random")
+    assert "random · sets of strings have another order in every run" in random.out
+    assert "start that with PYTHONHASHSEED=0" in " ".join(random.out.split())
+    settled = shell.tracefork("doctor", PYTHONHASHSEED="7")
+    assert "7 · sets of strings have one order in every run" in settled.out
+    assert shell.tracefork("doctor", "--json", PYTHONHASHSEED="7").document["hash_seed"] == "7"
