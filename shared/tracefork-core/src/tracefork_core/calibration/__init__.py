@@ -1,0 +1,1 @@
+"""What of an agent does not repeat: two recordings compared, differences traced to their causes."""

@@ -1,0 +1,247 @@
+"""`tracefork calibrate`: run an agent a few times and say what of it does not repeat."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli.agent import Agent, read_agent
+from tracefork_core.cli.command import agent_for
+from tracefork_core.cli.text import printable
+from tracefork_core.errors import Divergence, ReplayError, TraceforkError, UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.calibration.causes import Run
+    from tracefork_core.calibration.findings import Finding
+    from tracefork_core.cli.account import Account
+
+_REPLAYS = 2
+_TAIL = 12
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.AgentCommand)
+def calibrate(
+    ctx: typer.Context,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    tape: Annotated[
+        str | None,
+        typer.Option("--tape", metavar="TAPE", help="Start from this tape instead of a live run."),
+    ] = None,
+    no_live: Annotated[
+        bool, typer.Option("--no-live", help="Leave out the second live run: replays only.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an agent a few times and say what of it does not repeat, and how to mend it.
+
+    It is recorded live, replayed twice against that tape, and recorded live once more; each time in
+    a fresh process with a hash seed of its own. What differs between the recordings is traced to
+    the line that drew it. The exit status is 0 where both replays are proven, else 1.
+    """
+    from tracefork_core.cli.calibration import document, print_findings
+
+    given = tapes.find(tape) if tape else None
+    after = options.given(ctx.obj)
+    if given is not None:
+        agent, folder = agent_for(given, command or [], after, module, function)
+    else:
+        typed, folder = read_agent(command or [], after, module, function), Path.cwd()
+        if typed is None:
+            raise UsageError("tracefork: calibrate what? A script, -m MODULE or --agent PKG.MOD:FN")
+        agent = typed
+    with tempfile.TemporaryDirectory(prefix="tracefork-calibrate-") as place:
+        runs = _Runs(agent, folder, Path(place))
+        result = _calibrate(runs, given, live=not no_live)
+    code = 0 if result.proven else 1
+    if as_json:
+        screen.say_json(document(agent, result, code))
+    else:
+        print_findings(agent, result)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the runs of an agent came to.
+
+    Attributes:
+        live: how many live runs there were.
+        exchanges: how many exchanges the first recording holds.
+        replays: how many of the replays were proven, and how many there were.
+        findings: what differed, and why.
+        unseen: what was drawn outside by some run and shows in no exchange.
+    """
+
+    live: int
+    exchanges: int
+    replays: tuple[int, int]
+    findings: list[Finding]
+    unseen: list[str]
+
+    @property
+    def proven(self) -> bool:
+        """Whether every replay was the run."""
+        return self.replays[0] == self.replays[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One run: the document it printed, and what was noted besides."""
+
+    exit: int
+    document: dict[str, object]
+    notes: Run
+
+    @property
+    def leaks(self) -> list[str]:
+        found = self.document.get("leaks")
+        return [str(leak) for leak in found] if isinstance(found, list) else []
+
+    @property
+    def reason(self) -> str:
+        error = self.document.get("error")
+        reason = error.get("message") if isinstance(error, dict) else self.document.get("reason")
+        return str(reason or "the run ended without a result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs an agent in fresh processes, in the folder where it belongs."""
+
+    agent: Agent
+    folder: Path
+    place: Path
+
+    def record(self, name: str) -> tuple[Path, _Done]:
+        """Record the agent live.
+
+        Raises:
+            TraceforkError: there is no tape of it.
+        """
+        tape, seed = self.place / f"{name}.tape", str(random.SystemRandom().randrange(1, 2**32))
+        done = self._run(["record", "--json", "--boundary=note", f"-o{tape}"], seed)
+        if "digest" not in done.document:
+            error = type("", (TraceforkError,), {"exit_code": done.exit or ReplayError.exit_code})
+            raise error(f"tracefork: the live run left no tape: {done.reason}")
+        return tape, done
+
+    def replay(self, tape: Path, seed: str | None) -> _Done:
+        """Replay it as `tracefork replay` does."""
+        return self._run(["replay", "--json", "--boundary=note", str(tape)], seed)
+
+    def _run(self, words: Sequence[str], seed: str | None) -> _Done:
+        import msgspec
+
+        from tracefork_core.calibration.causes import Run
+        from tracefork_core.cli.calibrated import Notes
+
+        path = self.place / "notes.json"
+        path.unlink(missing_ok=True)
+        environment = {**os.environ, "TRACEFORK_HOME": str(self.place / "home")}
+        if seed is not None:
+            environment["PYTHONHASHSEED"] = seed
+        command = [sys.executable, "-m", "tracefork_core.cli.calibrated"]
+        done = subprocess.run(  # noqa: S603 - our own command line
+            [*command, str(path), *words, *self.agent.argv],
+            cwd=self.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
+        notes = msgspec.json.decode(path.read_bytes(), type=Notes) if path.exists() else Notes()
+        run = Run(notes.draws, notes.environment, notes.process)
+        try:
+            found = json.loads(done.stdout)
+        except ValueError:
+            said = done.stderr.decode("utf-8", "backslashreplace").splitlines()[-_TAIL:]
+            found = {"reason": "\n".join([f"it ended with status {done.returncode}", *said])}
+        return _Done(done.returncode, found, run)
+
+
+def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
+    from tracefork_core.calibration.causes import ON_TAPE, Run
+    from tracefork_core.calibration.findings import between_recordings, together
+    from tracefork_core.tape import Tape
+
+    first = None
+    if given is None:
+        tape, first = runs.record("first")
+    else:
+        tape = given
+    account, seed = _read(tape)
+    if first is not None:
+        outcome = str(first.document.get("outcome", "ok"))
+        ended = "" if outcome == "ok" else f" · the agent ended with {outcome}"
+        _say(f"recorded live: {_figures(account)}{ended}")
+    replays = [runs.replay(tape, seed) for _ in range(_REPLAYS)]
+    proven = sum(one.exit == 0 for one in replays)
+    _say(f"replayed: {proven} of {_REPLAYS} proven · $0")
+    drawn = [draw for draw in replays[0].notes.draws if draw.source in ON_TAPE]
+    before = first.notes if first else Run(drawn)
+    replayed = [one for done in replays for one in _why(done, before)]
+    differed: list[Finding] = []
+    everybody = [*([first] if first else []), *replays]
+    if live:
+        _say(f"once more live (--no-live skips this): {_figures(account)}")
+        other, second = runs.record("second")
+        everybody.append(second)
+        with Tape.open(tape) as one, Tape.open(other) as two:
+            pair = before, second.notes
+            differed = between_recordings(one, two, pair, proven=proven == _REPLAYS)
+    findings = together(replayed, differed)
+    named = {one.cause.site for one in findings}
+    leaks = dict.fromkeys(leak for done in everybody for leak in done.leaks)
+    unseen = [leak for leak in leaks if leak.partition(": ")[0] not in named]
+    count = (first is not None) + live
+    return Result(count, account.exchanges, (proven, _REPLAYS), findings, unseen)
+
+
+def _why(done: _Done, before: Run) -> list[Finding]:
+    """Return what kept a replay from being the run."""
+    import msgspec
+
+    from tracefork_core.calibration.causes import Cause
+    from tracefork_core.calibration.findings import Finding, at_divergence
+
+    if done.exit == 0:
+        return []
+    if divergence := done.document.get("divergence"):
+        return at_divergence(msgspec.convert(divergence, Divergence), (before, done.notes))
+    cause = Cause(done.reason, None, on_tape=False, fix="")
+    return [Finding((), "", cause, outside=True)]
+
+
+def _read(path: Path) -> tuple[Account, str | None]:
+    from tracefork_core.cli.account import take_account
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        if not tape.keeps_bodies:
+            raise ReplayError(f"tracefork: {path} keeps hashes (mode metadata): nothing to replay.")
+        environment = tape.environment
+        return take_account(tape), environment.hash_seed if environment else None
+
+
+def _figures(account: Account) -> str:
+    calls = figures.several(account.model_calls, "model call")
+    return f"{figures.several(account.exchanges, 'exchange')}, {calls} · {account.cost_words}"
+
+
+def _say(words: str) -> None:
+    screen.stderr().print(f"· {printable(words)}", style=screen.DIM, soft_wrap=True)

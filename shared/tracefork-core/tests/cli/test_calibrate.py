@@ -1,0 +1,238 @@
+"""`tracefork calibrate` names what of a real agent does not repeat, and a clean one clean."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+from .conftest import OPENAI_AGENT, Done, Shell
+
+HEAD = """\
+import datetime, os, random, sys, time, uuid
+import openai
+
+client = openai.OpenAI(base_url=os.environ["PROVIDER"] + "/v1", api_key="sk-none")
+
+def ask(*texts):
+    messages = [{"role": "user", "content": text} for text in texts]
+    answer = client.chat.completions.create(model="gpt-5-mini", temperature=1, messages=messages)
+    return answer.choices[0].message.content
+
+"""
+# Starts in a tenth of the time.
+PLAIN = """\
+import os, time
+import httpx
+
+def ask(text):
+    return httpx.post(os.environ["PROVIDER"] + "/echo", json={"text": text}).text
+
+"""
+COVERED = f"""{HEAD}
+ask(f"It is {{datetime.datetime.now():%Y-%m-%d %H:%M:%S.%f}}, be brief.")
+ask(f"Ticket {{uuid.uuid4()}}, please.")
+ask("Take " + random.choice([f"road{{n}}" for n in range(99)]) + " home.")
+ask(f"Tags: {{set('alpha beta gamma delta epsilon'.split())}}")
+"""
+OUTSIDE = f"""{HEAD}
+import fast_ids, uuid_utils
+class Order: ...
+ask(f"Answer as a clerk of the lost property office would, about {{uuid_utils.uuid4()}}, please.")
+ask(f"Look at {{Order()}} now.")
+ask(f"I am process {{os.getpid()}} here.")
+ask(f"Ticket {{fast_ids.draw()}} too.")
+"""
+# In place of extensions in Rust: what they draw, nobody sees.
+UUID_UTILS = """
+import sys
+def uuid4():
+    with open("/dev/urandom", "rb") as file:
+        return sys.modules["uuid"].UUID(bytes=file.read(16), version=4)
+"""
+
+
+def calibrated(shell: Shell, *words: str, exit_code: int, **environment: str) -> dict[str, Any]:
+    """Return the document of one calibration that ends as it should."""
+    done = shell.tracefork("calibrate", "--json", *words, **environment)
+    assert done.exit == exit_code, done.out + done.err
+    assert done.document["exit"] == exit_code
+    return done.document
+
+
+def told(document: dict[str, Any]) -> list[tuple[list[int], str, str | None, bool]]:
+    """Return exchanges, cause, line and whether it is outside, for each finding."""
+    found = document["findings"]
+    return [(one["exchanges"], one["cause"], one["site"], one["outside"]) for one in found]
+
+
+@pytest.fixture
+def extensions(shell: Shell) -> Shell:
+    """Return a shell with two native libraries of ids installed: one is known, one is not."""
+    shell.write("site-packages/uuid_utils.py", UUID_UTILS)
+    shell.write("site-packages/fast_ids.py", UUID_UTILS.replace("uuid4", "draw"))
+    shell.environment["PYTHONPATH"] = f"{shell.folder / 'site-packages'}:{shell.python_path}"
+    return shell
+
+
+def test_a_clean_agent_is_said_to_be_clean_in_one_line(shell: Shell) -> None:
+    """An agent that draws nothing: two live runs the same, both replays proven, exit 0."""
+    shell.write("agent.py", OPENAI_AGENT)
+    done = shell.tracefork("calibrate", "agent.py", "--", "Where is order 17?")
+    assert done.exit == 0
+    assert done.out.splitlines() == [
+        "✓ agent.py repeats: 2 live runs were the same in 1 exchange · 2 of 2 replays proven"
+    ]
+    assert "recorded live: 1 exchange, 1 model call" in done.err
+    assert "once more live (--no-live skips this): 1 exchange" in done.err
+    assert list(shell.folder.glob("*.tape")) == []
+
+
+def test_what_is_on_the_tape_is_traced_to_its_line(shell: Shell) -> None:
+    """Clock, ids, random and set order differ between live runs, are named, and cost nothing."""
+    shell.write("agent.py", COVERED)
+    found = calibrated(shell, "agent.py", exit_code=0)
+    assert told(found) == [
+        ([0], "a read of the clock", "agent.py:12", False),
+        ([1], "a UUID", "agent.py:13", False),
+        ([2], "random", "agent.py:14", False),
+        ([3], "set order (PYTHONHASHSEED)", None, False),
+    ]
+    assert {one["pointer"] for one in found["findings"]} == {"/messages/0/content"}
+    assert (found["proven"], found["replays"], found["live_runs"]) == (2, 2, 2)
+    assert [one["fix"] for one in found["findings"]] == [""] * 4
+
+
+def test_what_is_outside_is_named_with_its_fix(extensions: Shell) -> None:
+    """Native ids, addresses and process ids make replays differ: exit 1, each with what to do."""
+    extensions.write("agent.py", OUTSIDE)
+    found = calibrated(extensions, "agent.py", exit_code=1)
+    assert told(found) == [
+        ([0], "uuid_utils.uuid4()", "agent.py:14", True),
+        ([1], "a memory address", None, True),
+        ([2], "the process id", None, True),
+        ([3], "a UUID that was drawn unseen", None, True),
+    ]
+    fixes = [one["fix"] for one in found["findings"]]
+    assert fixes[0] == "Use uuid.uuid4(), or run.nondet.uuid()."
+    assert all(fixes)
+    assert (found["proven"], found["result"]) == (0, "different")
+
+
+def test_people_read_the_source_the_place_and_the_fix(extensions: Shell) -> None:
+    """The table for people: outside first, then what is on the tape."""
+    agent = "import uuid_utils\nask(f'It is {time.time()}')\nask(f'Ticket {uuid_utils.uuid4()}')\n"
+    extensions.write("agent.py", PLAIN + agent)
+    done = extensions.tracefork("calibrate", "agent.py")
+    assert done.exit == 1
+    lines = done.out.splitlines()
+    assert lines[0] == "✗ agent.py · 1 source outside the boundary · 0 of 2 replays proven"
+    assert lines[1] == "  outside  uuid_utils.uuid4() · agent.py:9"
+    assert lines[2] == "    exchange 1 /text"
+    assert "  then  " in lines[3]
+    assert lines[4] == "    → Use uuid.uuid4(), or run.nondet.uuid()."
+    assert "on the tape" in lines[5]
+    row = next(line for line in lines if "the clock" in line)
+    assert row.split() == "0 /text a read of the clock agent.py:8".split()
+
+
+def test_without_the_live_run_the_replays_tell(extensions: Shell, provider: ProviderServer) -> None:
+    """--no-live asks the provider once; the first place where replays differ is named."""
+    agent = "import uuid_utils\nask('first')\nask(f'Ticket {uuid_utils.uuid4()}')\nask('last')\n"
+    extensions.write("agent.py", PLAIN + agent)
+    before = len(provider.requests)
+    done = extensions.tracefork("calibrate", "--no-live", "agent.py")
+    assert len(provider.requests) - before == 3
+    assert done.exit == 1
+    assert "  outside  uuid_utils.uuid4() · agent.py:9" in done.out.splitlines()
+    assert "once more live" not in done.err
+
+
+@pytest.fixture
+def moody() -> Iterator[ProviderServer]:
+    """Serve a model that never says the same twice."""
+    numbers = itertools.count()
+
+    def answer(request: ModelRequest) -> Reply:
+        return Reply(text=f"My answer is variant{next(numbers)}x, I think.")
+
+    with ProviderServer(answer) as server:
+        yield server
+
+
+def test_an_answer_that_differs_is_the_models_and_what_follows_is_its(
+    shell: Shell, moody: ProviderServer
+) -> None:
+    """What the model said otherwise is no leak, nor is the next request, which carries it."""
+    shell.write("agent.py", HEAD + "first = ask('Say anything.')\nask('Go on.', first)\n")
+    found = calibrated(shell, "agent.py", exit_code=0, PROVIDER=moody.url)
+    assert told(found) == [
+        ([0], "the model's answer differed (temperature 1)", None, False),
+        ([1], "an earlier answer", None, False),
+    ]
+
+
+def test_a_tape_of_another_environment_names_the_variable(shell: Shell) -> None:
+    """--tape starts from a recording: what its machine had otherwise shows in the replays."""
+    shell.write("agent.py", PLAIN + "ask('Greet ' + os.environ['CUSTOMER_NAME'] + ' kindly.')\n")
+    assert shell.tracefork("record", "agent.py", CUSTOMER_NAME="Ada Lovelace").exit == 0
+    words = ["--tape", "agent.tape", "--no-live", "agent.py"]
+    same = calibrated(shell, *words, exit_code=0, CUSTOMER_NAME="Ada Lovelace")
+    assert (same["findings"], same["live_runs"]) == ([], 0)
+    found = calibrated(shell, *words, exit_code=1, CUSTOMER_NAME="Grace Hopper")
+    ((exchanges, cause, _, outside),) = told(found)
+    assert (exchanges, outside) == ([0], True)
+    assert "CUSTOMER_NAME" in cause
+
+
+def test_input_that_nobody_saw_is_said_to_be_unknown(shell: Shell) -> None:
+    """A counter in a file is no source we know: outside, and no guess is made."""
+    shell.write("count", "one ")
+    counter = "text = open('count').read()\nopen('count', 'w').write(text + 'more ')\n"
+    shell.write("agent.py", PLAIN + counter + "ask('Seen: ' + text)\n")
+    found = calibrated(shell, "agent.py", exit_code=1)
+    ((exchanges, cause, site, outside), *_) = told(found)
+    assert (exchanges, site, outside) == ([0], None, True)
+    assert cause.startswith("not known: ")
+
+
+def test_a_leak_that_reaches_no_exchange_is_a_note(extensions: Shell) -> None:
+    """What is drawn outside and not sent does no harm to a replay: said, and exit 0."""
+    extensions.write("agent.py", PLAIN + "import uuid_utils\nuuid_utils.uuid4()\nask('Hello')\n")
+    found = calibrated(extensions, "agent.py", exit_code=0)
+    assert found["findings"] == []
+    (note,) = found["unseen"]
+    assert note.startswith("agent.py:8: uuid_utils.uuid4() draws in native code")
+
+
+def test_what_cannot_be_run_is_said(shell: Shell) -> None:
+    """No agent, or no such script: usage, and nothing was asked of anybody."""
+    nothing: Done = shell.tracefork("calibrate")
+    assert (nothing.exit, "calibrate what?" in nothing.err) == (2, True)
+    missing = shell.tracefork("calibrate", "missing.py")
+    assert missing.exit == 2
+    assert "no script at missing.py" in missing.err
+
+
+def test_the_store_and_the_folder_stay_as_they_were(shell: Shell, tmp_path: Path) -> None:
+    """`last` still means what was recorded last: calibration leaves no tape behind."""
+    shell.tracefork("record", "agent.py")
+    shell.tracefork("calibrate", "--no-live", "agent.py")
+    done = shell.tracefork("replay", "--json", "last")
+    assert done.exit == 0, done.err
+    assert done.document["tape"] == str(shell.folder / "agent.tape")
+
+
+def test_a_transcript_that_is_sent_again_is_one_finding(shell: Shell) -> None:
+    """One line that draws in each of many requests is said once, with where it shows."""
+    loop = "said = ''\nfor n in range(5):\n    said += f'{n} at {time.time_ns()} '\n    ask(said)\n"
+    shell.write("agent.py", PLAIN + loop)
+    done = shell.tracefork("calibrate", "agent.py")
+    assert done.exit == 0
+    rows = [line.split() for line in done.out.splitlines() if "the clock" in line]
+    assert rows == ["0-4 /text a read of the clock agent.py:9".split()]
