@@ -12,9 +12,14 @@ from house.repository import Package, run_python
 # A change here is a change of the interface: it belongs in the changelog of the package.
 PUBLIC = {
     "tracefork_core": [
+        "BoundaryError",
+        "BoundaryWarning",
         "DivergenceError",
+        "Drifting",
         "EgressError",
+        "NondetSource",
         "ReplayError",
+        "SurroundingsWarning",
         "Tape",
         "TapeError",
         "TraceforkError",

@@ -5,7 +5,8 @@
     ├── DivergenceError     the agent asked for something the tape does not hold exit 1
     ├── ReplayError         the tape cannot answer (cut off, or not replayable)  exit 3
     ├── EgressError         bytes tried to leave by a door no seam watches       exit 4
-    └── TapeError           the file is not a tape, or is damaged                exit 5
+    ├── TapeError           the file is not a tape, or is damaged                exit 5
+    └── BoundaryError       the agent drew from a source that is not on the tape exit 7
 
 The tree hangs under RuntimeError because retry policies of several frameworks (LangGraph's
 default among them) do not retry RuntimeErrors: a divergence is final.
@@ -46,6 +47,20 @@ class TapeError(TraceforkError):
     exit_code = 5
 
 
+class BoundaryError(TraceforkError):
+    """The agent drew from a source that the tape does not hold (`boundary="raise"`)."""
+
+    exit_code = 7
+
+
+class BoundaryWarning(UserWarning):
+    """The agent drew from a source that the tape does not hold (`boundary="warn"`)."""
+
+
+class SurroundingsWarning(UserWarning):
+    """The agent read something of its surroundings that was otherwise when this was recorded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A recorded exchange that came close, and why it was not the answer."""
@@ -60,7 +75,8 @@ class Divergence:
 
     `n` is the number of the recorded exchange that was due (None: the tape has no more), `of` how
     many the tape holds. `pointer` is an RFC 6901 JSON pointer into the request body, or `url`,
-    `method`, `headers/<name>`, `body`; `recorded` and `actual` are short printable values.
+    `method`, `headers/<name>`, `body`; `recorded` and `actual` are short printable values. `hints`
+    are what may have made the difference, one line each.
     """
 
     kind: str
@@ -75,6 +91,7 @@ class Divergence:
     recorded: str | None = None
     actual: str | None = None
     candidates: tuple[Candidate, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -112,6 +129,7 @@ class DivergenceError(TraceforkError):
             lines.append(f"  {d.pointer}")
             lines.append(f"    recorded  {d.recorded}")
             lines.append(f"    now       {d.actual}")
+        lines.extend(f"    perhaps   {hint}" for hint in d.hints)
         lines.extend(
             f"  nearest: #{candidate.n} ({candidate.reason})" for candidate in d.candidates
         )

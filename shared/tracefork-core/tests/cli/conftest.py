@@ -72,6 +72,10 @@ class Shell:
         """What a longer PYTHONPATH has to end with."""
         return os.environ.get("PYTHONPATH", "")
 
+    def full_environment(self, **environment: str) -> dict[str, str]:
+        """Return what a command finds in its environment."""
+        return {**os.environ, **self.environment, **environment}
+
     def write(self, name: str, text: str) -> Path:
         """Write a file into the folder."""
         path = self.folder / name
@@ -98,7 +102,7 @@ class Shell:
         done = subprocess.run(
             [sys.executable, *words],
             cwd=self.folder,
-            env={**os.environ, **self.environment, **environment},
+            env=self.full_environment(**environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",

@@ -43,7 +43,7 @@ def test_the_overview_fits_the_narrowest_terminal(capsys: pytest.CaptureFixture[
     assert main(["--help"]) == 0
     overview = capsys.readouterr().out
     assert max(len(line) for line in overview.splitlines()) <= 80
-    assert all(f"  {verb:<8}{summary}" in overview for verb, summary in SUMMARIES.items())
+    assert all(f"  {verb:<11}{summary}" in overview for verb, summary in SUMMARIES.items())
 
 
 @pytest.mark.parametrize("verb", SUMMARIES)

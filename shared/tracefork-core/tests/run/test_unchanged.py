@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import platform
+import socket
 import subprocess
 import sys
 import threading
@@ -31,6 +33,7 @@ def surroundings() -> dict[str, object]:
     return {
         **classes,
         "environ": dict(os.environ),
+        "reads": (*vars(type(os.environ)).values(), os.getcwd, socket.gethostname, platform.node),
         "popen": subprocess.Popen.__init__,
         "meta_path": list(sys.meta_path),
         "time": (time.time, time.time_ns, time.gmtime, dt.datetime, dt.date),

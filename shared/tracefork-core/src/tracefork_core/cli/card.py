@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import zip_longest
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli import screen
@@ -18,20 +19,15 @@ if TYPE_CHECKING:
 
 _LABEL = 10
 _INDENT = 4
-_DATE = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d|\b1[6-9]\d{8}\b|\b[A-Z][a-z]{2} \d{1,2}, \d{4}")
-_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-|\b[0-9a-f]{16,}\b")
 
 
-def print_card(
-    console: Console, divergence: Divergence, *, agent: str = "…", clock: bool = True
-) -> None:
+def print_card(console: Console, divergence: Divergence, *, agent: str = "…") -> None:
     """Print a divergence for people.
 
     Args:
         console: where to.
         divergence: what happened.
         agent: the command that was replayed, as it is typed after `tracefork replay TAPE`.
-        clock: whether the tape holds reads of the clock.
     """
     from rich.text import Text
 
@@ -43,8 +39,9 @@ def print_card(
     if divergence.pointer:
         for line in _difference(divergence, console.width):
             console.print(line, soft_wrap=True)
-        if hint := _hint(divergence, clock=clock):
-            console.print(f"{' ' * _INDENT}─ {hint}")
+    for hint in divergence.hints:
+        for i, words in enumerate(wrap(printable(hint), console.width - _INDENT - 2)):
+            console.print(f"{' ' * _INDENT}{' ' if i else '─'} {words}")
     for i, candidate in enumerate(divergence.candidates):
         label = "nearest" if i == 0 else ""
         words = shortened(printable(candidate.reason), console.width - _INDENT - _LABEL)
@@ -53,6 +50,14 @@ def print_card(
     for verb, command in commands(divergence, agent).items():
         line = Text(f"  {verb:<8}", screen.DIM).append(command, "default")
         console.print(line, soft_wrap=True)
+
+
+def print_differences(console: Console, differences: Sequence[str]) -> None:
+    """Print what of the agent's surroundings was otherwise when it was recorded."""
+    for difference in differences:
+        words = wrap(printable(difference), console.width - _INDENT)
+        for i, line in enumerate(words):
+            console.print(f"  {' ' if i else '!'} {line}", style=screen.WARN)
 
 
 def card_document(divergence: Divergence, agent: str = "…") -> dict[str, object]:
@@ -127,25 +132,6 @@ def _window(text: list[str], start: int, room: int) -> list[str]:
     return shown
 
 
-def _hint(divergence: Divergence, *, clock: bool) -> str | None:
-    """Guess what kind of value differs, from its spelling in both runs."""
-    texts = (divergence.recorded or "", divergence.actual or "")
-    first = _first_difference(*texts)
-    if first is None:
-        return None
-    if all(_covers(_ID, text, first) for text in texts):
-        return "an id drawn at random? Ids are not on the tape: seed them, or ignore the place"
-    if all(_covers(_DATE, text, first) for text in texts):
-        if clock:
-            return "a date or time? The clock is on this tape: this one came from elsewhere"
-        return "a date or time? The clock is not on this tape (recorded with --no-clock)"
-    return None
-
-
 def _first_difference(recorded: str, actual: str) -> int | None:
     pairs = enumerate(zip_longest(recorded, actual))
     return next((i for i, (a, b) in pairs if a != b), None)
-
-
-def _covers(pattern: re.Pattern[str], text: str, place: int) -> bool:
-    return any(found.start() <= place < found.end() for found in pattern.finditer(text))

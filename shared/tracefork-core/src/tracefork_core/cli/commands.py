@@ -10,6 +10,8 @@ SUMMARIES = {
     "record": "Run an agent live and record it on a tape.",
     "replay": "Run an agent again, answered from its tape.",
     "verify": "Prove that a tape replays, or that it is undamaged.",
+    "calibrate": "Say what of an agent does not repeat, and how to mend it.",
+    "race": "Replay in other orders, to find what depends on the order.",
     "sign": "Sign a tape with a key of your own.",
     "show": "Show the timeline of a tape, or one exchange of it.",
     "ls": "List the tapes of a folder.",
@@ -21,7 +23,7 @@ SUMMARIES = {
     "doctor": "Say what is seen here, and what would bypass it.",
     "demo": "Take a guided tour, offline, with real commands.",
 }
-WITH_AGENT = frozenset({"record", "replay", "verify"})
+WITH_AGENT = frozenset({"record", "replay", "verify", "calibrate", "race"})
 """Commands whose words behind `--` belong to the agent."""
 
 EXITS = {
@@ -32,12 +34,13 @@ EXITS = {
     4: "egress",
     5: "bad tape",
     6: "internal",
+    7: "boundary",
 }
 
 
 def overview() -> str:
     """Return what `tracefork --help` prints."""
-    rows = "\n".join(f"  {name:<8}{summary}" for name, summary in SUMMARIES.items())
+    rows = "\n".join(f"  {name:<11}{summary}" for name, summary in SUMMARIES.items())
     codes = [f"{code} {word}" for code, word in EXITS.items()]
     return f"""Usage: tracefork COMMAND [OPTIONS] [ARGS]
 

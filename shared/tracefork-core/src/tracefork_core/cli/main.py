@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from tracefork_core.cli import hash_seed
 from tracefork_core.cli.commands import EXITS, SUMMARIES, WITH_AGENT, overview
 from tracefork_core.errors import DivergenceError, TraceforkError, UsageError
 from tracefork_core.version import __version__
@@ -30,6 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name in WITH_AGENT and "--" in rest:
         place = rest.index("--")
         rest, after = rest[:place], rest[place + 1 :]
+    hash_seed.is_own_process = argv is None
+    if name == "record" and "--help" not in rest:
+        hash_seed.choose()
     try:
         return _run(name, rest, after)
     except TraceforkError as error:

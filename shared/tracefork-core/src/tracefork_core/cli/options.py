@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 from typer.core import TyperCommand
 
+from tracefork_core.errors import UsageError
+
 
 class AgentCommand(TyperCommand):
     """A verb whose usage line shows where the agent and its arguments stand."""
@@ -63,6 +65,25 @@ Mask = Annotated[
     ),
 ]
 NoClock = Annotated[bool, typer.Option("--no-clock", help="Leave the wall clock alone.")]
+Boundary = Annotated[
+    str | None,
+    typer.Option(
+        "--boundary", metavar="warn|raise|note", help="Name the lines that draw past the tape."
+    ),
+]
+Speed = Annotated[
+    float | None,
+    typer.Option("--speed", metavar="X", help="Keep the recorded pace, X times as fast."),
+]
+OrderOf = Annotated[
+    str | None,
+    typer.Option(
+        "--order", metavar="SEED|N,N,…", help="Answer what overlaps in another order, to see races."
+    ),
+]
+NoEntropy = Annotated[
+    bool, typer.Option("--no-entropy", help="Leave what is drawn at random alone.")
+]
 NoSubprocess = Annotated[
     bool, typer.Option("--no-subprocess", help="Refuse to start other programs.")
 ]
@@ -71,6 +92,23 @@ NoSubprocess = Annotated[
 def matchers(match: list[str] | None, ignore: list[str] | None) -> list[str]:
     """Return the matchers that --match and --ignore ask for."""
     return [*(match or []), *(f"ignore:{pointer}" for pointer in ignore or [])]
+
+
+def order_of(text: str | None) -> int | list[int] | None:
+    """Return the order that --order asks for: a seed, or exchanges one after another.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and word.isascii() for word in words):
+        raise UsageError(
+            f"tracefork: --order takes a seed (7) or numbers of exchanges (0,2,1), not {text!r}."
+        )
+    numbers = [int(word) for word in words]
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def given(after: object) -> list[str]:

@@ -13,10 +13,12 @@ from tracefork_core.cli import figures, options, screen, store, tapes
 from tracefork_core.cli.agent import Agent, read_agent
 from tracefork_core.cli.coverage import coverage_document, coverage_words
 from tracefork_core.cli.secrets import secret_words
+from tracefork_core.cli.text import printable
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
     from tracefork_core.cli.account import Account
+    from tracefork_core.run.record import Recording
     from tracefork_core.tape import Receipt
     from tracefork_core.tape.mode import Mode
 
@@ -36,7 +38,9 @@ def record(
         bool, typer.Option("--overwrite", help="Replace a tape of that name.")
     ] = False,
     no_clock: options.NoClock = False,
+    no_entropy: options.NoEntropy = False,
     no_subprocess: options.NoSubprocess = False,
+    boundary: options.Boundary = None,
     offline: Annotated[bool, typer.Option("--offline", help="Refuse every connection.")] = False,
     mode: Annotated[
         str,
@@ -58,6 +62,7 @@ def record(
     exit status is passed on. Without -o the tape is named after the script, with a number where
     that name is taken.
     """
+    from tracefork_core.determinism.boundary import as_mode as as_boundary
     from tracefork_core.run import record as recording
     from tracefork_core.tape.mode import as_mode
 
@@ -71,7 +76,9 @@ def record(
         path,
         overwrite=overwrite,
         clock=not no_clock,
+        entropy=not no_entropy,
         subprocesses=not no_subprocess,
+        boundary=as_boundary(boundary),
         offline=offline,
         mode=as_mode(mode),
         mask=mask or [],
@@ -82,7 +89,7 @@ def record(
         run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None
     _remember(path, run.receipt.digest, agent, cwd)
-    _report(path, shown, run.receipt, agent, status=ending.status, as_json=as_json)
+    _report(path, shown, run, agent, status=ending.status, as_json=as_json)
     return ending.status
 
 
@@ -104,11 +111,13 @@ def _remember(path: Path, digest: str, agent: Agent, cwd: Path) -> None:
 
 
 def _report(
-    path: Path, shown: str, receipt: Receipt, agent: Agent, *, status: int, as_json: bool
+    path: Path, shown: str, run: Recording, agent: Agent, *, status: int, as_json: bool
 ) -> None:
     from tracefork_core.cli.account import sealed_account, take_account
     from tracefork_core.tape import Tape
 
+    receipt = run.receipt
+    assert receipt is not None
     with Tape.open(path) as tape:
         mode, account = tape.mode, take_account(tape) if tape.opens else sealed_account(receipt)
     following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
@@ -128,15 +137,22 @@ def _report(
                 "coverage": coverage_document(receipt),
                 "mode": mode,
                 "secrets": receipt.secrets,
+                "leaks": run.leaks,
                 "next": following,
             }
         )
     else:
-        _print_summary(path, shown, receipt, account, mode, following)
+        _print_summary(path, shown, receipt, account, mode, following, run.leaks)
 
 
 def _print_summary(
-    path: Path, shown: str, receipt: Receipt, account: Account, mode: Mode, following: str
+    path: Path,
+    shown: str,
+    receipt: Receipt,
+    account: Account,
+    mode: Mode,
+    following: str,
+    leaks: list[str],
 ) -> None:
     from rich.text import Text
 
@@ -157,6 +173,8 @@ def _print_summary(
     console.print(f"  {coverage_words(receipt)}")
     if receipt.secrets:
         console.print(f"  secrets masked: {secret_words(receipt.secrets)}")
+    for leak in leaks:
+        console.print(f"  ! past the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")
     if not account.exchanges:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
+import warnings
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.text import printable
-from tracefork_core.errors import DivergenceError
+from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
 
 if TYPE_CHECKING:
     from tracefork_core.cli.ending import Ending
@@ -39,8 +41,12 @@ def replay(
     ignore: options.Ignore = None,
     allow: options.Allow = None,
     no_clock: options.NoClock = False,
+    no_entropy: options.NoEntropy = False,
     no_subprocess: options.NoSubprocess = False,
+    boundary: options.Boundary = None,
     mask: options.Mask = None,
+    speed: options.Speed = None,
+    order: options.OrderOf = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent again, answered from its tape.
@@ -49,24 +55,34 @@ def replay(
     was recorded and the agent ended as it did then. Without a command, the one that recorded the
     tape on this machine is run, in the folder where it ran then.
     """
-    from tracefork_core.run import replay as replaying
-
     path = tapes.find(tape)
+    as_asked = options.order_of(order)
+    if speed is not None and not speed > 0:
+        raise UsageError("tracefork: --speed takes a number above 0: 1 for the recorded pace.")
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
     recorded = _read(path)
+    hash_seed.restore(recorded.hash_seed)
+    from tracefork_core.determinism.boundary import as_mode as as_boundary
+    from tracefork_core.run import replay as replaying  # not before the process has started anew
+
     if not (command or module or function):
         note = f"· as recorded: {agent.words} (in {folder})"
         screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
     os.chdir(folder)
     agent.prepare()
+    warnings.simplefilter("ignore", SurroundingsWarning)  # It is said below, in our own words.
     matchers = options.matchers(match, ignore)
     scope = replaying(
         path,
         match=matchers,
         clock=not no_clock,
+        entropy=not no_entropy,
         allow=allow or [],
         subprocesses=not no_subprocess,
+        boundary=as_boundary(boundary),
         mask=mask or [],
+        speed=speed,
+        order=as_asked,
     )
     return _perform(scope, recorded, agent, matchers, as_json=as_json)
 
@@ -104,7 +120,7 @@ class _Recorded:
     exchanges: int
     digest: str
     outcome: str | None
-    clock: bool
+    hash_seed: str | None
 
     @property
     def complete(self) -> bool:
@@ -133,7 +149,7 @@ def _read(path: Path) -> _Recorded:
             len(tape.exchanges),
             tape.digest,
             tape.receipt.outcome if tape.receipt else None,
-            bool(tape.draws),
+            tape.environment.hash_seed if tape.environment else None,
         )
 
 
@@ -169,12 +185,11 @@ def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_j
                 "tape_digest": recorded.digest,
                 "complete": recorded.complete,
                 "agent": agent.words,
-                "clock": recorded.clock,
                 "divergence": card_document(divergence, agent.words),
             }
         )
     else:
-        print_card(screen.stderr(), divergence, agent=agent.words, clock=recorded.clock)
+        print_card(screen.stderr(), divergence, agent=agent.words)
     return DIFFERENT
 
 
@@ -206,6 +221,10 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "matchers": verdict.matchers,
         "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
         "clock_misses": run.clock_misses,
+        "leaks": run.leaks,
+        "entropy_misses": run.entropy_misses,
+        "differences": run.differences,
+        "completed": run.completed,
         "seconds": verdict.seconds,
         "saved_usd": dollars(_saved(recorded)),
         "divergence": None,
@@ -221,6 +240,8 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     if verdict.exit != SAME:
         head = Text("✗ ", screen.BAD).append(printable(verdict.reason or ""), "default")
         console.print(head.append(f" · {share} replayed · {sockets}"))
+        if not isinstance(verdict.ending.error, Exception):  # Its traceback has them.
+            print_differences(console, run.differences)
         console.print(Text("  see   ", screen.DIM).append(_see(recorded), "default"))
         return
     exact = "bit-exact" if run.digest == recorded.digest else "alike"
@@ -228,6 +249,7 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
     console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"))
     console.print(f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict), sep="\n  ")
+    print_differences(console, run.differences)
 
 
 def _see(recorded: _Recorded) -> str:
@@ -246,6 +268,9 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         notes.append("incomplete: the recording was cut off; what it holds was replayed")
     elif recorded.outcome != "ok":
         notes.append(f"the agent failed with {recorded.outcome}, as when it was recorded")
+    notes += [f"! past the tape: {leak}" for leak in verdict.run.leaks]
     if misses := verdict.run.clock_misses:
         notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
+    if misses := verdict.run.entropy_misses:
+        notes.append(f"{figures.several(misses, 'draw')} from chance had no recorded value left")
     return [printable(note) for note in notes]

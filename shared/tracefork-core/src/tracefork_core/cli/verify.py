@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.coverage import coverage_document, coverage_words
 from tracefork_core.cli.secrets import secret_words
@@ -49,6 +51,7 @@ def verify(
     ignore: options.Ignore = None,
     allow: options.Allow = None,
     no_clock: options.NoClock = False,
+    no_entropy: options.NoEntropy = False,
     no_subprocess: options.NoSubprocess = False,
     mask: options.Mask = None,
     as_json: options.AsJson = False,
@@ -75,9 +78,11 @@ def verify(
     switches = [f"--match={name}" for name in options.matchers(match, ignore)]
     switches += [f"--allow={host}" for host in allow or []]
     switches += [f"--mask={entry}" for entry in mask or []]
-    switches += ["--no-clock"] * no_clock + ["--no-subprocess"] * no_subprocess
-    replays = [_replay(path, agent, folder, switches) for _ in range(times)]
+    switches += ["--no-clock"] * no_clock + ["--no-entropy"] * no_entropy
+    switches += ["--no-subprocess"] * no_subprocess
     receipt = _receipt(path)
+    environment = hash_seed.with_seed(os.environ, receipt.hash_seed)
+    replays = [_replay(path, agent, folder, switches, environment) for _ in range(times)]
     code = next((replay.exit for replay in replays if replay.exit), 0)
     if as_json:
         screen.say_json(_document(receipt, replays, code))
@@ -96,6 +101,7 @@ class _Tape:
     exchanges: int
     receipt: Receipt | None
     mode: str
+    hash_seed: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +124,22 @@ def _receipt(path: Path) -> _Tape:
             len(tape.exchanges),
             tape.receipt,
             tape.mode,
+            tape.environment.hash_seed if tape.environment else None,
         )
 
 
-def _replay(path: Path, agent: Agent, folder: Path, switches: Sequence[str]) -> _Replay:
+def _replay(
+    path: Path,
+    agent: Agent,
+    folder: Path,
+    switches: Sequence[str],
+    environment: Mapping[str, str],
+) -> _Replay:
     command = [sys.executable, "-m", "tracefork_core.cli.main", "replay", "--json", *switches]
     command += [str(path), *agent.argv]
-    done = subprocess.run(command, cwd=folder, capture_output=True, check=False)  # noqa: S603
+    done = subprocess.run(  # noqa: S603 - our own command line
+        command, cwd=folder, env=environment, capture_output=True, check=False
+    )
     stderr = done.stderr.decode("utf-8", "backslashreplace")
     try:
         document = json.loads(done.stdout)
@@ -174,6 +189,8 @@ def _print(tape: _Tape, replays: Sequence[_Replay]) -> None:
         console.print(Text(f"  {name:<15}", screen.DIM).append(value, "default"), soft_wrap=True)
     if not good:
         _print_failure(last)
+    if isinstance(differences := last.document.get("differences"), list):
+        print_differences(console, [str(difference) for difference in differences])
 
 
 def _recording_words(receipt: Receipt | None) -> str:
@@ -192,8 +209,7 @@ def _print_failure(replay: _Replay) -> None:
     console = screen.stdout()
     if divergence := replay.document.get("divergence"):
         agent = str(replay.document.get("agent") or "…")
-        clock = bool(replay.document.get("clock"))
-        print_card(console, msgspec.convert(divergence, Divergence), agent=agent, clock=clock)
+        print_card(console, msgspec.convert(divergence, Divergence), agent=agent)
         return
     error = replay.document.get("error")
     reason = error.get("message") if isinstance(error, dict) else replay.document.get("reason")

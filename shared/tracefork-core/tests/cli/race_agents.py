@@ -1,0 +1,135 @@
+"""Agents that ask several things at once, for the tests of `tracefork race`: NAME behind `--`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+import httpx
+
+BASE = os.environ["PROVIDER"]
+WORDS = ["one", "two", "three"]
+
+
+def asking(text: str) -> dict[str, object]:
+    return {"model": "m", "messages": [{"role": "user", "content": text}]}
+
+
+def ask(text: str) -> str:
+    answer = httpx.post(f"{BASE}/v1/chat/completions", json=asking(text)).json()
+    return str(answer["choices"][0]["message"]["content"])
+
+
+async def branches(*jobs: Awaitable[object]) -> None:
+    await asyncio.gather(*jobs)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.client = httpx.AsyncClient(base_url=BASE)
+
+    async def ask(self, text: str) -> str:
+        answer = (await self.client.post("/v1/chat/completions", json=asking(text))).json()
+        return str(answer["choices"][0]["message"]["content"])
+
+
+async def arrival() -> None:
+    """Join in the order of arrival: the last prompt depends on it."""
+    model, came = Model(), []
+
+    async def branch(word: str) -> None:
+        came.append(await model.ask(f"@say {word}"))
+
+    await branches(*map(branch, WORDS))
+    await model.ask("Join " + ", ".join(came))
+
+
+async def ordered() -> None:
+    """Join in the order of asking."""
+    model = Model()
+    came = await asyncio.gather(*(model.ask(f"@say {word}") for word in WORDS))
+    await model.ask("Join " + ", ".join(came))
+
+
+async def printing() -> None:
+    """Print in the order of arrival, and ask nothing else."""
+    model = Model()
+
+    async def branch(word: str) -> None:
+        print(await model.ask(f"@say {word}"))
+
+    await branches(*map(branch, WORDS))
+
+
+async def addresses() -> None:
+    """Print what is another in each run."""
+    model = Model()
+    print(os.getpid(), await asyncio.gather(*(model.ask(f"@say {word}") for word in WORDS)))
+
+
+async def impatient() -> None:
+    """Fail where the second answer is there before the first."""
+    model, came = Model(), []
+
+    async def branch(word: str) -> None:
+        came.append(await model.ask(f"@say {word}"))
+        if came == ["two"]:
+            raise LookupError("nothing to add to")
+
+    await branches(*map(branch, WORDS[:2]))
+
+
+async def limited() -> None:
+    """Take what is there after a while."""
+    model = Model()
+    tasks = [asyncio.create_task(model.ask(f"@say {word}")) for word in ("one", "three")]
+    done, _ = await asyncio.wait(tasks, timeout=0.02)
+    await model.ask(f"There are {len(done)}")
+    await asyncio.wait(tasks)
+
+
+def pool() -> None:
+    """Take results of a pool as they are completed."""
+    with ThreadPoolExecutor(3) as executor:
+        jobs = [executor.submit(ask, f"@say {word}") for word in WORDS]
+        ask("Join " + ", ".join(job.result() for job in as_completed(jobs)))
+
+
+def in_threads(otherwise: Callable[[], object]) -> None:
+    """Do something else where the second answer is there before the first."""
+    came: list[str] = []
+
+    def job(word: str) -> None:
+        came.append(ask(f"@say {word}"))
+        if came == ["two"]:
+            otherwise()
+
+    with ThreadPoolExecutor(2) as executor:
+        for word in WORDS[:2]:
+            executor.submit(job, word)
+
+
+def gone() -> None:
+    """End at once, with nothing tidied up."""
+    in_threads(lambda: os._exit(9))
+
+
+def stuck() -> None:
+    """Never end."""
+    in_threads(threading.Event().wait)
+
+
+def sequential() -> None:
+    """Ask one thing after the other."""
+    for word in WORDS:
+        ask(f"@say {word}")
+
+
+if __name__ == "__main__":
+    found = globals()[sys.argv[1]]()
+    if asyncio.iscoroutine(found):
+        asyncio.run(found)

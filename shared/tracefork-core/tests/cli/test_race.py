@@ -1,0 +1,237 @@
+"""`tracefork race` finds what depends on the order in which answers come, and only that."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import Tape
+from tracefork_core.cli import race_runs
+from tracefork_core.cli.race_runs import Runs
+from tracefork_core.cli.raced import Job
+from tracefork_core.run.overlapping import overlap_of
+from tracefork_core.run.racing import Outcome
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+from .conftest import Done, Shell
+
+AGENTS = (Path(__file__).parent / "race_agents.py").read_text()
+DELAYS = {"one": 0.05, "two": 0.15, "three": 0.25}
+
+
+@pytest.fixture(scope="module")
+def slow() -> Iterator[ProviderServer]:
+    """Serve answers of which the first is there first."""
+
+    def answer(request: ModelRequest) -> Reply:
+        word = request.last_user_text.removeprefix("@say ")
+        return Reply(text=word, delay=DELAYS.get(word, 0))
+
+    with ProviderServer(answer) as server:
+        yield server
+
+
+@pytest.fixture
+def agents(shell: Shell, slow: ProviderServer) -> Shell:
+    """Return a shell in a folder with the agents."""
+    shell.write("agents.py", AGENTS)
+    shell.environment["PROVIDER"] = slow.url
+    return shell
+
+
+def record(shell: Shell, name: str) -> None:
+    done = shell.tracefork("record", "-o", f"{name}.tape", "agents.py", "--", name)
+    assert done.exit == 0, done.err
+
+
+def raced(shell: Shell, name: str, *words: str, seeds: int = 5) -> Done:
+    """Record an agent and look for its races."""
+    record(shell, name)
+    return shell.tracefork("race", f"--seeds={seeds}", f"{name}.tape", *words)
+
+
+def documented(shell: Shell, name: str, seeds: int = 5) -> dict[str, Any]:
+    """Return the document of the same."""
+    done = raced(shell, name, "--json", seeds=seeds)
+    assert done.document["exit"] == done.exit, done.err
+    return done.document
+
+
+@pytest.mark.parametrize("name", ["arrival", "pool"])
+def test_a_join_in_arrival_order_is_a_race(agents: Shell, name: str) -> None:
+    """Tasks and threads: the place of the next prompt is told, and two answers that swap do it."""
+    found = documented(agents, name)
+    assert (found["exit"], found["result"], found["overlapping"]) == (1, "race", 3)
+    as_recorded, other = found["outcomes"]
+    assert (as_recorded["kind"], as_recorded["orders"]) == ("same", 1)
+    assert (other["kind"], other["where"]) == ("asks", "exchange 3 /messages/0/content")
+    assert other["recorded"] == "Join one, two, three"
+    assert 1 < found["orders"] == as_recorded["orders"] + other["orders"]
+    smallest = found["smallest"]
+    ((early, late),) = ((one["exchange"], one["before"]) for one in smallest["moved"])
+    assert len(late) == 1
+    assert smallest["order"] == f"{early},{late[0]}"
+
+
+def test_people_read_which_two_and_what_to_type(agents: Shell) -> None:
+    """The smallest reordering in words, and its command shows the divergence again."""
+    done = raced(agents, "arrival", "agents.py", "--", "arrival")
+    assert done.exit == 1
+    lines = done.out.splitlines()
+    assert lines[0].startswith("✗ arrival.tape · ")
+    assert "orders changed the outcome · 3 of 4 exchanges overlap · " in lines[0]
+    assert lines[1] == "  as recorded · 1 order"
+    assert lines[2].startswith("  asks something else: exchange 3 /messages/0/content · ")
+    assert lines[3] == "    recorded  Join one, two, three"
+    assert lines[4].startswith("    now       Join ")
+    assert lines[5].startswith("  smallest  exchange ")
+    assert lines[5].endswith("') answered")
+    assert lines[6].startswith("            before exchange ")
+    command = shlex.split(lines[7].removeprefix("  see "))
+    assert command[-2:] == ["--", "arrival"]
+    again = agents.tracefork(*command[1:])
+    assert again.exit == 1
+    assert "✗ diverged at exchange 3 of 4" in again.err
+
+
+def test_the_same_agent_without_the_race_is_clean(agents: Shell) -> None:
+    """The control: results in the order of asking, the same answers overlapping: exit 0."""
+    found = documented(agents, "ordered")
+    assert (found["exit"], found["result"], found["smallest"]) == (0, "no race", None)
+    assert (found["overlapping"], found["prints_compared"]) == (3, True)
+    assert found["orders"] > 1
+    assert [one["kind"] for one in found["outcomes"]] == ["same"]
+    done = agents.tracefork("race", "--seeds=2", "ordered.tape")
+    assert done.out.startswith("✓ ordered.tape · no race in ")
+    assert " · 3 of 4 exchanges overlap · 5 runs · $0 · " in done.out
+
+
+def test_an_agent_that_asks_one_thing_at_a_time_is_run_once(agents: Shell) -> None:
+    """Nothing overlaps: there is no other order, and that is said at once."""
+    done = raced(agents, "sequential")
+    assert done.exit == 0
+    told = "✓ sequential.tape · nothing overlaps in 3 exchanges: there is no other order · 1 run"
+    assert done.out.splitlines() == [told]
+
+
+def test_what_is_printed_in_arrival_order_is_told(agents: Shell) -> None:
+    """An agent that asks the same and prints something else has an outcome of its own."""
+    found = documented(agents, "printing")
+    assert found["exit"] == 1
+    assert [one["kind"] for one in found["outcomes"]] == ["same", "prints"]
+    assert found["outcomes"][1]["recorded"] != found["outcomes"][1]["now"]
+
+
+def test_what_prints_something_else_each_time_is_not_compared(agents: Shell) -> None:
+    """A process id in the output differs in the recorded order too: no race, and that is said."""
+    done = raced(agents, "addresses", seeds=2)
+    assert done.exit == 0
+    assert "what the agent prints differs in equal runs: it was not compared" in done.out
+
+
+def test_another_end_is_an_outcome(agents: Shell) -> None:
+    """An exception that only one order brings about is told by its class, with its order."""
+    found = documented(agents, "impatient")
+    assert found["exit"] == 1
+    other = found["outcomes"][1]
+    assert (other["kind"], other["where"], other["recorded"]) == ("ends", "LookupError", "ok")
+    assert found["smallest"]["order"] == "1,0"
+
+
+def test_a_process_that_is_gone_is_an_outcome(agents: Shell) -> None:
+    """A run that leaves no result behind is told by its status."""
+    other = documented(agents, "gone")["outcomes"][1]
+    assert (other["kind"], other["where"]) == ("ends", "status 9, no result")
+
+
+def test_a_run_that_does_not_end_is_an_outcome(
+    agents: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An order in which the agent waits for ever is given up after a while, and told."""
+    record(agents, "stuck")
+    path = agents.folder / "stuck.tape"
+    with Tape.open(path) as tape:
+        first, last = overlap_of(tape).completed  # Threads ask in any order.
+    job = Job(str(path), "script", "agents.py", ("stuck",))
+    monkeypatch.setattr(race_runs, "_PATIENCE", 5.0)
+    monkeypatch.setattr(race_runs, "_TIMES", 5.0)
+    runs = Runs(job, agents.folder, tmp_path, agents.full_environment())
+    runs.first = runs.run(None)
+    assert runs.attempt((last, first)) == Outcome("ends", "does not end", "ok")
+    assert runs.attempt((first, last)).kind == "same"
+
+
+def test_a_replay_that_is_not_the_run_stops_the_search(agents: Shell) -> None:
+    """An agent that was changed diverges in the recorded order: card, exit 1, nothing is tried."""
+    record(agents, "ordered")
+    agents.edit("agents.py", '"Join "', '"Joined "')
+    done = agents.tracefork("race", "ordered.tape")
+    assert done.exit == 1
+    assert "does not replay in its recorded order: no other was tried" in done.err
+    assert "✗ diverged at exchange 3 of 4" in done.err
+    found = agents.tracefork("race", "--json", "ordered.tape").document
+    assert (found["result"], found["runs"]) == ("not as recorded", 1)
+    assert found["divergence"]["pointer"] == "/messages/0/content"
+
+
+def test_an_agent_that_fails_by_itself_stops_the_search(agents: Shell) -> None:
+    """An agent that fails now and did not then: exit 3, with the end of what it said."""
+    record(agents, "ordered")
+    agents.write("agents.py", f"{AGENTS}\n1 / 0\n")
+    done = agents.tracefork("race", "ordered.tape")
+    assert done.exit == 3
+    assert "the agent failed by itself with ZeroDivisionError" in done.err
+    assert "│ ZeroDivisionError: division by zero" in done.err
+
+
+def test_what_is_ignored_is_no_race(agents: Shell) -> None:
+    """--ignore takes the place out of the comparison, and the command that is told has it."""
+    record(agents, "arrival")
+    words = ["race", "--seeds=2", "arrival.tape"]
+    assert agents.tracefork(*words, "--ignore=/messages/0/content").exit == 0
+    done = agents.tracefork(*words, "--ignore=/elsewhere")
+    assert done.exit == 1
+    assert "tracefork replay --order " in done.out
+    assert "--ignore=/elsewhere arrival.tape" in done.out
+
+
+def test_a_limit_that_an_answer_beats_is_told(agents: Shell) -> None:
+    """What depends on a timer beside an answer is no order of exchanges, and is not said to be."""
+    done = raced(agents, "limited")
+    assert done.exit == 1
+    told = "  smallest  a sleep or a timer that ends before an answer, or after it: no order of "
+    assert f"{told}exchanges" in done.out.splitlines()
+
+
+@pytest.mark.parametrize("order", ["x", "1,,2", "-1", "1,x", ""])
+def test_an_order_that_is_none_is_refused(taped: Shell, order: str) -> None:
+    """--order takes a seed or numbers; anything else is a mistake, and is said to be."""
+    done = taped.tracefork("replay", f"--order={order}", "agent.tape", "agent.py")
+    assert done.exit == 2
+    assert "--order takes a seed (7) or numbers of exchanges (0,2,1)" in done.err
+
+
+def test_a_replay_in_another_order_tells_its_order(agents: Shell) -> None:
+    """--order with a list and with a seed: the document has the order that came of it."""
+    record(agents, "ordered")
+    words = ["replay", "--json", "ordered.tape"]
+    assert agents.tracefork(*words).document["completed"] == []
+    done = agents.tracefork(*words, "--order=2,1,0")
+    assert (done.exit, done.document["completed"]) == (0, [2, 1, 0, 3])
+    seeded = [agents.tracefork(*words, "--order=3").document["completed"] for _ in range(2)]
+    assert sorted(seeded[0]) == [0, 1, 2, 3]
+    assert seeded[0] == seeded[1]
+
+
+def test_a_replay_keeps_the_recorded_pace(agents: Shell) -> None:
+    """--speed 1 takes as long as the answers took; without it nothing is waited for."""
+    record(agents, "ordered")
+    done = agents.tracefork("replay", "--json", "--speed=1", "ordered.tape")
+    assert done.exit == 0
+    assert done.document["seconds"] > DELAYS["three"]
+    for speed in ("0", "-1", "nan", "fast"):
+        assert agents.tracefork("replay", f"--speed={speed}", "ordered.tape").exit == 2
