@@ -41,16 +41,24 @@ class Reordered(Turnstile):
     def _is_stuck(self) -> bool:
         return not self._open and self._elected is None
 
-    def _until_timer(self) -> float:
-        return 0.0
+    def _timer_is_due(self) -> bool:
+        """Return whether a timer that ranks before all who wait may still fire."""
+        waiting = self._awaited()
+        if self._elected is not None or not waiting:
+            return False
+        first = min(map(self._rank, waiting))
+        return any(self._rank(timer) < first for timer in self._timers)
 
     def _resolve(self, before: int) -> None:
         """Choose who is next."""
         with self._letting_leave:
-            waiting = [turn for turn in self._waiting if isinstance(turn, int)]
-            if waiting and self._is_stuck():
+            waiting = self._awaited()
+            if waiting and self._is_stuck() and not self._timer_is_due():
                 self._elected = min(waiting, key=self._rank)
                 self._wake(self._elected)
+
+    def _awaited(self) -> list[int]:
+        return [turn for turn in self._waiting if isinstance(turn, int)]
 
     def _rank(self, turn: int) -> tuple[int, int]:
         # Where a tape was cut off, what it does not hold comes last.
@@ -63,6 +71,7 @@ class Reordered(Turnstile):
 
     def _give_up(self, turn: int) -> None:
         self._here.discard(turn)
+        self._timers.pop(turn, None)
         self._wake(turn)
         if self._elected == turn:
             self._elected = None

@@ -23,12 +23,15 @@ import threading
 from asyncio import sleep as real_asleep
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from time import sleep as real_sleep
+from typing import NamedTuple
 
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import until_quiet
 from tracefork_core.session.rest import Rest
+from tracefork_core.session.waking import Locked, loop_is_running, sleeper
+from tracefork_core.session.waking import woken as was_woken
 from tracefork_core.tape import Exchange
 
 STALL_SECONDS = 30.0
@@ -56,12 +59,24 @@ class StallError(Exception):
         super().__init__(f"exchange {owner} did not take its turn for {seconds:.1f} s")
 
 
+class _Standing(NamedTuple):
+    """Where somebody stands who waits for a turn.
+
+    `stuck`: only quiet can tell who is next. `hold`: seconds to let pass before looking again.
+    `before`: how many turns have passed.
+    """
+
+    due: bool
+    stuck: bool
+    hold: float
+    before: int
+
+
 class Turnstile:
     """The turns of one replay. `turns` are pairs of (turn, owner).
 
-    An owner is the number of an exchange; less than zero it owns a soft turn.
-
-    `skipped` counts the turns that somebody went ahead of.
+    An owner is the number of an exchange; less than zero it owns a soft turn. `skipped` counts the
+    turns that somebody went ahead of.
     """
 
     def __init__(self, turns: Iterable[tuple[int, int]], rest: Rest, pace: Pace) -> None:
@@ -73,7 +88,7 @@ class Turnstile:
         self._given_up: set[int] = set()
         self._absent: set[int] = set()
         self._lock = threading.Lock()
-        self._letting_leave = _Locked(self._lock, self._let_leave)
+        self._letting_leave = Locked(self._lock, self._let_leave)
         self._leaving: deque[int] = deque()
         self._waiting: dict[object, Callable[[], object]] = {}
         self._here: set[int] = set()
@@ -91,11 +106,10 @@ class Turnstile:
         try:
             while True:
                 with self._letting_leave:
-                    due, stuck, before = self._stands(turn, owner)
-                    hold = self._pace.seconds_until(moment) if due else self._until_timer()
+                    due, stuck, hold, before = self._stands(turn, owner, moment)
                     if due and hold == 0 and (at_rest or self._last_owner == owner):
                         return self._take(turn, owner)
-                    if not due and _loop_is_running():
+                    if not due and loop_is_running():
                         # To block an event loop would stop those this waits for.
                         self.skipped += owner >= 0
                         return self._give_up(turn)
@@ -127,8 +141,7 @@ class Turnstile:
         try:
             while True:
                 with self._letting_leave:
-                    due, stuck, before = self._stands(turn, owner)
-                    hold = self._pace.seconds_until(moment) if due else self._until_timer()
+                    due, stuck, hold, before = self._stands(turn, owner, moment)
                     if due and hold == 0 and (quiet or self._last_owner == owner):
                         return self._take(turn, owner)
                     woken = None if due else self._sleeper(turn)
@@ -141,7 +154,7 @@ class Turnstile:
                     quiet = woken is None
                     if stuck:
                         self._resolve(before)
-                elif not await _woken(woken, patience + STALL_SECONDS):
+                elif not await was_woken(woken, patience + STALL_SECONDS):
                     self._check_moved(before, patience)
         except BaseException:
             self._stay_away(turn)
@@ -156,7 +169,7 @@ class Turnstile:
 
     def wait_for_end(self, patience: float) -> None:
         """Block this thread until the replay is over, or for `patience` and `STALL_SECONDS`."""
-        if _loop_is_running():
+        if loop_is_running():
             return
         woken = threading.Event()
         with self._letting_leave:
@@ -171,7 +184,7 @@ class Turnstile:
             if self._open:
                 return
             woken = self._sleeper(object())
-        await _woken(woken, patience + STALL_SECONDS)
+        await was_woken(woken, patience + STALL_SECONDS)
 
     def expect(self, turn: int, is_pending: Callable[[], bool]) -> None:
         """Hold back what comes after a soft turn: a timer takes it, as long as it is pending."""
@@ -209,13 +222,18 @@ class Turnstile:
         with self._letting_leave:
             self._here.discard(turn)
             self._waiting.pop(turn, None)
+            self._wake_first()
 
-    def _stands(self, turn: int, owner: int) -> tuple[bool, bool, int]:
-        """Return whether a turn is due, whether only quiet can tell what is, and where we are."""
+    def _stands(self, turn: int, owner: int, moment: int) -> _Standing:
         self._absent.discard(owner)
         self._here.add(turn)
+        self._pass_cancelled_timers()
         due = self._is_due(turn)
-        return due, not due and self._is_stuck(), self._due
+        if due:
+            hold = self._pace.seconds_until(moment)
+        else:
+            hold = _TIMER_SECONDS if self._timer_is_due() else 0.0
+        return _Standing(due, not due and self._is_stuck(), hold, self._due)
 
     def _is_due(self, turn: int) -> bool:
         return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
@@ -227,16 +245,13 @@ class Turnstile:
         due, owner = self._order[self._due]
         return owner < 0 and due not in self._here
 
-    def _until_timer(self) -> float:
-        """Return how long to wait before looking again at the timer that is due, if one is."""
-        turn = self._order[self._due][0]
-        is_pending = self._timers.get(turn)
-        if is_pending is None:
-            return 0.0
-        if is_pending():
-            return _TIMER_SECONDS
-        self._give_up(turn)
-        return 0.0
+    def _timer_is_due(self) -> bool:
+        return self._due < len(self._order) and self._order[self._due][0] in self._timers
+
+    def _pass_cancelled_timers(self) -> None:
+        """Pass by timers that were stopped this time: nobody says so when that happens."""
+        for turn in [turn for turn, is_pending in self._timers.items() if not is_pending()]:
+            self._give_up(turn)
 
     def _resolve(self, before: int) -> None:
         """Pass by the soft turn that nobody came for until everything was quiet."""
@@ -279,13 +294,13 @@ class Turnstile:
                 break
             self._due += 1
         if start < self._due < len(order):
-            turn, _ = order[self._due]
-            if self._is_stuck():
+            turn, owner = order[self._due]
+            if owner < 0 and turn not in self._waiting:
                 self._wake_first()
             self._wake(turn)
 
     def _wake_first(self) -> None:
-        """Let whoever is next see to a soft turn that nobody waits for yet."""
+        """Let whoever is next see to a soft turn: nobody may come for it, or a timer will."""
         turns = [turn for turn in self._waiting if isinstance(turn, int)]
         if turns:
             self._wake(min(turns))
@@ -307,48 +322,9 @@ class Turnstile:
     def _check_moved(self, before: int, patience: float) -> None:
         with self._letting_leave:
             if self._due == before and not (self._open or self._held):
-                raise StallError(self._order[before][1], patience + STALL_SECONDS)
+                owners = (owner for _, owner in self._order[before:] if owner >= 0)
+                raise StallError(next(owners), patience + STALL_SECONDS)
 
     def _sleeper(self, key: object) -> asyncio.Future[None]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-
-        def wake() -> None:
-            with suppress(RuntimeError):  # A loop that was closed has nobody to wake.
-                loop.call_soon_threadsafe(_resolve, future)
-
-        self._waiting[key] = wake
+        future, self._waiting[key] = sleeper()
         return future
-
-
-class _Locked:
-    """Hold a lock, and do something after letting it go."""
-
-    def __init__(self, lock: threading.Lock, afterwards: Callable[[], None]) -> None:
-        self._lock = lock
-        self._afterwards = afterwards
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-        self._afterwards()
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
-
-
-async def _woken(future: asyncio.Future[None], seconds: float) -> bool:
-    done, _ = await asyncio.wait([future], timeout=seconds)
-    return bool(done)
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
