@@ -13,6 +13,8 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .conftest import OPENAI_AGENT, Done, Shell
 
+pytestmark = pytest.mark.many_processes
+
 HEAD = """\
 import datetime, os, random, sys, time, uuid
 import openai

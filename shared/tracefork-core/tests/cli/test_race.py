@@ -19,6 +19,8 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .conftest import Done, Shell
 
+pytestmark = pytest.mark.many_processes
+
 AGENTS = (Path(__file__).parent / "race_agents.py").read_text()
 DELAYS = {"one": 0.05, "two": 0.15, "three": 0.25}
 
