@@ -80,6 +80,36 @@ def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: Prov
         assert time.monotonic() - began >= 0.05
 
 
+def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
+    """It looks for work all the time and asks for nothing: a replay waits for none of its looks."""
+
+    def run(url: str) -> float:
+        stop = threading.Event()
+        looks = []
+
+        def look() -> None:
+            while not stop.wait(0.03):
+                looks.append("nothing to do")
+
+        exporter = threading.Thread(target=look)
+        exporter.start()
+        began = time.monotonic()
+        with httpx2.Client(verify=False) as client:
+            ask(client, url, "take your time")
+        took = time.monotonic() - began
+        stop.set()
+        exporter.join()
+        return took
+
+    with ProviderServer(lambda _: Reply(text="x", delay=0.5)) as provider, record(tape):
+        url = provider.url
+        assert run(url) >= 0.5
+    with Tape.open(tape) as recorded:
+        assert any(reads.source == "timer" for reads in recorded.chance.reads)
+    with replay(tape):
+        assert run(url) < 0.25
+
+
 def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:
     """A limit that fired while an answer was on its way fires at replay, where none comes."""
     hold = Hold(after_chunks=0)

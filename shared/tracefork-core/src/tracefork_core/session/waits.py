@@ -201,8 +201,18 @@ def _is_over() -> bool:
 
 
 def recorded_waits(tape: Tape) -> list[Reads]:
-    """Return the sleeps and the fired timers that a tape knows of."""
-    return [reads for reads in tape.chance.reads if reads.source in (SLEEP, TIMER)]
+    """Return the sleeps and the fired timers that a tape knows of.
+
+    Timers of lanes that ask for nothing are left out: an exporter in the background looks for work
+    every few seconds, and to wait for each look would make a replay as long as its recording.
+    """
+    asking = {exchange.lane for exchange in tape.exchanges}
+    asking |= {lane[:end] for lane in asking for end in range(len(lane)) if lane[end] == "/"}
+    return [
+        reads
+        for reads in tape.chance.reads
+        if reads.source == SLEEP or (reads.source == TIMER and reads.lane in asking)
+    ]
 
 
 def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
