@@ -17,6 +17,7 @@ import typer
 
 from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.agent import Agent, read_agent
+from tracefork_core.cli.calibrate_result import Result
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import Divergence, ReplayError, TraceforkError, UsageError
@@ -53,7 +54,7 @@ def calibrate(
     a fresh process with a hash seed of its own. What differs between the recordings is traced to
     the line that drew it. The exit status is 0 where both replays are proven, else 1.
     """
-    from tracefork_core.cli.calibration import document, print_findings
+    from tracefork_core.cli.calibrate_report import document, print_findings
 
     given = tapes.find(tape) if tape else None
     after = options.given(ctx.obj)
@@ -73,30 +74,6 @@ def calibrate(
     else:
         print_findings(agent, result)
     return code
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What the runs of an agent came to.
-
-    Attributes:
-        live: how many live runs there were.
-        exchanges: how many exchanges the first recording holds.
-        replays: how many of the replays were proven, and how many there were.
-        findings: what differed, and why.
-        unseen: what was drawn outside by some run and shows in no exchange.
-    """
-
-    live: int
-    exchanges: int
-    replays: tuple[int, int]
-    findings: list[Finding]
-    unseen: list[str]
-
-    @property
-    def proven(self) -> bool:
-        """Whether every replay was the run."""
-        return self.replays[0] == self.replays[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracefork_core.cli.agent import Agent
-    from tracefork_core.cli.race import Result
+    from tracefork_core.cli.race_result import Result
     from tracefork_core.cli.race_runs import Run
     from tracefork_core.run.racing import Group, Order, Smallest
     from tracefork_core.tape import Exchange

@@ -19,7 +19,8 @@ from tracefork_core.determinism.lane_generators import LaneGenerators, packed
 from tracefork_core.determinism.numpy_random import NumpyGenerator
 from tracefork_core.determinism.streams import SEED_BYTES, Streams, seeded
 from tracefork_core.exchange.lane import current_lane
-from tracefork_core.processes.member import Member, Sink
+from tracefork_core.processes.member import Member
+from tracefork_core.processes.sink import Sink
 from tracefork_core.tape.event import DRAWS, Draws, GeneratorState, Reads
 
 _NUMPY = "numpy.random.mtrand"

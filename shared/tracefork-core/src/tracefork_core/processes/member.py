@@ -5,22 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Protocol
 
 from tracefork_core.exchange.contract import Live, Recorded, Request, Waits
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.processes.invitation import Invitation
+from tracefork_core.processes.sink import Sink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tracefork_core.processes.remote import Remote
     from tracefork_core.tape.event import Reads
-
-
-class Sink(Protocol):
-    """Takes what was drawn, as a tape does."""
-
-    def note(self, kind: str, *, payload: object = None, aside: object = None) -> None: ...
 
 
 class Member:

@@ -21,8 +21,8 @@ from tracefork_core.exchange.lane import current_lane
 from tracefork_core.processes import words
 from tracefork_core.processes.connection import Connection, LostError
 from tracefork_core.processes.invitation import Invitation
-from tracefork_core.processes.member import Sink
 from tracefork_core.processes.remote_exchange import RemoteLive, RemoteRecorded
+from tracefork_core.processes.sink import Sink
 from tracefork_core.processes.words import Answer, Begun, Chance, Live, Recalled, Recorded, Word
 from tracefork_core.tape.event import Draws, Reads
 

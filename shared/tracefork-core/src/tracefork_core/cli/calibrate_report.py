@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tracefork_core.calibration.findings import Finding
     from tracefork_core.cli.agent import Agent
-    from tracefork_core.cli.calibrate import Result
+    from tracefork_core.cli.calibrate_result import Result
 
 _INDENT = 4
 _SHOWN = 3
