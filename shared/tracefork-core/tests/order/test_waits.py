@@ -34,14 +34,14 @@ def test_a_replay_does_not_sleep(tape: Path, provider: ProviderServer) -> None:
         with httpx2.Client(verify=False) as client:
             for text in ("one", "two"):
                 ask(client, provider.url, text)
-                time.sleep(0.4)
-        asyncio.run(asyncio.sleep(0.4))
+                time.sleep(0.7)
+        asyncio.run(asyncio.sleep(0.7))
         return time.monotonic() - began
 
     with record(tape):
-        assert run() >= 1.2
+        assert run() >= 2.1
     with replay(tape):
-        assert run() < 0.6
+        assert run() < 1.4
 
 
 def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:
@@ -93,10 +93,10 @@ def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
 
         exporter = threading.Thread(target=look)
         exporter.start()
-        began = time.monotonic()
         with httpx2.Client(verify=False) as client:
+            began = time.monotonic()
             ask(client, url, "take your time")
-        took = time.monotonic() - began
+            took = time.monotonic() - began
         stop.set()
         exporter.join()
         return took
@@ -107,7 +107,7 @@ def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
     with Tape.open(tape) as recorded:
         assert any(reads.source == "timer" for reads in recorded.chance.reads)
     with replay(tape):
-        assert run(url) < 0.25
+        assert run(url) < 0.4
 
 
 def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:
