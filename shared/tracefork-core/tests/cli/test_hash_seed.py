@@ -14,6 +14,8 @@ from tracefork_core import Tape
 from ..conftest import Alter
 from .conftest import OPENAI_AGENT, PLAIN_AGENT, Shell
 
+pytestmark = pytest.mark.many_processes
+
 TOPICS = '", ".join({"refunds", "orders", "returns", "delivery", "accounts", "prices"})'
 SORTING_AGENT = OPENAI_AGENT.replace(
     '"You answer support tickets. Be brief."', f'"You know about: " + {TOPICS}'
