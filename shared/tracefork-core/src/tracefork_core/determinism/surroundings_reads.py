@@ -158,10 +158,23 @@ def _spelled(value: object) -> str:
     return ".".join("—" if part is None else str(part) for part in parts)
 
 
-_ENVIRON = type(os.environ)
+_Plain: Any = type(os.environ)
+
+
+class _Watched(_Plain):  # type: ignore[misc]
+    """The class of `os.environ` meanwhile.
+
+    Not its own with other methods: Python 3.13 stops noticing that `__getitem__` was replaced after
+    a thousand changes of a class, and a test suite has hundreds of sessions.
+    """
+
+    __getitem__ = _watched_getitem(_Plain.__getitem__)
+    __iter__ = _watched_iter(_Plain.__iter__)
+
+
+_Watched.__name__, _Watched.__qualname__ = _Plain.__name__, _Plain.__qualname__
+_environments: list[Any] = [os.environ, getattr(os, "environb", os.environ)]
 _WAYS: tuple[tuple[Any, str, Callable[[Callable[..., Any]], Callable[..., Any]]], ...] = (
-    (_ENVIRON, "__getitem__", _watched_getitem),
-    (_ENVIRON, "__iter__", _watched_iter),
     (os, "getcwd", _watched(FOLDER)),
     (socket, "gethostname", _watched(HOST)),
     (platform, "node", _watched(HOST)),
@@ -171,6 +184,8 @@ _patched: list[tuple[Any, str, Callable[..., Any], Callable[..., Any]]] = []
 
 
 def _patch() -> None:
+    for environment in _environments:
+        environment.__class__ = _Watched
     for owner, name, watch in _WAYS:
         original = getattr(owner, name)
         watching = watch(original)
@@ -180,6 +195,8 @@ def _patch() -> None:
 
 def _unpatch() -> None:
     """Put everything back, but what somebody has replaced since."""
+    for environment in _environments:
+        environment.__class__ = _Plain
     while _patched:
         owner, name, original, watching = _patched.pop()
         if getattr(owner, name) is watching:
