@@ -22,6 +22,8 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, SurroundingsWarning, Tape, record, replay
+from tracefork_core.determinism.surroundings import Lookout
+from tracefork_core.determinism.surroundings_reads import on_the_lookout
 from tracefork_core.tape.event import Seen
 from tracefork_testkit import ProviderServer
 
@@ -358,12 +360,18 @@ def test_a_warning_made_an_error_is_raised_at_the_end(
     assert [run.exchanges for run in reached] == [1]
 
 
-def test_what_is_read_is_seen_in_the_hundredth_session_too(
+def test_what_is_read_is_seen_in_the_thousandth_session_too(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A class that is changed a thousand times is changed unnoticed on Python 3.13: none is."""
     monkeypatch.setenv("MODEL", "gpt-4o")
-    for _ in range(300):
-        with record(tape, overwrite=True):
-            assert os.environ["MODEL"] == "gpt-4o"
+
+    def read() -> str:
+        return os.environ["MODEL"]
+
+    for _ in range(1000):
+        with on_the_lookout(Lookout(None, str)):
+            read()
+    with record(tape):
+        read()
     assert seen(tape)["MODEL"].value == "gpt-4o"
