@@ -124,6 +124,7 @@ class Turnstile:
                     self._rest.wait()
                     at_rest = due  # Who was only in the way may have gone on since.
                     if stuck:
+                        self._rest.wait()  # Once more: a thread may be between two sleeps.
                         self._resolve(before)
                 elif not woken.wait(patience + GRACE_SECONDS):
                     self._go_ahead(before)
@@ -185,6 +186,11 @@ class Turnstile:
                 return
             woken = self._sleeper(object())
         await was_woken(woken, patience + STALL_SECONDS)
+
+    def come_for(self, turn: int) -> None:
+        """Let nobody pass a soft turn by: who will wait for it is on the way."""
+        with self._letting_leave:
+            self._here.add(turn)
 
     def expect(self, turn: int, is_pending: Callable[[], bool]) -> None:
         """Hold back what comes after a soft turn: a timer takes it, as long as it is pending."""

@@ -136,7 +136,9 @@ class ReplayedWaits:
         if turn is None or turn == CUT_SHORT:
             real_sleep(seconds)
             return
-        real_sleep(self._pace.stretched(seconds))
+        if (stretched := self._pace.stretched(seconds)) > 0:
+            self._turnstile.come_for(turn)
+            real_sleep(stretched)
         self._turnstile.wait(turn, owner_of(turn), seconds)
 
     async def asleep(self, seconds: float, site: str) -> None:
@@ -147,9 +149,10 @@ class ReplayedWaits:
         if turn == CUT_SHORT:
             await real_asleep(_FOR_GOOD)
             return
-        if (stretched := self._pace.stretched(seconds)) > 0:
-            await real_asleep(stretched)
         try:
+            if (stretched := self._pace.stretched(seconds)) > 0:
+                self._turnstile.come_for(turn)
+                await real_asleep(stretched)
             with suppress(StallError):
                 await self._turnstile.await_turn(turn, owner_of(turn), seconds)
         except BaseException:
