@@ -101,3 +101,15 @@ def test_without_waiting_for_quiet_it_does_not(
                     PROGRAMS[name](provider.url)
                 with replay(tape):
                     PROGRAMS[name](provider.url)
+
+
+@pytest.mark.parametrize("name", ["heartbeats", "limits", "a_sleep_cut_short", "limits_in_threads"])
+def test_without_the_turns_of_sleeps_and_limits_it_does_not(
+    name: str, tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: a replay takes no time, and what the agent waits for comes too late in it."""
+    with record(tape):
+        PROGRAMS[name](provider.url)
+    monkeypatch.setattr("tracefork_core.session.session.recorded_waits", lambda _: [])
+    with pytest.raises(DivergenceError), replay(tape):
+        PROGRAMS[name](provider.url)

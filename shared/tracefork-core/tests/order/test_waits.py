@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 
 from tracefork_core import Tape, record, replay
-from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
+from tracefork_testkit import Fault, Hold, ModelRequest, ProviderServer, Reply
 
 
 def asking(url: str, text: str, **more: Any) -> dict[str, Any]:
@@ -67,6 +68,31 @@ def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:
     assert took[1][1] >= 0.8 * recorded[1]
     assert took[None][1] < 0.5 * recorded[1]
     assert took[4][1] < 0.6 * took[1][1]
+
+
+def test_the_backing_off_of_an_sdk_is_not_slept(tape: Path) -> None:
+    """Its retries wait for half a second, more or less by chance; replayed they are the same."""
+
+    def run(url: str) -> tuple[str, float]:
+        client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=3)
+        with client:
+            began = time.monotonic()
+            answer = client.chat.completions.create(
+                model="m", messages=[{"role": "user", "content": "hi"}]
+            )
+            return str(answer.choices[0].message.content), time.monotonic() - began
+
+    script = [Fault(kind="status", status=500), Fault(kind="status", status=500), Reply(text="x")]
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        said, took = run(url)
+    with Tape.open(tape) as recorded:
+        assert [exchange.status for exchange in recorded.exchanges] == [500, 500, 200]
+    with replay(tape) as replaying:
+        again, took_again = run(url)
+    assert (again, replaying.digest) == (said, replaying.tape.digest)
+    assert took > 0.8
+    assert took_again < took / 2
 
 
 def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: ProviderServer) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal
 
-from tracefork_core.providers import ModelCall, decode
+from tracefork_core.providers import model_call
 from tracefork_core.tape import Exchange, Tape
 
 _MISSING = object()
@@ -47,19 +47,6 @@ def changes(first: Tape, second: Tape) -> Iterator[Change]:
             continue
         found = list(_of_request(one, other))
         yield from found or _of_answer(one, other)
-
-
-def call_of(exchange: Exchange) -> ModelCall | None:
-    """Return what an exchange means as a model call, if it is one."""
-    return decode(
-        exchange.method,
-        exchange.url,
-        exchange.request_headers,
-        exchange.request_body,
-        exchange.status,
-        exchange.response_headers,
-        exchange.response_body,
-    )
 
 
 def _pairs(first: Tape, second: Tape) -> Iterator[tuple[Exchange | None, Exchange | None]]:
@@ -114,7 +101,7 @@ def _of_answer(one: Exchange, other: Exchange) -> Iterator[Change]:
 
 def _said(exchange: Exchange) -> str:
     """Return what an answer says: the ids and times that each answer has for itself say nothing."""
-    call = call_of(exchange)
+    call = model_call(exchange)
     if call is None:
         return _text(exchange.response_body)
     asked = [f"{one.name} {json.dumps(one.arguments)}" for one in call.tool_calls]

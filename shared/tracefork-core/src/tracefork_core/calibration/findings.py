@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tracefork_core.calibration.causes import UNKNOWN, Cause, Run, causes
-from tracefork_core.calibration.changes import Change, call_of, changes
+from tracefork_core.calibration.changes import Change, changes
 from tracefork_core.calibration.fragments import fragments
 from tracefork_core.errors import Divergence
-from tracefork_core.providers import decompress
+from tracefork_core.providers import decompress, model_call
 from tracefork_core.tape import Exchange, Tape
 
 _NOT_AS_RECORDED = "Its value at replay is not the recorded one: see `tracefork replay`."
@@ -99,7 +99,7 @@ def _pair(change: Change) -> tuple[str, str]:
 
 
 def _answered(exchange: Exchange) -> str:
-    if (call := call_of(exchange)) is None:
+    if (call := model_call(exchange)) is None:
         return "the answer differed"
     temperature = call.parameters.get("temperature")
     degree = f" (temperature {json.dumps(temperature)})" if temperature is not None else ""
@@ -119,7 +119,7 @@ def _texts(exchange: Exchange) -> Iterator[str]:
     try:
         yield from _strings(json.loads(text))
     except (ValueError, RecursionError):
-        if (call := call_of(exchange)) is not None:
+        if (call := model_call(exchange)) is not None:
             yield from (call.text, *(json.dumps(one.arguments) for one in call.tool_calls))
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tracefork_core.cli import figures
 from tracefork_core.cli.text import printable
-from tracefork_core.providers import ModelCall, cost, decode
+from tracefork_core.providers import ModelCall, cost, model_call
 from tracefork_core.providers.hosts import provider_of
 from tracefork_core.tape import Exchange, Receipt, Tape
 
@@ -124,21 +124,6 @@ def known_cost(tape: Tape) -> Decimal | None:
     if not find_spec("genai_prices") or not any(provider_of(host) for host in hosts):
         return None
     return take_account(tape).cost
-
-
-def model_call(exchange: Exchange) -> ModelCall | None:
-    """Return what an exchange means as a model call, or None where that is not known."""
-    if not exchange.has_bodies:
-        return None
-    return decode(
-        exchange.method,
-        exchange.url,
-        exchange.request_headers,
-        exchange.request_body,
-        exchange.status,
-        exchange.response_headers,
-        exchange.response_body,
-    )
 
 
 def model_name(call: ModelCall) -> str:

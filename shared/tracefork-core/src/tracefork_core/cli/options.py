@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -92,6 +93,26 @@ NoSubprocess = Annotated[
 def matchers(match: list[str] | None, ignore: list[str] | None) -> list[str]:
     """Return the matchers that --match and --ignore ask for."""
     return [*(match or []), *(f"ignore:{pointer}" for pointer in ignore or [])]
+
+
+def replay_switches(
+    matchers: Sequence[str],
+    allow: Sequence[str] | None,
+    mask: Sequence[str] | None,
+    *,
+    clock: bool,
+    entropy: bool,
+    subprocesses: bool,
+) -> list[str]:
+    """Return the options that have `tracefork replay` do the same in another process."""
+    words = [
+        f"--ignore={name.removeprefix('ignore:')}" if name[:7] == "ignore:" else f"--match={name}"
+        for name in matchers
+    ]
+    words += [f"--allow={host}" for host in allow or ()]
+    words += [f"--mask={entry}" for entry in mask or ()]
+    words += ["--no-clock"] * (not clock) + ["--no-entropy"] * (not entropy)
+    return words + ["--no-subprocess"] * (not subprocesses)
 
 
 def order_of(text: str | None) -> int | list[int] | None:

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli import figures, screen
-from tracefork_core.cli.account import model_call, model_name, price_of
+from tracefork_core.cli.account import model_name, price_of
 from tracefork_core.cli.text import printable, readable, shortened
 from tracefork_core.cli.timeline import step_words, summary
-from tracefork_core.providers import ModelCall, decompress
+from tracefork_core.providers import ModelCall, decompress, model_call
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:

@@ -70,7 +70,15 @@ def race(
         entropy=not no_entropy,
         subprocesses=not no_subprocess,
     )
-    again = [*_switches(job), shlex.quote(tapes.shown(path))]
+    switches = options.replay_switches(
+        job.match,
+        job.allow,
+        job.mask,
+        clock=job.clock,
+        entropy=job.entropy,
+        subprocesses=job.subprocesses,
+    )
+    again = [shlex.quote(word) for word in [*switches, tapes.shown(path)]]
     if command or module or function:
         again.append(agent.words)
     result = _race(job, folder, seeds, " ".join(again))
@@ -79,18 +87,6 @@ def race(
     else:
         print_report(agent, result)
     return result.exit
-
-
-def _switches(job: Job) -> list[str]:
-    """Return the options that have `tracefork replay` do the same."""
-    words = [
-        f"--ignore={name.removeprefix('ignore:')}" if name[:7] == "ignore:" else f"--match={name}"
-        for name in job.match
-    ]
-    words += [f"--allow={host}" for host in job.allow] + [f"--mask={one}" for one in job.mask]
-    words += ["--no-clock"] * (not job.clock) + ["--no-entropy"] * (not job.entropy)
-    words += ["--no-subprocess"] * (not job.subprocesses)
-    return [shlex.quote(word) for word in words]
 
 
 def _race(job: Job, folder: Path, seeds: int, again: str) -> Result:

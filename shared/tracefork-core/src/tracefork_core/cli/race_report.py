@@ -34,8 +34,7 @@ def exchange_words(exchange: Exchange) -> str:
     """Return "POST /v1/chat/completions 'What is the weather in Rome?'"."""
     from urllib.parse import urlsplit
 
-    from tracefork_core.cli.account import model_call
-    from tracefork_core.providers.call import TextPart
+    from tracefork_core.providers import TextPart, model_call
 
     words = f"{exchange.method} {urlsplit(exchange.url).path or '/'}"
     call = model_call(exchange)

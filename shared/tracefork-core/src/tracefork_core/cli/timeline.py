@@ -9,14 +9,13 @@ from urllib.parse import urlsplit
 from tracefork_core.cli import figures, screen
 from tracefork_core.cli.account import (
     dollars,
-    model_call,
     model_name,
     price_of,
     take_account,
     wire_sizes,
 )
 from tracefork_core.cli.text import printable
-from tracefork_core.providers import ModelCall
+from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:

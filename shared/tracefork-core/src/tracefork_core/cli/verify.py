@@ -75,11 +75,14 @@ def verify(
             else _check(path, as_json=as_json)
         )
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
-    switches = [f"--match={name}" for name in options.matchers(match, ignore)]
-    switches += [f"--allow={host}" for host in allow or []]
-    switches += [f"--mask={entry}" for entry in mask or []]
-    switches += ["--no-clock"] * no_clock + ["--no-entropy"] * no_entropy
-    switches += ["--no-subprocess"] * no_subprocess
+    switches = options.replay_switches(
+        options.matchers(match, ignore),
+        allow,
+        mask,
+        clock=not no_clock,
+        entropy=not no_entropy,
+        subprocesses=not no_subprocess,
+    )
     receipt = _receipt(path)
     environment = hash_seed.with_seed(os.environ, receipt.hash_seed)
     replays = [_replay(path, agent, folder, switches, environment) for _ in range(times)]

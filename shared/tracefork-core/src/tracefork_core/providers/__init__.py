@@ -3,7 +3,7 @@
 General layout: `decode` finds the wire format of an exchange (`hosts` names the provider);
 `wire` reads bytes as JSON and events (`content`, `sse`, `lenient`); one module per format
 (`openai_chat`, `openai_responses`, `embeddings`, `anthropic`, `gemini`) turns those into the
-neutral view of `call`; `prices` says what a call cost.
+neutral view of `call`; `taped` does so for an exchange on a tape; `prices` says what a call cost.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from .decode import decode
 from .lenient import Json
 from .prices import cost
 from .sse import SseDecoder, SseEvent
+from .taped import model_call
 
 __all__ = [
     "BlobPart",
@@ -55,4 +56,5 @@ __all__ = [
     "cost",
     "decode",
     "decompress",
+    "model_call",
 ]

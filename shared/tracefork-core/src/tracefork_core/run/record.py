@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
-from tracefork_core.run.scope import Scope
+from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.session import Session
 from tracefork_core.session.masking import Masking, Masks
@@ -48,29 +48,16 @@ class _Record(Scope[Recording]):
     def __init__(
         self,
         path: Path,
+        switches: Switches,
         *,
         overwrite: bool,
-        ambient: bool,
-        clock: bool,
-        entropy: bool,
-        allow: Collection[str],
-        subprocesses: bool,
         offline: bool,
         mode: Keeps,
         mask: Sequence[str],
         seal_to: Sequence[str],
         strict: bool,
-        boundary: Boundary | None,
     ) -> None:
-        super().__init__(
-            ambient=ambient,
-            clock=clock,
-            # What keeps no bodies does not replay: its chance stays real, and unknown.
-            entropy=entropy and mode != "metadata",
-            allow=allow,
-            subprocesses=subprocesses,
-            boundary=boundary,
-        )
+        super().__init__(switches)
         self._path = path
         self._overwrite = overwrite
         self._guard: Mode = "offline" if offline else "count"
@@ -97,8 +84,8 @@ class _Record(Scope[Recording]):
         self._session = Session(sink=self._writer, masking=masking, strict=self._strict)
         chance = Chance(self._session)
         self._session.before_exchange.append(chance.flush)
-        if self._ambient:
-            note_surroundings(stack, self._session, environment, clock=self._clock)
+        if self._switches.ambient:
+            note_surroundings(stack, self._session, environment, clock=self._switches.clock)
         self._watch = self._switch_on(stack, self._session, self._guard, chance)
         self._run = Recording(self._path, chance.nondet, leaks=self._leaks)
         return self._run
@@ -175,18 +162,15 @@ def record(
         EgressError: something tried to leave while offline. Raised where it happens and again when
             the block ends.
     """
+    # What keeps no bodies does not replay: its chance stays real, and unknown.
+    entropy = entropy and mode != "metadata"
     return _Record(
         Path(path),
+        Switches(ambient, clock, entropy, subprocesses, boundary),
         overwrite=overwrite,
-        ambient=ambient,
-        clock=clock,
-        entropy=entropy,
-        allow=(),
-        subprocesses=subprocesses,
         offline=offline,
         mode=mode,
         mask=mask,
         seal_to=seal_to,
         strict=strict,
-        boundary=boundary,
     )

@@ -12,7 +12,7 @@ from tracefork_core.determinism.chance import Chance
 from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress import Watch
 from tracefork_core.errors import ReplayError, TraceforkError
-from tracefork_core.run.scope import Scope
+from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import compare_surroundings, tell_differences
 from tracefork_core.session import Order, Session
 from tracefork_core.session.masking import Masking, Masks
@@ -57,26 +57,14 @@ class _Replay(Scope[Replaying]):
     def __init__(
         self,
         path: Path,
+        switches: Switches,
         *,
         matchers: Sequence[str],
-        ambient: bool,
-        clock: bool,
-        entropy: bool,
-        allow: Collection[str],
-        subprocesses: bool,
         mask: Sequence[str],
-        boundary: Boundary | None,
         speed: float | None,
         order: Order | None,
     ) -> None:
-        super().__init__(
-            ambient=ambient,
-            clock=clock,
-            entropy=entropy,
-            allow=allow,
-            subprocesses=subprocesses,
-            boundary=boundary,
-        )
+        super().__init__(switches)
         self._path = path
         self._matchers = matchers
         self._mask = mask
@@ -102,7 +90,7 @@ class _Replay(Scope[Replaying]):
         self._run = Replaying(tape, self._chance.nondet, leaks=self._leaks)
         self._watch: Watch | None = None
         stack.callback(self._take_stock)
-        if self._ambient:
+        if self._switches.ambient:
             self._run.differences = compare_surroundings(stack, self._session, tape)
         self._watch = self._switch_on(stack, self._session, "refuse", self._chance)
         return self._run
@@ -196,14 +184,9 @@ def replay(
     """
     return _Replay(
         Path(path),
+        Switches(ambient, clock, entropy, subprocesses, boundary, allow),
         matchers=match,
-        ambient=ambient,
-        clock=clock,
-        entropy=entropy,
-        allow=allow,
-        subprocesses=subprocesses,
         mask=mask,
-        boundary=boundary,
         speed=speed,
         order=order,
     )

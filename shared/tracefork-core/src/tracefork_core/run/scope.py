@@ -12,6 +12,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -41,25 +42,24 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What record and replay both switch on, or leave alone; `record` says what each is."""
+
+    ambient: bool
+    clock: bool
+    entropy: bool
+    subprocesses: bool
+    boundary: Boundary | None
+    allow: Collection[str] = ()
+
+
 class Scope(ABC, Generic[R]):
     """A block of code under a session. Can be entered once at a time."""
 
-    def __init__(
-        self,
-        *,
-        ambient: bool,
-        clock: bool,
-        entropy: bool,
-        allow: Collection[str],
-        subprocesses: bool,
-        boundary: Boundary | None,
-    ) -> None:
-        self._boundary = as_boundary(boundary)
-        self._ambient = ambient
-        self._clock = clock
-        self._entropy = entropy
-        self._allow = allow
-        self._subprocesses = subprocesses
+    def __init__(self, switches: Switches) -> None:
+        self._boundary = as_boundary(switches.boundary)
+        self._switches = switches
         self._stack: ExitStack | None = None
         self._pid = 0
 
@@ -149,23 +149,23 @@ class Scope(ABC, Generic[R]):
         """Make the session current and switch seams, chance and guard on, in this order."""
         stack.enter_context(main_lane(session))
         stack.enter_context(entered(session))
-        self._processes = Hosting(session, chance, ambient=self._ambient)
+        self._processes = Hosting(session, chance, ambient=self._switches.ambient)
         self._processes.close_with(stack)
         spawning.start()
         stack.callback(spawning.stop)
         waiting.start()
         stack.callback(waiting.stop)
-        if self._ambient:
+        if self._switches.ambient:
             for instrument in AMBIENT:
                 instrument.on()
                 stack.callback(instrument.off)
-        chance.switch_on(stack, clock=self._clock, entropy=self._entropy)
+        chance.switch_on(stack, clock=self._switches.clock, entropy=self._switches.entropy)
         watch = Watch(
             session,
             mode,
             Report(Path(tempfile.gettempdir()) / f"tracefork-{uuid.uuid4().hex}.jsonl"),
-            allow=self._allow,
-            programs=self._subprocesses,
+            allow=self._switches.allow,
+            programs=self._switches.subprocesses,
             on_refused=session.poison_with,
         )
         hand_on(watch, self._processes.descent)
