@@ -15,6 +15,7 @@ import pytest
 from tracefork_core import DivergenceError, record, replay
 from tracefork_testkit import ProviderServer
 
+from ..forking import fork
 from .conftest import SCRIPT, Proven, jobs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -48,10 +49,8 @@ def test_a_forked_child_draws_on_its_own_lane(proven: Proven, tmp_path: Path) ->
     """Parent and child draw other values from one line of code, and both replay."""
 
     def agent(url: str) -> Any:
-        if (forked := os.fork()) == 0:
-            (tmp_path / "answer").write_text(jobs().when(url, "hello"))
-            os._exit(0)
-        os.waitpid(forked, 0)
+        child = fork(lambda: (tmp_path / "answer").write_text(jobs().when(url, "hello")))
+        os.waitpid(child, 0)
         return (tmp_path / "answer").read_text(), jobs().when(url, "hello")
 
     assert proven(agent) == ["main/fork.1"] * 2 + ["main"] * 2

@@ -18,6 +18,7 @@ import pytest
 from tracefork_core import Tape, record
 from tracefork_testkit import ProviderServer
 
+from ..forking import fork
 from .conftest import AGENTS, SCRIPT, Proven, jobs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -161,29 +162,30 @@ def test_a_forked_child_is_part_of_the_run(proven: Proven, tmp_path: Path) -> No
     """A bare `os.fork` joins as well; the parent asks on after it."""
 
     def agent(url: str) -> Any:
-
-        if (child := os.fork()) == 0:
-            (tmp_path / "answer").write_text(jobs().ask(url, "same"))
-            os._exit(0)
+        child = fork(lambda: (tmp_path / "answer").write_text(jobs().ask(url, "same")))
         os.waitpid(child, 0)
         return (tmp_path / "answer").read_text(), jobs().ask(url, "same")
 
     assert proven(agent) == ["main/fork.1", "main"]
 
 
-def test_a_session_without_processes_opens_no_socket(tape: Path, moody: ProviderServer) -> None:
+def test_a_session_without_processes_opens_no_socket(
+    tape: Path, moody: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The door is opened for the first process, and gone with the session."""
+    # A folder of its own, as other tests open doors too; a short one, as a socket's path must be.
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
 
-    def doors() -> set[str]:
-        return {str(folder) for folder in Path(tempfile.gettempdir()).glob("tracefork-*/run")}
+        def doors() -> int:
+            return len(list(Path(folder).glob("tracefork-*/run")))
 
-    before = doors()
-    with record(tape):
-        jobs().ask(moody.url, "hello")
-        assert doors() == before
-        run("-c", "pass")
-        assert len(doors() - before) == 1
-    assert doors() == before
+        with record(tape):
+            jobs().ask(moody.url, "hello")
+            assert doors() == 0
+            run("-c", "pass")
+            assert doors() == 1
+        assert doors() == 0
 
 
 def test_the_step_that_started_a_process_is_the_step_of_its_exchanges(

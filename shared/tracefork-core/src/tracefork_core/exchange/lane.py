@@ -96,8 +96,8 @@ def spawned(name: str) -> Lane | None:
     return None if lane is None or not lane.session.active else lane.child(name)
 
 
-def set_lane(lane: Lane) -> None:
-    """Let what runs in this context run on `lane`. Whoever asks there first owns it."""
+def set_lane(lane: Lane | None) -> None:
+    """Let what runs in this context run on `lane`, or on none. Whoever asks there first owns it."""
     _lane.set(lane)
 
 

@@ -5,6 +5,7 @@ Nothing heavy is loaded before something is asked or drawn: most children do nei
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
 
 from tracefork_core.exchange.current import current_step, entered
@@ -30,7 +31,8 @@ class Arrival:
         self.member = member
         self.descent = descent
         self.chance: JoinedChance | None = None
-        self._misses = 0
+        self._missed: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
 
     def move(self, invitation: Invitation) -> None:
         """Take the lane that was chosen for this process when it was started."""
@@ -53,14 +55,16 @@ class Arrival:
     def stop_chance(self) -> None:
         """Undo `start_chance`."""
         if self.chance is not None:
-            self._misses += self.chance.misses
+            self._missed += self.chance.misses
             self.chance.off()
             self.chance = None
 
     def leave(self) -> None:
-        """Put what was drawn on the tape: this process is about to end."""
+        """Put what was drawn on the tape: this process is about to end. May be called again."""
         if self.member.active:
-            self.member.leave(self._misses + (self.chance.misses if self.chance else 0))
+            missed = self._missed + (self.chance.misses if self.chance else Counter())
+            since, self._told = missed - self._told, missed
+            self.member.leave(clock=since["clock"], entropy=since["entropy"])
 
 
 def arrive(invitation: Invitation) -> Member:

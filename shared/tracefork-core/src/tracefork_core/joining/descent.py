@@ -21,7 +21,8 @@ class Door(Protocol):
 
     address: str
     token: str
-    misses: int
+    clock_misses: int
+    entropy_misses: int
     complaints: list[str]
 
     def close(self) -> None: ...
@@ -59,9 +60,14 @@ class Descent:
         self._lock = threading.RLock()
 
     @property
-    def misses(self) -> int:
-        """How many draws of other processes the tape had no value for."""
-        return self._door.misses if self._door else 0
+    def clock_misses(self) -> int:
+        """How many reads of the clock in other processes the tape had no value for."""
+        return self._door.clock_misses if self._door else 0
+
+    @property
+    def entropy_misses(self) -> int:
+        """How many draws of entropy in other processes the tape had no value for."""
+        return self._door.entropy_misses if self._door else 0
 
     @property
     def complaints(self) -> list[str]:

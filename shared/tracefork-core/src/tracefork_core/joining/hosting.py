@@ -36,9 +36,14 @@ class Hosting:
         self.descent = Descent(session, home, self._open, self._opened)
 
     @property
-    def misses(self) -> int:
-        """How many draws of other processes the tape had no value for."""
-        return self.descent.misses
+    def clock_misses(self) -> int:
+        """How many reads of the clock in other processes the tape had no value for."""
+        return self.descent.clock_misses
+
+    @property
+    def entropy_misses(self) -> int:
+        """How many draws of entropy in other processes the tape had no value for."""
+        return self.descent.entropy_misses
 
     def close_with(self, stack: ExitStack) -> None:
         """Close the door when `stack` is left, before the session that `stack` closes next."""

@@ -7,6 +7,7 @@ when the run was recorded, each lane asks when it draws for the first time.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -15,15 +16,13 @@ from tracefork_core.determinism import clock as wall_clock
 from tracefork_core.determinism import entropy as entropies
 from tracefork_core.determinism.clock import RecordedClock
 from tracefork_core.determinism.entropy import RecordedEntropy
+from tracefork_core.determinism.lane_generators import NAME as RANDOM
 from tracefork_core.determinism.lane_generators import LaneGenerators, packed
-from tracefork_core.determinism.numpy_random import NumpyGenerator
+from tracefork_core.determinism.numpy_random import HOME, NumpyGenerator
 from tracefork_core.determinism.streams import SEED_BYTES, Streams, seeded
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.processes.member import Member
-from tracefork_core.processes.sink import Sink
-from tracefork_core.tape.event import DRAWS, Draws, GeneratorState, Reads
-
-_NUMPY = "numpy.random.mtrand"
+from tracefork_core.tape.event import Draws, GeneratorState, Reads
 
 
 class JoinedChance:
@@ -35,14 +34,14 @@ class JoinedChance:
         self._stack = stack = ExitStack()
         self._clock = JoinedClock(member)
         self._entropy = JoinedEntropy(member, seed)
-        member.before_exchange.append(self.flush)
+        member.drawn.append(self.fresh)
         if wall_clock.SOURCE in sources:
             wall_clock.start(self._clock)
             stack.callback(wall_clock.stop, self._clock)
         if entropies.SOURCE in sources:
             stack.callback(ambient.stop, self._entropy)
             ambient.start(self._entropy)
-            if _NUMPY not in sys.modules:  # A forked child goes on with its parent's.
+            if HOME not in sys.modules:  # A forked child goes on with its parent's.
                 numpy = NumpyGenerator(self._entropy)
                 stack.callback(numpy.off)
                 numpy.on()
@@ -50,19 +49,17 @@ class JoinedChance:
     def off(self) -> None:
         """Put what was drawn on the tape, and leave the process's chance as it was."""
         self._member.flush()
-        self._member.before_exchange.remove(self.flush)
+        self._member.drawn.remove(self.fresh)
         self._stack.close()
 
     @property
-    def misses(self) -> int:
-        """How many draws the tape had no value for."""
-        return self._clock.misses + self._entropy.misses
+    def misses(self) -> Counter[str]:
+        """How many draws the tape had no value for, of the "clock" and of "entropy"."""
+        return Counter(clock=self._clock.misses, entropy=self._entropy.misses)
 
-    def flush(self, sink: Sink) -> None:
-        """Hand on what was drawn since the last time."""
-        reads = [*self._clock.fresh(), *self._entropy.fresh()]
-        if reads:
-            sink.note(DRAWS, aside=Draws(reads))
+    def fresh(self) -> list[Reads]:
+        """Return what was drawn since the last time."""
+        return [*self._clock.fresh(), *self._entropy.fresh()]
 
 
 class _Memory:
@@ -104,7 +101,7 @@ class JoinedEntropy(RecordedEntropy):
         # One state for all processes of the run, and none of their lanes goes on from it: which
         # worker of a pool does a job must not matter.
         state = packed(seeded(Streams(seed).draw("", "processes", SEED_BYTES)).getstate())
-        begun = Draws([], generators=[GeneratorState("random", state)])
+        begun = Draws([], generators=[GeneratorState(RANDOM, state)])
         self.generators = LaneGenerators(member, self._fallback, begun)
 
     def draw(self, site: str, size: int) -> bytes:

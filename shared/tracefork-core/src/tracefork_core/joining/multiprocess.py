@@ -49,7 +49,7 @@ def instrument_process(library: ModuleType) -> Undo:
         try:
             return bootstrap(self, *args, **kwargs)
         finally:
-            forks.leave()  # It ends without ceremony: `atexit` does not run.
+            forks.leave()  # `os._exit` of a fork, or `atexit`, tells what is drawn after this.
 
     process.start, process._bootstrap = invited_start, joined_bootstrap  # noqa: SLF001
 
@@ -109,7 +109,7 @@ def _take(invitation: Invitation, *, ordered: bool) -> None:
         if arrival.descent.home.token == invitation.token:
             arrival.move(invitation)
             if not ordered:
-                set_lane(None)  # type: ignore[arg-type]
+                set_lane(None)
 
 
 def _name(process: Any, target: object) -> str:

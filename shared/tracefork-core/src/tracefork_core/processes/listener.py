@@ -30,14 +30,15 @@ class Listener:
     Attributes:
         address: a path, or "127.0.0.1:port" where there are no unix sockets.
         token: what a process has to know to be listened to.
-        misses: how many draws of other processes the tape had no value for.
+        clock_misses: reads of the clock in other processes that the tape had no value for.
+        entropy_misses: draws of entropy in other processes that the tape had no value for.
         complaints: who came and was turned away, for the receipt.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self.closed = False
-        self.misses = 0
+        self.clock_misses = self.entropy_misses = 0
         self.complaints: list[str] = []
         self._granted: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -83,10 +84,11 @@ class Listener:
                 self._granted[process] = granted
             return self._granted[process]
 
-    def left(self, misses: int) -> None:
-        """Count what a process reports when it ends."""
+    def left(self, clock: int, entropy: int) -> None:
+        """Count the misses that a process reports when it ends."""
         with self._lock:
-            self.misses += misses
+            self.clock_misses += clock
+            self.entropy_misses += entropy
 
     def _accept(self) -> None:
         while not self.closed:

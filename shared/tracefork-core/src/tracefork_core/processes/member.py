@@ -9,7 +9,6 @@ from collections.abc import Callable
 from tracefork_core.exchange.contract import Live, Recorded, Request, Waits
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.processes.invitation import Invitation
-from tracefork_core.processes.sink import Sink
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ class Member:
         self.invitation = invitation
         self.threads: set[int] = set()
         self.waits: Waits | None = None
-        self.before_exchange: list[Callable[[Sink], None]] = []
+        self.drawn: list[Callable[[], list[Reads]]] = []
         self._join = join
         self._joined: Remote | None = None
         self._pid = os.getpid()
@@ -73,13 +72,13 @@ class Member:
 
     def flush(self) -> None:
         """Put on the tape what was drawn since the last exchange."""
-        if self.before_exchange:
+        if self.drawn:
             self._remote().flush()
 
-    def leave(self, misses: int) -> None:
-        """Put on the tape what was drawn since the last exchange, and hang up."""
-        if self._joined is not None or self.before_exchange:
-            self._remote().leave(misses)
+    def leave(self, *, clock: int, entropy: int) -> None:
+        """Put on the tape what was drawn since the last exchange, tell the misses, and hang up."""
+        if self._joined is not None or self.drawn:
+            self._remote().leave(clock=clock, entropy=entropy)
 
     def move(self, invitation: Invitation) -> None:
         """Go on as somebody else: on the lane that was chosen for this process."""

@@ -22,7 +22,6 @@ from tracefork_core.processes import words
 from tracefork_core.processes.connection import Connection, LostError
 from tracefork_core.processes.invitation import Invitation
 from tracefork_core.processes.remote_exchange import RemoteLive, RemoteRecorded
-from tracefork_core.processes.sink import Sink
 from tracefork_core.processes.words import Answer, Begun, Chance, Live, Recalled, Recorded, Word
 from tracefork_core.tape.event import Draws, Reads
 
@@ -38,7 +37,7 @@ class Asking(Protocol):
 
     invitation: Invitation
     threads: set[int]
-    before_exchange: list[Callable[[Sink], None]]
+    drawn: list[Callable[[], list[Reads]]]
 
 
 class Remote:
@@ -113,11 +112,11 @@ class Remote:
         if drawn is not None:
             self._call(words.Draw(drawn))
 
-    def leave(self, misses: int) -> None:
-        """Put on the tape what was drawn since the last exchange, and hang up."""
+    def leave(self, *, clock: int, entropy: int) -> None:
+        """Put on the tape what was drawn since the last exchange, tell the misses, and hang up."""
         self.flush()
-        if misses:
-            self._call(words.Leave(misses))
+        if clock or entropy:
+            self._call(words.Leave(clock, entropy))
         self.forget()
 
     def forget(self) -> None:
@@ -154,10 +153,7 @@ class Remote:
 
     def _drawn(self) -> Draws | None:
         """Return what was drawn since the last time."""
-        collected = _Collected()
-        for prepare in self._member.before_exchange:
-            prepare(collected)
-        reads = [read for drawn in collected.draws for read in drawn.reads]
+        reads = [read for fresh in self._member.drawn for read in fresh()]
         return Draws(reads) if reads else None
 
     def _call(self, word: Word) -> Answer | None:
@@ -205,17 +201,6 @@ class Remote:
             f"and it asks for {request.method} {_bare(request.url)}. Nothing was sent. Wait "
             "for the process inside the block."
         )
-
-
-class _Collected:
-    """Holds what was drawn until it is sent."""
-
-    def __init__(self) -> None:
-        self.draws: list[Draws] = []
-
-    def note(self, kind: str, *, payload: object = None, aside: object = None) -> None:
-        assert isinstance(aside, Draws)
-        self.draws.append(aside)
 
 
 def _bare(url: str) -> str:

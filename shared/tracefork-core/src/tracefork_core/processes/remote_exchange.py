@@ -72,6 +72,8 @@ class RemoteRecorded:
     """A recorded answer: each receive waits, in the parent, for its recorded turn.
 
     On an event loop, what came in its turn is handed on when what the last one set off is done.
+    A receive that is cancelled closes it: what the parent handed out cannot be had again. In the
+    parent's own process a body can be read on after that; here it has ended.
     """
 
     def __init__(
@@ -128,7 +130,7 @@ class RemoteRecorded:
             self._finish()
             raise self._outlived() from None
         except BaseException:
-            self._finish()
+            self.close()
             raise
 
     def _head(self, said: Answer) -> Head | Failure:

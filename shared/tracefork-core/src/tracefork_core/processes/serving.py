@@ -51,7 +51,7 @@ class Places(Protocol):
 
     def lane_of(self, process: str, lane: str) -> str: ...
 
-    def left(self, misses: int) -> None: ...
+    def left(self, clock: int, entropy: int) -> None: ...
 
 
 class Served:
@@ -121,7 +121,7 @@ class Served:
             case words.Recall():
                 return words.Recalled(list(self._remembered(call.lane)))
             case words.Leave():
-                self._places.left(call.misses)
+                self._places.left(call.clock, call.entropy)
             case words.Close():
                 if self._recorded is not None:
                     self._recorded.close()

@@ -123,9 +123,10 @@ class Recall(Word):
 
 
 class Leave(Word):
-    """The process ends. `misses` counts the draws that the tape had no value for."""
+    """The process ends. Counts what the tape had no value for, of all that it drew."""
 
-    misses: int = 0
+    clock: int = 0
+    entropy: int = 0
 
 
 class Done(Word):

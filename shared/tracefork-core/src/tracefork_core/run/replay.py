@@ -105,7 +105,8 @@ class _Replay(Scope[Replaying]):
         run.reordered = session.turnstile.skipped
         run.completed = session.completed
         if self._watch is not None:
-            run.clock_misses += self._processes.misses
+            run.clock_misses += self._processes.clock_misses
+            run.entropy_misses += self._processes.entropy_misses
             run.subprocesses = self._watch.subprocesses
             run.sockets = self._watch.connections
         self._unproven = (

@@ -81,6 +81,13 @@ def when(url: str, text: str) -> str:
     return ask(url, first) + ask(url, f"{text} then {time.time()}") + f" {time.time_ns()}"
 
 
+def draw(reads: int, draws: int) -> None:
+    for _ in range(reads):
+        time.time()
+    for _ in range(draws):
+        os.urandom(8)
+
+
 def grandchild(url: str, text: str) -> str:
     command = [sys.executable, __file__, "ask", url, text]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
