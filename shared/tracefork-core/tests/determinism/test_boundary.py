@@ -57,7 +57,17 @@ OUTSIDE: dict[str, Callable[[], object]] = {
     "_thread.start_new_thread()": a_raw_thread,
     "the program true": lambda: subprocess.run(["true"], check=True),
     "the program false": lambda: os.system("false"),
+    "the program test": lambda: os.spawnlp(os.P_WAIT, "test", "test"),
 }
+
+TYPED = """
+import sys
+from time import ctime
+from tracefork_core import record
+with record(sys.argv[1], boundary="note") as run:
+    ctime()
+print(run.leaks)
+"""
 
 
 def line_of(function: Callable[[], object]) -> int:
@@ -152,6 +162,7 @@ def test_what_joins_the_session_is_no_leak(tape: Path) -> None:
     """Threads, forks and Python children are of the run; a Python that cannot join is named."""
     with record(tape, boundary="note") as run:
         subprocess.run([sys.executable, "-c", "pass"], check=True)
+        os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", "pass"])
         threading.Thread(target=int).start()
         process = multiprocessing.get_context("fork").Process(target=int)
         process.start()
@@ -160,6 +171,38 @@ def test_what_joins_the_session_is_no_leak(tape: Path) -> None:
     with record(tape, overwrite=True, boundary="note") as run:
         subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
     assert len(run.leaks) == 1
+
+
+def test_none_in_place_of_a_time_reads_the_clock(tape: Path) -> None:
+    """`time.ctime(None)` is `time.ctime()`."""
+    with record(tape, boundary="note") as run:
+        time.ctime(None)
+    (leak,) = run.leaks
+    assert ": time.ctime() reads the clock" in leak
+
+
+def test_names_of_a_typed_script_are_watched(tape: Path) -> None:
+    """What `python -c` bound for itself before the session is no way around either."""
+    done = subprocess.run(
+        [sys.executable, "-c", TYPED, str(tape)], capture_output=True, text=True, check=True
+    )
+    assert "time.ctime() reads the clock" in done.stdout
+
+
+def test_a_forked_child_is_not_guarded(tape: Path) -> None:
+    """Its draws run into no error, and are none of the session's."""
+    reading, writing = os.pipe()
+    with record(tape, boundary="raise") as run:
+        if not (pid := os.fork()):
+            try:
+                os.write(writing, ssl.RAND_bytes(3))
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert len(pipe.read()) == 3
+    assert run.leaks == []
 
 
 def test_a_seed_is_no_leak(tape: Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import ssl
 import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -44,6 +47,16 @@ def load() -> ModuleType:
     return importlib.import_module("uuid_utils")
 
 
+def lazily(spec: ModuleSpec | None) -> ModuleType:
+    """Return a module that loads when something of it is asked for."""
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader = importlib.util.LazyLoader(spec.loader)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_a_module_that_is_loaded_in_the_session_is_watched(tape: Path, uuid_utils: Path) -> None:
     """An agent imports while it runs: its functions are wrapped as soon as they are there."""
     with record(tape, boundary="note") as run:
@@ -70,6 +83,34 @@ def test_nothing_of_the_guard_stays_behind(tape: Path, uuid_utils: Path) -> None
     assert not hasattr(after.uuid4, "__wrapped__")
     assert type(after.__loader__) is type(before.__loader__)
     assert sys.meta_path == finders
+
+
+def test_a_lazy_module_is_not_loaded_by_a_guard(tape: Path, tmp_path: Path) -> None:
+    """Names are looked up in modules as they are, also in one that waits to be used."""
+    (tmp_path / "lazy_two.py").write_text("raise AssertionError('loaded')\n")
+    spec = importlib.util.spec_from_file_location("lazy_two", tmp_path / "lazy_two.py")
+    module = sys.modules["lazy_two"] = lazily(spec)
+    try:
+        with record(tape, boundary="note"):
+            ssl.RAND_bytes(1)
+    finally:
+        del sys.modules["lazy_two"]
+    with pytest.raises(AssertionError, match="loaded"):
+        _ = module.anything
+
+
+def test_a_module_that_waits_to_be_used_is_watched_from_then_on(
+    tape: Path, uuid_utils: Path
+) -> None:
+    """Imported lazily, its functions are wrapped when it loads, unless the session is over."""
+    with record(tape, boundary="note") as run:
+        module = sys.modules["uuid_utils"] = lazily(importlib.util.find_spec("uuid_utils"))
+        module.uuid4()
+    assert len(run.leaks) == 1
+    del sys.modules["uuid_utils"]
+    with record(tape, overwrite=True, boundary="note"):
+        module = sys.modules["uuid_utils"] = lazily(importlib.util.find_spec("uuid_utils"))
+    assert not hasattr(module.uuid4, "__wrapped__")
 
 
 def test_a_library_that_draws_for_itself_is_not_named(tape: Path, uuid_utils: Path) -> None:

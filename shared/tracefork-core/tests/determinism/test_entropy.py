@@ -23,6 +23,8 @@ import pytest
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
+from ..forking import fork
+
 SOURCES: dict[str, Callable[[], object]] = {
     "os.urandom": lambda: os.urandom(9),
     "os.urandom, bound early": lambda: urandom(300),
@@ -89,10 +91,7 @@ def test_forked_children_draw_for_themselves(tape: Path) -> None:
 
     def child() -> bytes:
         reading, writing = os.pipe()
-        if not (pid := os.fork()):
-            os.write(writing, draw())
-            os._exit(0)
-        os.waitpid(pid, 0)
+        os.waitpid(fork(lambda: os.write(writing, draw())), 0)
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
             return pipe.read()

@@ -20,6 +20,8 @@ from tracefork_core import (
 )
 from tracefork_testkit import ProviderServer
 
+from ..forking import fork
+
 
 def drawn(chance: NondetSource) -> list[object]:
     return [
@@ -102,14 +104,12 @@ def test_a_drifting_source_makes_the_replay_diverge(
 
 def test_a_source_ends_with_its_run(tape: Path) -> None:
     """Afterwards, and in a forked child, it says so instead of giving what is on no tape."""
+
+    def refused() -> None:
+        with pytest.raises(UsageError):
+            run.nondet.uuid()
+
     with record(tape) as run:
-        child = os.fork()
-        if not child:
-            try:
-                run.nondet.uuid()
-            except UsageError:
-                os._exit(0)
-            os._exit(1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert os.waitpid(fork(refused), 0)[1] == 0
     with pytest.raises(UsageError, match="has ended"):
         run.nondet.uuid()

@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Arrival(MetaPathFinder):
-    """Calls `arrived` once the module `name` is loaded, until it is switched off."""
+    """Calls `arrived` when the module `name` is loaded: once, and not when switched off by then."""
 
     def __init__(self, name: str, arrived: Callable[[], None]) -> None:
         self._name = name
@@ -31,22 +31,32 @@ class Arrival(MetaPathFinder):
     ) -> ModuleSpec | None:
         if fullname != self._name:
             return None
-        for finder in list(sys.meta_path):
+        finders = list(sys.meta_path)
+        # Only those behind it: another one that waits for the same module would ask back.
+        for finder in finders[finders.index(self) + 1 :] if self in finders else ():
             find = getattr(finder, "find_spec", None)
-            if finder is not self and find is not None:
-                spec: ModuleSpec | None = find(fullname, path, target)
-                if spec is not None:
-                    spec.loader = _Announcing(spec.loader, self._arrived) if spec.loader else None
-                    return spec
+            spec: ModuleSpec | None = find(fullname, path, target) if find is not None else None
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _Announcing(spec.loader, self._announce)
+                return spec
         return None
+
+    def _announce(self) -> None:
+        if self in sys.meta_path:  # A lazy module may load after `off`.
+            self.off()
+            self._arrived()
 
 
 class _Announcing(Loader):
     """Loads as another loader does, and is gone when the module is there."""
 
-    def __init__(self, loader: Any, arrived: Callable[[], None]) -> None:
+    def __init__(self, loader: Any, announce: Callable[[], None]) -> None:
         self._loader = loader
-        self._arrived = arrived
+        self._announce = announce
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         created: ModuleType | None = self._loader.create_module(spec)
@@ -57,4 +67,4 @@ class _Announcing(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        self._arrived()
+        self._announce()

@@ -17,9 +17,9 @@ from types import FrameType
 from typing import Literal
 
 from tracefork_core.determinism.boundary_doors import VALUES
+from tracefork_core.determinism.whose import Open
 from tracefork_core.errors import BoundaryError, BoundaryWarning, UsageError
 from tracefork_core.exchange.caller import is_users, place
-from tracefork_core.exchange.current import current_session, is_crossing_seam
 
 Mode = Literal["warn", "raise", "note"]
 """`note` only lists what it finds."""
@@ -105,21 +105,8 @@ class BoundaryGuard:
             warnings.warn_explicit(text, BoundaryWarning, file, frame.f_lineno)
 
 
-guards: list[BoundaryGuard] = []
-
-
-def guard_here() -> BoundaryGuard | None:
-    """Return the guard of the session that runs here; None below a seam, whose draws are its own.
-
-    What two sessions without a context share belongs to neither.
-    """
-    if not guards or is_crossing_seam():
-        return None
-    try:
-        session = current_session()
-    except UsageError:
-        return None
-    return next((guard for guard in guards if guard.session is session), None)
+guards: Open[BoundaryGuard] = Open()
+"""Where a draw of this process looks for the guard of its session."""
 
 
 def asking(depth: int, through: Collection[str] = VALUES) -> FrameType | None:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tracefork_core.determinism.boundary import asking, guard_here
+from tracefork_core.determinism.arrival import Arrival
+from tracefork_core.determinism.boundary import asking, guards
 from tracefork_core.determinism.boundary_doors import DOORS, VALUES, Door
 from tracefork_core.determinism.sightings import observers, sighted
+from tracefork_core.determinism.swaps import names_of
 from tracefork_core.exchange.caller import is_users_module
 
 _inside = threading.local()
@@ -26,6 +25,9 @@ _inside = threading.local()
 
 _wrapped: dict[Door, tuple[object, Any, Any]] = {}
 """What each wrapped function lies on, what lay there, and what lies there now."""
+
+_later: dict[str, Arrival] = {}
+"""The modules that were not loaded when a guard began."""
 
 
 def is_asked() -> bool:
@@ -37,17 +39,16 @@ def wrap(doors: Iterable[Door]) -> None:
     """Wrap the functions whose modules are loaded, and see to the others as they are."""
     wanted = [door for door in doors if door not in _wrapped]
     _wrap_loaded(wanted)
-    later = {door.module for door in wanted} - sys.modules.keys()
-    if later and _later not in sys.meta_path:
-        sys.meta_path.insert(0, _later)
-    _later.doors.update(door for door in wanted if door.module in later)
+    for module in {door.module for door in wanted} - sys.modules.keys() - _later.keys():
+        _later[module] = Arrival(module, functools.partial(_wrap_arrived, module))
+        _later[module].on()
 
 
 def unwrap() -> None:
     """Put everything back. A library that bound a wrapper meanwhile has one that does nothing."""
-    _later.doors.clear()
-    if _later in sys.meta_path:
-        sys.meta_path.remove(_later)
+    for arrival in _later.values():
+        arrival.off()
+    _later.clear()
     changed: dict[int, Any] = {}
     for door, (home, function, wrapper) in _wrapped.items():
         changed[id(wrapper)] = function
@@ -56,6 +57,10 @@ def unwrap() -> None:
             setattr(home, name, function)
     _rebind(changed)
     _wrapped.clear()
+
+
+def _wrap_arrived(module: str) -> None:
+    _wrap_loaded(door for door in DOORS if door.module == module)
 
 
 def _wrap_loaded(doors: Iterable[Door]) -> None:
@@ -78,15 +83,16 @@ def _wrap_loaded(doors: Iterable[Door]) -> None:
 def _rebind(changed: dict[int, Any]) -> None:
     """Let names that were bound before mean what they mean in the modules they come from now."""
     for module in list(sys.modules.values()):
-        if not is_users_module(module) and _top(module) not in VALUES:
+        names = names_of(module)
+        if names is None or not (is_users_module(names) or _top(names) in VALUES):
             continue
-        for name, value in list(vars(module).items()):
+        for name, value in list(names.items()):
             if id(value) in changed:
-                setattr(module, name, changed[id(value)])
+                names[name] = changed[id(value)]
 
 
-def _top(module: ModuleType) -> str:
-    return str(getattr(module, "__name__", "")).partition(".")[0]
+def _top(names: Mapping[str, object]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]
 
 
 def _guarded(door: Door, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -94,7 +100,7 @@ def _guarded(door: Door, function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if is_asked() or (guard := guard_here()) is None or (frame := asking(1)) is None:
+        if is_asked() or (guard := guards.here()) is None or (frame := asking(1)) is None:
             return function(*args, **kwargs)
         if door.draws is not None and not door.draws((args, kwargs)):
             return function(*args, **kwargs)
@@ -110,60 +116,3 @@ def _guarded(door: Door, function: Callable[..., Any]) -> Callable[..., Any]:
         return value
 
     return guarded
-
-
-class _Later(MetaPathFinder):
-    """Wraps the functions of modules that are not loaded yet, once they are."""
-
-    def __init__(self) -> None:
-        self.doors: set[Door] = set()
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if all(door.module != fullname for door in self.doors):
-            return None
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            if finder is self or find is None:
-                continue
-            spec: ModuleSpec | None = find(fullname, path, target)
-            if spec is not None:
-                if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader)
-                return spec
-        return None
-
-    def arrived(self, name: str) -> None:
-        """Wrap what a module offers that was just loaded."""
-        doors = {door for door in self.doors if door.module == name}
-        self.doors -= doors
-        _wrap_loaded(door for door in DOORS if door in doors)
-
-
-class _Loader(Loader):
-    """Loads as another loader does, and leaves no trace of itself."""
-
-    def __init__(self, loader: Any) -> None:
-        self._loader = loader
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        spec.loader = self._loader
-        try:
-            module: ModuleType | None = self._loader.create_module(spec)
-        finally:
-            spec.loader = self
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__loader__ = self._loader
-        if module.__spec__ is not None:
-            module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
-        _later.arrived(module.__name__)
-
-
-_later = _Later()

@@ -69,7 +69,8 @@ def _unseeded_self(asked: Asked) -> bool:
 
 
 def _no_time(asked: Asked) -> bool:
-    return not asked[0]
+    given, _ = asked
+    return not given or given[0] is None
 
 
 _RANDOM = """

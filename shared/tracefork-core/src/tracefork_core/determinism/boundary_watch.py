@@ -9,22 +9,17 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from types import FrameType
 
 from tracefork_core.determinism import boundary_calls, clock, wall
-from tracefork_core.determinism.boundary import (
-    OUTSIDE,
-    BoundaryGuard,
-    asking,
-    guard_here,
-    guards,
-)
+from tracefork_core.determinism.boundary import OUTSIDE, BoundaryGuard, asking, guards
 from tracefork_core.determinism.boundary_doors import CLOCK, DOORS, STARTERS
 
 ProgramName = Callable[[str, tuple[object, ...]], str | None]
 """Names the program that an audit event announces; None where that will be watched itself."""
 
-_PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.posix_spawn", "pty.spawn"})
-_EVENTS = _PROGRAMS | {"os.exec"}
+_PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.posix_spawn", "os.spawn", "pty.spawn"})
+_EVENTS = _PROGRAMS | {"os.exec", "os.fork"}
 
 _TOOL = "Hand the agent what it says, or make it an exchange."
 
@@ -56,7 +51,7 @@ def start(guard: BoundaryGuard, program_name: ProgramName) -> None:
     global _installed, _program_name
     with _lock:
         _program_name = program_name
-        guards.append(guard)
+        guards.all.append(guard)
         boundary_calls.wrap(door for door in DOORS if door.source not in guard.on_tape)
         if CLOCK not in guard.on_tape:
             _clocks[guard] = _SeenClock(guard)
@@ -69,10 +64,10 @@ def start(guard: BoundaryGuard, program_name: ProgramName) -> None:
 def stop(guard: BoundaryGuard) -> None:
     """Undo `start`."""
     with _lock:
-        guards.remove(guard)
+        guards.all.remove(guard)
         if (seen := _clocks.pop(guard, None)) is not None:
             clock.stop(seen)
-        if not guards:
+        if not guards.all:
             boundary_calls.unwrap()
 
 
@@ -83,9 +78,24 @@ def _unnamed(event: str, args: tuple[object, ...]) -> str | None:
 _program_name: ProgramName = _unnamed
 
 
+def _told_to_spawn(frame: FrameType) -> tuple[object, ...]:
+    """Return the arguments of `os.spawn*` where that is what forks; nothing where it is not.
+
+    It has an event on Windows only. Elsewhere its child calls `exec`, where no guard is.
+    """
+    if frame.f_globals.get("__name__") != "os" or frame.f_code.co_name != "_spawnvef":
+        return ()
+    told = frame.f_locals
+    return tuple(told.get(name) for name in ("mode", "file", "args", "env"))
+
+
 def _hook(event: str, args: tuple[object, ...]) -> None:
-    if not guards or event not in _EVENTS or (guard := guard_here()) is None:
+    if not guards.all or event not in _EVENTS or (guard := guards.here()) is None:
         return
+    if event == "os.fork":
+        event, args = "os.spawn", _told_to_spawn(sys._getframe(1))
+        if not args:
+            return
     if boundary_calls.is_asked() or (frame := asking(1, STARTERS)) is None:
         return
     if event == "os.exec":

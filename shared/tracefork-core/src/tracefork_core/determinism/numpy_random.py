@@ -18,7 +18,7 @@ from tracefork_core.determinism.os_entropy import real_urandom
 from tracefork_core.tape.event import GeneratorState
 
 NAME = "numpy"
-_HOME = "numpy.random.mtrand"
+HOME = "numpy.random.mtrand"
 _KIND = "MT19937"
 _SEED_WORDS = struct.Struct("<8I")
 
@@ -37,7 +37,7 @@ class NumpyGenerator:
         """Put the generator into its recorded state, or remember the one it has."""
         self._around = _state()
         if _home() is None:
-            self._arrival = Arrival(_HOME, self._settle)
+            self._arrival = Arrival(HOME, self._settle)
             self._arrival.on()
         elif self._entropy.recorded is not None:
             self._settle()
@@ -71,7 +71,7 @@ class NumpyGenerator:
 
 
 def _home() -> Any:
-    return sys.modules.get(_HOME)
+    return sys.modules.get(HOME)
 
 
 def _state() -> bytes | None:

@@ -1,8 +1,10 @@
 """Who wants to see each draw as it is made, while it is made.
 
-An observer is told the source ("clock", "entropy"), the value (nanoseconds since the epoch, the
-bytes drawn) and the frame that drew. It is called on the agent's own line of execution: it must be
-quick, must not raise, and must not draw. With nobody here a draw costs nothing more.
+An observer is told the source, the value and the frame that drew. Sources are "clock" (nanoseconds
+since the epoch), "entropy" (the bytes drawn), "random" (a float or an int) and the labels of doors,
+such as "uuid_utils.uuid4" (whatever the function returned). It is called on the agent's own line of
+execution: it must be quick, must not raise, and must not draw. With nobody here a draw costs
+nothing more.
 """
 
 from __future__ import annotations

@@ -28,13 +28,12 @@ from tracefork_core.determinism.surroundings import (
     Lookout,
     timezone,
 )
-from tracefork_core.errors import UsageError
+from tracefork_core.determinism.whose import Open
 from tracefork_core.exchange.caller import is_users
-from tracefork_core.exchange.current import current_session
 
 _THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
 """Modules that read for whoever calls them, by the first part of their names."""
-_lookouts: list[Lookout] = []
+lookouts: Open[Lookout] = Open()
 _lock = threading.Lock()
 
 
@@ -52,15 +51,15 @@ _iterated = _Iterated()
 def on_the_lookout(lookout: Lookout) -> Iterator[None]:
     """Let `lookout` see what its session's agent reads of its surroundings."""
     with _lock:
-        if not _lookouts:
+        if not _patched:
             _patch()
-        _lookouts.append(lookout)
+        lookouts.all.append(lookout)
     try:
         yield
     finally:
         with _lock:
-            _lookouts.remove(lookout)
-            if not _lookouts:
+            lookouts.all.remove(lookout)
+            if not lookouts.all:
                 _unpatch()
 
 
@@ -69,7 +68,9 @@ def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
     """Let `lookout` see the timezone when the agent's own code first reads the clock."""
 
     def observe(source: str, value: object, frame: FrameType | None) -> None:
-        if source == "clock" and frame is not None and _is_asked_by(frame, lookout):
+        if source != "clock" or frame is None or not is_users(frame):
+            return
+        if lookouts.here() is lookout:
             stop()
             lookout.look(TIMEZONE, "", timezone(recorded_at), frame)
 
@@ -85,27 +86,15 @@ def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
         stop()
 
 
-def _is_asked_by(frame: FrameType, lookout: Lookout) -> bool:
-    if not is_users(frame):
-        return False
-    try:
-        return current_session() is lookout.session
-    except UsageError:
-        return False  # A thread of nobody's: to look around must not fail there.
-
-
 def _saw(kind: str, name: str, value: str | None) -> None:
-    lookouts = tuple(_lookouts)
-    if all(lookout.has_met(kind, name) for lookout in lookouts):
+    lookout = lookouts.here()
+    if lookout is None or lookout.has_met(kind, name):
         return  # To look at a frame is dear: it is audited, and a guard listens.
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _package(frame) in _THROUGH:
         frame = frame.f_back
-    if frame is None or not is_users(frame):
-        return
-    for lookout in lookouts:
-        if _is_asked_by(frame, lookout):
-            lookout.look(kind, name, value, frame)
+    if frame is not None and is_users(frame):
+        lookout.look(kind, name, value, frame)
 
 
 def _package(frame: FrameType) -> str:

@@ -38,7 +38,7 @@ class Swaps:
     def _rebind(self, instead: Mapping[int, object]) -> None:
         self._look_around()
         for key, held in self._holding.items():
-            names = _names(sys.modules.get(key)) or {}
+            names = names_of(sys.modules.get(key)) or {}
             for name in held:
                 if (other := instead.get(id(names.get(name)))) is not None:
                     names[name] = other
@@ -59,7 +59,7 @@ class Swaps:
 
     def _look_at(self, key: str) -> None:
         module = sys.modules.get(key)
-        names = module.__dict__ if type(module) is ModuleType else _names(module)
+        names = module.__dict__ if type(module) is ModuleType else names_of(module)
         if names is None or self._looked_at.get(key) == (state := id(names) + len(names)):
             return
         self._looked_at[key] = state
@@ -74,11 +74,11 @@ class Swaps:
 
 
 def _is_loading(key: str) -> bool:
-    names = _names(sys.modules.get(key)) or {}
+    names = names_of(sys.modules.get(key)) or {}
     return bool(getattr(names.get("__spec__"), "_initializing", False))
 
 
-def _names(module: object) -> dict[str, object] | None:
+def names_of(module: object) -> dict[str, object] | None:
     """Return the names of a module without asking it: a lazy one would load itself."""
     if not issubclass(type(module), ModuleType):
         return None

@@ -104,7 +104,8 @@ def _told_call_at(
     if timer is None:
         return _call_at(self, when, callback, *args, **more)
 
-    context = more.get("context") or contextvars.copy_context()
+    if (context := more.get("context")) is None:
+        context = contextvars.copy_context()
 
     def fire() -> None:
         if not handle.cancelled():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -59,10 +59,10 @@ def is_users(frame: FrameType) -> bool:
     return _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__")
 
 
-def is_users_module(module: object) -> bool:
-    """Return whether a module is the user's: a script that was typed, or a file of no library."""
-    file = getattr(module, "__file__", None)
-    return isinstance(file, str) and _is_users(file)
+def is_users_module(names: Mapping[str, object]) -> bool:
+    """Return whether the module of these names is the user's: a typed script, or no library's."""
+    file = names.get("__file__")
+    return _is_users(file) if isinstance(file, str) else names.get("__name__") == "__main__"
 
 
 def place(frame: FrameType) -> str:

@@ -1,0 +1,70 @@
+"""Whoever waits for a module is told once, when it is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tracefork_core.determinism.arrival import Arrival
+
+NAME = "expected_module"
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Put a module on the path; return the list of who was told that it is loaded."""
+    (tmp_path / f"{NAME}.py").write_text("value = 3\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield []
+    sys.modules.pop(NAME, None)
+
+
+def waiting(told: list[str], who: str) -> Arrival:
+    """Wait for the module."""
+
+    def arrived() -> None:
+        assert sys.modules[NAME].value == 3
+        told.append(who)
+
+    arrival = Arrival(NAME, arrived)
+    arrival.on()
+    return arrival
+
+
+def test_two_may_wait_for_one_module(told: list[str]) -> None:
+    """Two sessions that are open at once both learn of it, and once."""
+    finders = list(sys.meta_path)
+    both = [waiting(told, who) for who in ("one", "two")]
+    import_module(NAME)
+    del sys.modules[NAME]
+    import_module(NAME)
+    assert sorted(told) == ["one", "two"]
+    for arrival in both:
+        arrival.off()
+    assert sys.meta_path == finders
+
+
+def test_who_no_longer_waits_is_not_told(told: list[str]) -> None:
+    """The control: switched off before the module is loaded."""
+    waiting(told, "one").off()
+    import_module(NAME)
+    assert told == []
+
+
+def test_the_module_has_its_own_loader(told: list[str]) -> None:
+    """While somebody waits, its loader answers as ever; afterwards it is that loader."""
+    plain = importlib.util.find_spec(NAME)
+    arrival = waiting(told, "one")
+    spec = importlib.util.find_spec(NAME)
+    assert spec is not None
+    assert plain is not None
+    assert spec.loader.get_source(NAME) == "value = 3\n"  # type: ignore[union-attr]
+    module = import_module(NAME)
+    assert type(module.__loader__) is type(plain.loader)
+    assert type(module.__spec__.loader) is type(plain.loader)  # type: ignore[union-attr]
+    arrival.off()
