@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -61,9 +62,8 @@ def test_a_time_as_a_number_is_found(unit: int) -> None:
         lambda data: base64.urlsafe_b64encode(data).decode().rstrip("="),
     ],
 )
-def test_bytes_are_found_as_ids_and_tokens(spell: object) -> None:
+def test_bytes_are_found_as_ids_and_tokens(spell: Callable[[bytes], str]) -> None:
     """Entropy shows as a UUID, hexadecimal or base64."""
-    assert callable(spell)
     found = only(
         f"id-{spell(ONE)}.", f"id-{spell(OTHER)}.", drawn("entropy", ONE.hex(), OTHER.hex())
     )

@@ -92,6 +92,25 @@ async def limited() -> None:
     await asyncio.wait(tasks)
 
 
+async def single() -> None:
+    """Ask one thing, and sleep meanwhile."""
+    model = Model()
+
+    async def nap() -> None:
+        await asyncio.sleep(0.01)
+        print("slept")
+
+    async def branch() -> None:
+        print(await model.ask("@say one"))
+
+    await branches(nap(), branch())
+
+
+async def silent() -> None:
+    """Sleep, and ask nothing."""
+    await branches(asyncio.sleep(0.01), asyncio.sleep(0.02))
+
+
 def pool() -> None:
     """Take results of a pool as they are completed."""
     with ThreadPoolExecutor(3) as executor:

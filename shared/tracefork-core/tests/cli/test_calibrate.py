@@ -11,6 +11,7 @@ import pytest
 
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
+from ..conftest import Alter
 from .conftest import OPENAI_AGENT, Done, Shell
 
 pytestmark = pytest.mark.many_processes
@@ -192,6 +193,17 @@ def test_a_tape_of_another_environment_names_the_variable(shell: Shell) -> None:
     assert "CUSTOMER_NAME" in cause
 
 
+@pytest.mark.parametrize("seed", ["abc", "99999999999"])
+def test_a_strangers_seed_does_no_harm(shell: Shell, alter: Alter, seed: str) -> None:
+    """A hash seed on the tape that Python would not start with is left alone: both are proven."""
+    shell.tracefork("record", "agent.py", PYTHONHASHSEED="5")
+    spelled = f'"hash_seed":"{seed}"'.encode()
+    tape = shell.folder / "agent.tape"
+    alter(tape, events=lambda line: line.replace(b'"hash_seed":"5"', spelled))
+    found = calibrated(shell, "--tape=agent.tape", "--no-live", "agent.py", exit_code=0)
+    assert (found["proven"], found["findings"]) == (2, [])
+
+
 def test_input_that_nobody_saw_is_said_to_be_unknown(shell: Shell) -> None:
     """A counter in a file is no source we know: outside, and no guess is made."""
     shell.write("count", "one ")
@@ -223,8 +235,10 @@ def test_what_cannot_be_run_is_said(shell: Shell) -> None:
 
 def test_the_store_and_the_folder_stay_as_they_were(shell: Shell, tmp_path: Path) -> None:
     """`last` still means what was recorded last: calibration leaves no tape behind."""
-    shell.tracefork("record", "agent.py")
-    shell.tracefork("calibrate", "--no-live", "agent.py")
+    assert shell.tracefork("record", "agent.py").exit == 0
+    before = sorted(shell.folder.rglob("*"))
+    calibrated(shell, "--no-live", "agent.py", exit_code=0)
+    assert sorted(shell.folder.rglob("*")) == before
     done = shell.tracefork("replay", "--json", "last")
     assert done.exit == 0, done.err
     assert done.document["tape"] == str(shell.folder / "agent.tape")

@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 
 from tracefork_core import Tape
-from tracefork_core.cli import race_runs
+from tracefork_core.cli import options, race_runs
+from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.race_report import document, order_words
+from tracefork_core.cli.race_result import Result, Taped
 from tracefork_core.cli.race_runs import Runs
 from tracefork_core.cli.raced import Job
-from tracefork_core.run.overlapping import overlap_of
-from tracefork_core.run.racing import Outcome
+from tracefork_core.run.overlapping import Overlap, overlap_of
+from tracefork_core.run.racing import Found, Group, Order, Outcome, Smallest
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .conftest import Done, Shell
@@ -208,7 +211,34 @@ def test_an_answer_that_beats_a_limit_is_a_race(agents: Shell) -> None:
     assert "  smallest  exchange " in done.out
 
 
-@pytest.mark.parametrize("order", ["x", "1,,2", "-1", "1,x", ""])
+@pytest.mark.parametrize(
+    ("name", "order", "completed"), [("single", "0,", [0]), ("silent", ",", [])]
+)
+def test_an_order_of_less_than_two_is_told_apart_from_a_seed(
+    agents: Shell, name: str, order: str, completed: list[int]
+) -> None:
+    """Sleeps beside one exchange, or none: what is told is what --order takes for that list."""
+    (as_recorded, *_) = documented(agents, name, seeds=2)["outcomes"]
+    assert (as_recorded["kind"], as_recorded["order"]) == ("same", order)
+    done = agents.tracefork("replay", "--json", f"--order={order}", f"{name}.tape")
+    assert (done.exit, done.document["completed"]) == (0, completed), done.err
+
+
+@pytest.mark.parametrize("order", [0, 7, (), (0,), (7,), (2, 0, 1)])
+def test_an_order_that_is_told_is_read_as_told(order: Order) -> None:
+    """A seed stays a seed and a list a list, in the command too that shows a race again."""
+    numbers = order if isinstance(order, int) else list(order)
+    assert options.order_of(order_words(order)) == numbers
+    changed = Outcome("ends", "KeyError")
+    found = Found([Group(order, changed)], Smallest(order, changed, {}))
+    taped = Taped(Path("a.tape"), "ok", 1, Overlap((0,), frozenset(), waits=True), {})
+    told = document(Agent("script", "agent.py"), Result(taped, 3, 1.0, "a.tape", found=found))
+    command = told["smallest"]["command"]  # type: ignore[index]
+    _, _, option, words, _ = shlex.split(command)
+    assert (option, options.order_of(words)) == ("--order", numbers)
+
+
+@pytest.mark.parametrize("order", ["x", "1,,2", "1,,", ",,", ",1", "-1", "1,x", ""])
 def test_an_order_that_is_none_is_refused(taped: Shell, order: str) -> None:
     """--order takes a seed or numbers; anything else is a mistake, and is said to be."""
     done = taped.tracefork("replay", f"--order={order}", "agent.tape", "agent.py")
@@ -231,8 +261,9 @@ def test_a_replay_in_another_order_tells_its_order(agents: Shell) -> None:
 def test_a_replay_keeps_the_recorded_pace(agents: Shell) -> None:
     """--speed 1 takes as long as the answers took; without it nothing is waited for."""
     record(agents, "ordered")
-    done = agents.tracefork("replay", "--json", "--speed=1", "ordered.tape")
-    assert done.exit == 0
-    assert done.document["seconds"] > DELAYS["three"]
+    words = ["replay", "--json", "ordered.tape"]
+    paced, free = agents.tracefork(*words, "--speed=1"), agents.tracefork(*words)
+    assert (paced.exit, free.exit) == (0, 0)
+    assert paced.document["seconds"] > max(DELAYS["three"], free.document["seconds"])
     for speed in ("0", "-1", "nan", "fast"):
         assert agents.tracefork("replay", f"--speed={speed}", "ordered.tape").exit == 2

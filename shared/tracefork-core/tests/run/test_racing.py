@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracefork_core.run import racing
 from tracefork_core.run.racing import Order, Outcome, search
 
 Pair = tuple[int, int]
@@ -19,6 +22,14 @@ NUMBERS = st.integers(2, 6)
 def at_once(count: int) -> set[frozenset[int]]:
     """Return all pairs: everything overlaps."""
     return {frozenset(pair) for pair in combinations(range(count), 2)}
+
+
+@contextmanager
+def at_most(steps: int) -> Iterator[None]:
+    """Let the search for the smallest reordering take that many runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(racing, "MOST_STEPS", steps)
+        yield
 
 
 @dataclass
@@ -83,7 +94,8 @@ def test_what_is_found_is_minimal_and_changes_the_outcome(count: int, data: st.D
     matters = data.draw(st.lists(pairs, min_size=1, max_size=3))
     agent = Agent(count, lambda order: has(order, *matters), stops=data.draw(st.integers(1, 6)))
     whole = Agent(count, agent.breaks)
-    found = search(range(count), at_once(count), whole.attempt, range(60), most_steps=200)
+    with at_most(200):
+        found = search(range(count), at_once(count), whole.attempt, range(60))
     failing = any(Agent(count, agent.breaks).attempt(seed).changed for seed in range(60))
     assert (found.smallest is not None) == failing
     assert len(whole.asked) <= 61 + 200
@@ -113,7 +125,8 @@ def test_no_order_is_tried_twice_and_the_budget_holds(count: int, most_steps: in
     """However little may be spent, what is told did change the outcome."""
     last_first = list(reversed(range(count)))
     agent = Agent(count, lambda order: order == last_first)
-    found = search(range(count), at_once(count), agent.attempt, range(400), most_steps)
+    with at_most(most_steps):
+        found = search(range(count), at_once(count), agent.attempt, range(400))
     assert len(agent.asked) <= 401 + most_steps
     assert len(agent.asked) == len(set(agent.asked))
     if found.smallest is not None:

@@ -204,8 +204,9 @@ def test_threads_that_were_there_before_have_no_order(
             assert {exchange.lane for exchange in recorded.exchanges} == {"threads"}
         with replay(tape):
             run(client, "c", "b", "a")
-        with pytest.raises(DivergenceError), replay(tape):
-            run(client, "c", "b")
+        for texts in (["c", "b"], ["c", "b", "b"]):
+            with pytest.raises(DivergenceError), replay(tape):
+                run(client, *texts)
 
 
 def test_a_nested_session_leaves_the_lane_around_it_alone(

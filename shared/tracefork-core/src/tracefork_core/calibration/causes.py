@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracefork_core.calibration.draws import Draw, found_in
+from tracefork_core.calibration.fragments import words
 from tracefork_core.determinism.boundary_doors import DOORS
 from tracefork_core.session.sources import source_of
 
@@ -144,8 +145,8 @@ def _lines(draws: Iterable[Draw], n: int) -> list[str]:
 
 
 def _same_words(before: str, after: str) -> bool:
-    words = [sorted(re.findall(r"\w+", text)) for text in (before, after)]
-    return len(words[0]) > 1 and words[0] == words[1]
+    counted = words(before)
+    return counted.total() > 1 and counted == words(after)
 
 
 def _is_in(piece: str, text: str) -> bool:

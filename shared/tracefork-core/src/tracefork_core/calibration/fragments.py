@@ -19,7 +19,7 @@ def fragments(before: str, after: str) -> Iterator[tuple[str, str]]:
     ones, others = ones[start : len(ones) - end], others[start : len(others) - end]
     if not ones and not others:
         return
-    if _words(ones) == _words(others) or max(len(ones), len(others)) > _MOST:
+    if words(" ".join(ones)) == words(" ".join(others)) or max(len(ones), len(others)) > _MOST:
         yield "".join(ones).strip(), "".join(others).strip()
         return
     matcher = SequenceMatcher(None, ones, others, autojunk=False)
@@ -29,11 +29,12 @@ def fragments(before: str, after: str) -> Iterator[tuple[str, str]]:
             yield pair
 
 
+def words(text: str) -> Counter[str]:
+    """Return the words of a text, whatever their order."""
+    return Counter(re.findall(r"\w+", text))
+
+
 def _shared(ones: list[str], others: list[str]) -> int:
     """Return how many pieces both begin with."""
     pairs = enumerate(zip(ones, others, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(ones), len(others)))
-
-
-def _words(pieces: list[str]) -> Counter[str]:
-    return Counter(re.findall(r"\w+", " ".join(pieces)))

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import random
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import figures, options, screen, tapes
+from tracefork_core.cli import figures, fresh, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent, read_agent
 from tracefork_core.cli.calibrate_result import Result
 from tracefork_core.cli.command import agent_for
@@ -68,21 +64,23 @@ def calibrate(
     with tempfile.TemporaryDirectory(prefix="tracefork-calibrate-") as place:
         runs = _Runs(agent, folder, Path(place))
         result = _calibrate(runs, given, live=not no_live)
-    code = 0 if result.proven else 1
     if as_json:
-        screen.say_json(document(agent, result, code))
+        screen.say_json(document(agent, result))
     else:
         print_findings(agent, result)
-    return code
+    return result.exit
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """One run: the document it printed, and what was noted besides."""
+    """One run: what it came to, and what was noted besides."""
 
-    exit: int
-    document: dict[str, object]
+    came: fresh.Done
     notes: Run
+
+    @property
+    def document(self) -> dict[str, object]:
+        return self.came.document
 
     @property
     def leaks(self) -> list[str]:
@@ -91,9 +89,9 @@ class _Done:
 
     @property
     def reason(self) -> str:
-        error = self.document.get("error")
-        reason = error.get("message") if isinstance(error, dict) else self.document.get("reason")
-        return str(reason or "the run ended without a result")
+        """Why it failed; where nobody could say, with the end of what it said itself."""
+        said = self.came.said[-_TAIL:] if self.came.broke_off else []
+        return "\n".join([self.came.reason or "the run has no result", *said])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +108,14 @@ class _Runs:
         Raises:
             TraceforkError: there is no tape of it.
         """
-        tape, seed = self.place / f"{name}.tape", str(random.SystemRandom().randrange(1, 2**32))
-        done = self._run(["record", "--json", "--boundary=note", f"-o{tape}"], seed)
-        if "digest" not in done.document:
-            error = type("", (TraceforkError,), {"exit_code": done.exit or ReplayError.exit_code})
-            raise error(f"tracefork: the live run left no tape: {done.reason}")
-        return tape, done
+        tape = self.place / f"{name}.tape"
+        words = ["record", "--json", "--boundary=note", f"-o{tape}"]
+        run = self._run(words, hash_seed.drawn())
+        if "digest" not in run.document:
+            code = run.came.exit or ReplayError.exit_code
+            error = type("", (TraceforkError,), {"exit_code": code})
+            raise error(f"tracefork: the live run left no tape: {run.reason}")
+        return tape, run
 
     def replay(self, tape: Path, seed: str | None) -> _Done:
         """Replay it as `tracefork replay` does."""
@@ -130,25 +130,10 @@ class _Runs:
         path = self.place / "notes.json"
         path.unlink(missing_ok=True)
         environment = {**os.environ, "TRACEFORK_HOME": str(self.place / "home")}
-        if seed is not None:
-            environment["PYTHONHASHSEED"] = seed
-        command = [sys.executable, "-m", "tracefork_core.cli.calibrated"]
-        done = subprocess.run(  # noqa: S603 - our own command line
-            [*command, str(path), *words, *self.agent.argv],
-            cwd=self.folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        command = ["tracefork_core.cli.calibrated", str(path), *words, *self.agent.argv]
+        done = fresh.run(command, self.folder, hash_seed.with_seed(environment, seed))
         notes = msgspec.json.decode(path.read_bytes(), type=Notes) if path.exists() else Notes()
-        run = Run(notes.draws, notes.environment, notes.process)
-        try:
-            found = json.loads(done.stdout)
-        except ValueError:
-            said = done.stderr.decode("utf-8", "backslashreplace").splitlines()[-_TAIL:]
-            found = {"reason": "\n".join([f"it ended with status {done.returncode}", *said])}
-        return _Done(done.returncode, found, run)
+        return _Done(done, Run(notes.draws, notes.environment, notes.process))
 
 
 def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
@@ -167,7 +152,7 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
         ended = "" if outcome == "ok" else f" · the agent ended with {outcome}"
         _say(f"recorded live: {_figures(account)}{ended}")
     replays = [runs.replay(tape, seed) for _ in range(_REPLAYS)]
-    proven = sum(one.exit == 0 for one in replays)
+    proven = sum(one.came.exit == 0 for one in replays)
     _say(f"replayed: {proven} of {_REPLAYS} proven · $0")
     drawn = [draw for draw in replays[0].notes.draws if draw.source in ON_TAPE]
     before = first.notes if first else Run(drawn)
@@ -196,7 +181,7 @@ def _why(done: _Done, before: Run) -> list[Finding]:
     from tracefork_core.calibration.causes import Cause
     from tracefork_core.calibration.findings import Finding, at_divergence
 
-    if done.exit == 0:
+    if done.came.exit == 0:
         return []
     if divergence := done.document.get("divergence"):
         return at_divergence(msgspec.convert(divergence, Divergence), (before, done.notes))

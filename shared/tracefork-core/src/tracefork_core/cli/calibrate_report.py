@@ -36,12 +36,12 @@ def print_findings(agent: Agent, result: Result) -> None:
         console.print(line.append(" It shows in no exchange.", "default"), soft_wrap=True)
 
 
-def document(agent: Agent, result: Result, code: int) -> dict[str, object]:
+def document(agent: Agent, result: Result) -> dict[str, object]:
     """Return the result as JSON-able values."""
     proven, replays = result.replays
     return {
         "command": "calibrate",
-        "exit": code,
+        "exit": result.exit,
         "result": "repeatable" if result.proven else "different",
         "agent": agent.words,
         "live_runs": result.live,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracefork_core.calibration.findings import Finding
 
+REPEATABLE, DIFFERENT = 0, 1
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -31,3 +33,8 @@ class Result:
     def proven(self) -> bool:
         """Whether every replay was the run."""
         return self.replays[0] == self.replays[1]
+
+    @property
+    def exit(self) -> int:
+        """The exit code."""
+        return REPEATABLE if self.proven else DIFFERENT

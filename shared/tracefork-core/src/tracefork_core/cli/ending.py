@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
+DIFFERENT, FAILED = 1, 3
+"""The exit codes of a replay that went another way, and of one that failed."""
 _OURS = "tracefork_core."
 
 
@@ -41,6 +43,27 @@ class Ending:
         elif error is not None:
             own = error.with_traceback(_from_the_agent(error.__traceback__))
             sys.excepthook(type(own), own, own.__traceback__)
+
+
+def failure(
+    outcome: str, status: int, asked: int, exchanges: int, recorded: str | None
+) -> tuple[int, str] | None:
+    """Return exit code and reason, where an agent did not end as it did when it was recorded.
+
+    Args:
+        outcome: how it ended now, as a receipt calls it.
+        status: what it would exit with.
+        asked: how many exchanges it asked for.
+        exchanges: how many were recorded.
+        recorded: how it ended then, None where the recording was cut off.
+    """
+    if status == 130 or outcome not in ("ok", recorded):
+        return FAILED, f"the agent failed by itself with {outcome}"
+    if asked != exchanges:
+        return FAILED, f"the agent failed with {outcome} before it asked for everything"
+    if recorded is not None and outcome != recorded:
+        return DIFFERENT, f"the agent ended well now; when recorded it ended with {recorded}"
+    return None
 
 
 def _from_the_agent(traceback: TracebackType | None) -> TracebackType | None:

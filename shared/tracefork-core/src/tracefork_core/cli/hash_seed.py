@@ -27,7 +27,12 @@ is_own_process = False
 def choose() -> None:
     """Start this process anew with a seed drawn at random, where it was not given one."""
     if not _was_started_anew() and not _is_seed(os.environ.get(VARIABLE)):
-        _start_anew(str(1 + int.from_bytes(os.urandom(8), "big") % _LARGEST))
+        _start_anew(drawn())
+
+
+def drawn() -> str:
+    """Return a seed drawn at random."""
+    return str(1 + int.from_bytes(os.urandom(8), "big") % _LARGEST)
 
 
 def restore(seed: str | None) -> None:

@@ -123,13 +123,14 @@ def order_of(text: str | None) -> int | list[int] | None:
     """
     if text is None:
         return None
-    words = [word.strip() for word in text.split(",")]
+    listed, comma = text.strip().removesuffix(","), "," in text
+    words = [word.strip() for word in listed.split(",")] if listed or not comma else []
     if not all(word.isdecimal() and word.isascii() for word in words):
         raise UsageError(
             f"tracefork: --order takes a seed (7) or numbers of exchanges (0,2,1), not {text!r}."
         )
     numbers = [int(word) for word in words]
-    return numbers if len(numbers) > 1 else numbers[0]
+    return numbers if comma else numbers[0]
 
 
 def given(after: object) -> list[str]:

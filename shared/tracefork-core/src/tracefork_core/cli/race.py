@@ -103,7 +103,7 @@ def _race(job: Job, folder: Path, seeds: int, again: str) -> Result:
         def result(failure: Run | None = None, found: Found | None = None) -> Result:
             seconds = time.monotonic() - began
             compared = runs.prints_compared
-            return Result(taped, seeds, runs.done, seconds, again, failure, compared, found)
+            return Result(taped, runs.done, seconds, again, failure, compared, found)
 
         tell("replaying in the recorded order")
         first = runs.run(None)

@@ -46,7 +46,10 @@ def exchange_words(exchange: Exchange) -> str:
 
 def order_words(order: Order) -> str:
     """Return an order as `--order` takes it."""
-    return str(order) if isinstance(order, int) else ",".join(map(str, order))
+    if isinstance(order, int):
+        return str(order)
+    # A number alone would be a seed.
+    return ",".join(map(str, order)) + "," * (len(order) < 2)
 
 
 def print_report(agent: Agent, result: Result) -> None:

@@ -31,7 +31,6 @@ class Result:
 
     Attributes:
         taped: the tape.
-        seeds: how many orders were to be tried.
         runs: how many runs there were.
         seconds: how long all of them took.
         failure: the run in the recorded order that was not the recorded one: nothing was tried.
@@ -41,7 +40,6 @@ class Result:
     """
 
     taped: Taped
-    seeds: int
     runs: int
     seconds: float
     again: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from tracefork_core.cli import ending, fresh
 from tracefork_core.cli.raced import Came, Job
 from tracefork_core.run.racing import Order, Outcome
 
 _PATIENCE, _TIMES = 60.0, 10.0
 """How long another order may take: a minute, and ten times as long as the recorded one."""
-_TAIL = 20
-_STDOUT, _STDERR = "stdout", "stderr"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +35,12 @@ class Run:
         """
         came = self.came
         if came is None:
-            return 3, f"the replay ended without a result, with status {self.status}"
+            return ending.FAILED, fresh.without_result(self.status)
         if came.divergence is not None:
-            return 1, came.divergence.summary
+            return ending.DIFFERENT, came.divergence.summary
         if came.error is not None:
             return came.error
-        if came.status == 130 or (came.ending != "ok" and came.ending != outcome):
-            return 3, f"the agent failed by itself with {came.ending}"
-        if came.exchanges != exchanges:
-            return 3, f"the agent failed with {came.ending} before it asked for everything"
-        if outcome is not None and came.ending != outcome:
-            return 1, f"the agent ended well now; when recorded it ended with {outcome}"
-        return None
+        return ending.failure(came.ending, came.status, came.exchanges, exchanges, outcome)
 
 
 @dataclass(slots=True)
@@ -76,31 +67,15 @@ class Runs:
         job, result = self.place / "job.json", self.place / "result.json"
         result.unlink(missing_ok=True)
         job.write_bytes(msgspec.json.encode(msgspec.structs.replace(self.job, order=order)))
-        command = [sys.executable, "-m", "tracefork_core.cli.raced", str(job), str(result)]
+        command = ["tracefork_core.cli.raced", str(job), str(result)]
+        timeout = _PATIENCE + _TIMES * self.first.seconds if self.first else None
         began = time.monotonic()
-        # Files, not pipes: a process that the agent left behind would hold a pipe open.
-        with (self.place / _STDOUT).open("wb") as out, (self.place / _STDERR).open("wb") as err:
-            try:
-                status: int | None = subprocess.run(  # noqa: S603 - our own command line
-                    command,
-                    cwd=self.folder,
-                    env=self.environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=err,
-                    timeout=_PATIENCE + _TIMES * self.first.seconds if self.first else None,
-                    check=False,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                status = None
+        process = fresh.start(command, self.folder, self.environment, timeout)
+        seconds = time.monotonic() - began
         came = None
-        if status == 0 and result.exists():
+        if process.status == 0 and result.exists():
             came = msgspec.json.decode(result.read_bytes(), type=Came)
-        printed, said = self._lines(_STDOUT), self._lines(_STDERR)[-_TAIL:]
-        return Run(came, status, printed, said, time.monotonic() - began)
-
-    def _lines(self, name: str) -> list[str]:
-        return (self.place / name).read_bytes().decode("utf-8", "backslashreplace").splitlines()
+        return Run(came, process.status, process.stdout.splitlines(), process.said, seconds)
 
     def _outcome(self, first: Run, run: Run) -> Outcome:
         came, then = run.came, first.came

@@ -17,6 +17,7 @@ from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
+from tracefork_core.cli.ending import DIFFERENT, FAILED, failure
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tracefork_core.run.replay import Replaying
     from tracefork_core.run.scope import Scope
 
-SAME, DIFFERENT, FAILED = 0, 1, 3
+SAME = 0
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -157,16 +158,11 @@ def _judge(
     recorded: _Recorded, run: Replaying, ending: Ending, matchers: list[str], seconds: float
 ) -> _Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
-    code, reason = SAME, None
-    then, now = recorded.outcome, ending.outcome
-    if ending.status == 130 or (ending.error and now != then):
-        code, reason = FAILED, f"the agent failed by itself with {now}"
-    elif run.exchanges != recorded.exchanges:
-        code, reason = FAILED, f"the agent failed with {now} before it asked for everything"
-    elif then is not None and now != then:
-        code, reason = DIFFERENT, f"the agent ended well now; when recorded it ended with {then}"
-    elif run.digest != recorded.digest and not matchers:
-        code, reason = FAILED, f"the digest of this replay is {run.digest}, not the tape's"
+    asked, then = run.exchanges, recorded.outcome
+    found = failure(ending.outcome, ending.status, asked, recorded.exchanges, then)
+    if found is None and run.digest != recorded.digest and not matchers:
+        found = FAILED, f"the digest of this replay is {run.digest}, not the tape's"
+    code, reason = found or (SAME, None)
     return _Verdict(code, run, ending, matchers, seconds, reason)
 
 

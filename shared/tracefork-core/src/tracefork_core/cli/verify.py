@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import figures, hash_seed, options, screen, tapes
+from tracefork_core.cli import figures, fresh, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
@@ -21,13 +18,11 @@ from tracefork_core.cli.coverage import coverage_document, coverage_words
 from tracefork_core.cli.secrets import secret_words
 from tracefork_core.cli.signed import check_signature
 from tracefork_core.cli.text import printable
-from tracefork_core.errors import ReplayError, TapeError, UsageError
+from tracefork_core.errors import TapeError, UsageError
 
 if TYPE_CHECKING:
     from tracefork_core.tape import Receipt
     from tracefork_core.tape.integrity import Integrity
-
-_TAIL = 20
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -107,15 +102,6 @@ class _Tape:
     hash_seed: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """One replay in a process of its own: its document, and what it wrote on stderr."""
-
-    exit: int
-    document: dict[str, object]
-    stderr: str
-
-
 def _receipt(path: Path) -> _Tape:
     from tracefork_core.tape import Tape
 
@@ -137,22 +123,12 @@ def _replay(
     folder: Path,
     switches: Sequence[str],
     environment: Mapping[str, str],
-) -> _Replay:
-    command = [sys.executable, "-m", "tracefork_core.cli.main", "replay", "--json", *switches]
-    command += [str(path), *agent.argv]
-    done = subprocess.run(  # noqa: S603 - our own command line
-        command, cwd=folder, env=environment, capture_output=True, check=False
-    )
-    stderr = done.stderr.decode("utf-8", "backslashreplace")
-    try:
-        document = json.loads(done.stdout)
-    except ValueError:
-        document = {"reason": f"the replay ended without a result, with status {done.returncode}"}
-        return _Replay(ReplayError.exit_code, document, stderr)
-    return _Replay(done.returncode, document, stderr)
+) -> fresh.Done:
+    command = ["tracefork_core.cli.main", "replay", "--json", *switches, str(path), *agent.argv]
+    return fresh.run(command, folder, environment)
 
 
-def _document(tape: _Tape, replays: Sequence[_Replay], code: int) -> dict[str, object]:
+def _document(tape: _Tape, replays: Sequence[fresh.Done], code: int) -> dict[str, object]:
     return {
         "command": "verify",
         "exit": code,
@@ -169,7 +145,7 @@ def _document(tape: _Tape, replays: Sequence[_Replay], code: int) -> dict[str, o
     }
 
 
-def _print(tape: _Tape, replays: Sequence[_Replay]) -> None:
+def _print(tape: _Tape, replays: Sequence[fresh.Done]) -> None:
     from rich.text import Text
 
     console = screen.stdout()
@@ -202,7 +178,7 @@ def _recording_words(receipt: Receipt | None) -> str:
     return coverage_words(receipt)
 
 
-def _print_failure(replay: _Replay) -> None:
+def _print_failure(replay: fresh.Done) -> None:
     """Print the card of a replay that diverged, or the end of what it said."""
     import msgspec
 
@@ -214,10 +190,8 @@ def _print_failure(replay: _Replay) -> None:
         agent = str(replay.document.get("agent") or "…")
         print_card(console, msgspec.convert(divergence, Divergence), agent=agent)
         return
-    error = replay.document.get("error")
-    reason = error.get("message") if isinstance(error, dict) else replay.document.get("reason")
-    console.print(f"  {printable(str(reason or ''), lines=True)}", soft_wrap=True)
-    for line in replay.stderr.splitlines()[-_TAIL:]:
+    console.print(f"  {printable(replay.reason, lines=True)}", soft_wrap=True)
+    for line in replay.said:
         console.print(f"  │ {printable(line)}", style=screen.DIM, soft_wrap=True)
 
 

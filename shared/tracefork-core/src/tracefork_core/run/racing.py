@@ -72,14 +72,17 @@ class Found:
     """What a search came to.
 
     Attributes:
-        orders: how many distinct orders were tried, that of the recording among them.
         groups: what they came to, the recorded outcome first.
         smallest: None where no order changed anything.
     """
 
-    orders: int = 0
     groups: list[Group] = field(default_factory=list)
     smallest: Smallest | None = None
+
+    @property
+    def orders(self) -> int:
+        """How many distinct orders were tried, that of the recording among them."""
+        return sum(group.orders for group in self.groups)
 
 
 def search(
@@ -87,7 +90,6 @@ def search(
     overlapping: Collection[frozenset[int]],
     attempt: Attempt,
     seeds: Iterable[int],
-    most_steps: int = MOST_STEPS,
 ) -> Found:
     """Try the recorded order and those of some seeds; make small what changes the outcome.
 
@@ -96,9 +98,8 @@ def search(
         overlapping: the pairs of exchanges that were in flight at the same time.
         attempt: carries out one order.
         seeds: of the orders to try.
-        most_steps: how many more orders are tried to find the smallest.
     """
-    return _Search(tuple(recorded), overlapping, attempt, most_steps).run(seeds)
+    return _Search(tuple(recorded), overlapping, attempt).run(seeds)
 
 
 class _Search:
@@ -107,12 +108,11 @@ class _Search:
         recorded: tuple[int, ...],
         overlapping: Collection[frozenset[int]],
         attempt: Attempt,
-        most_steps: int,
     ) -> None:
         self._recorded = recorded
         self._overlapping = overlapping
         self._attempt = attempt
-        self._left = most_steps
+        self._left = MOST_STEPS
         self._tried: dict[tuple[int, ...], Outcome] = {}
         self._seen: set[tuple[object, ...]] = set()
         self._failing: list[tuple[Order, Outcome]] = []
@@ -137,7 +137,6 @@ class _Search:
         if key in self._seen:
             return
         self._seen.add(key)
-        self._found.orders += 1
         if outcome.changed:
             self._failing.append((order, outcome))
         for group in self._found.groups:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tracefork_core.session.matching import Form
+from tracefork_core.session.matching import Form, child, parts
 from tracefork_core.session.sources import Source, is_reordered, source_of
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.environment import hash_seed
@@ -82,14 +82,8 @@ def _document(body: bytes) -> object:
 
 def _at(document: object, pointer: str) -> object:
     """Return the value at a JSON pointer, None where there is none."""
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(document, dict):
-            document = document.get(name)
-        elif isinstance(document, list) and name.isdecimal() and int(name) < len(document):
-            document = document[int(name)]
-        else:
-            return None
+    for part in parts(pointer):
+        document = child(document, part)
     return document
 
 

@@ -161,17 +161,23 @@ def _matched(body: bytes, matchers: Sequence[str]) -> bytes:
 
 def _remove(document: object, pointer: str) -> None:
     """Delete the value at an RFC 6901 pointer, if there is one."""
-    *way, last = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+    *way, last = parts(pointer)
     place = document
     for part in way:
-        place = _child(place, part)
+        place = child(place, part)
     if isinstance(place, dict):
         place.pop(last, None)
     elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
         place[int(last)] = None
 
 
-def _child(place: object, part: str) -> object:
+def parts(pointer: str) -> list[str]:
+    """Return the names and numbers that an RFC 6901 pointer is made of."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
+
+
+def child(place: object, part: str) -> object:
+    """Return what one part of a pointer leads to, None where there is none."""
     if isinstance(place, dict):
         return place.get(part)
     if isinstance(place, list) and part.isdecimal() and int(part) < len(place):

@@ -329,7 +329,8 @@ class Turnstile:
         with self._letting_leave:
             if self._due == before and not (self._open or self._held):
                 owners = (owner for _, owner in self._order[before:] if owner >= 0)
-                raise StallError(next(owners), patience + STALL_SECONDS)
+                # Behind soft turns alone, only sleeps and limits wait, and they go on.
+                raise StallError(next(owners, -1), patience + STALL_SECONDS)
 
     def _sleeper(self, key: object) -> asyncio.Future[None]:
         future, self._waiting[key] = sleeper()

@@ -93,7 +93,7 @@ class RecordedWaits:
 
 
 class RecordedTimer:
-    """A timer of the agent's, the so-manieth of its lane and site."""
+    """A timer of the agent's, the `number`th of its lane and site."""
 
     def __init__(self, waits: RecordedWaits, gate: Gate, key: Key, number: int) -> None:
         self._waits = waits
