@@ -31,25 +31,33 @@ class State(TypedDict):
 
 
 class Queue:
-    """Lets threads ask one after another, in an order that the test sets."""
+    """Lets threads ask one after another, once all are here, in an order that the test sets.
+
+    They wait for bare locks: a lane without a name gets one when it waits for an event.
+    """
 
     def __init__(self) -> None:
-        self.order: list[str] = []
-        self._asked: dict[str, threading.Event] = {}
-
-    def expect(self, order: list[str]) -> None:
-        self.order = order
-        self._asked = {name: threading.Event() for name in order}
+        self._lock = threading.Lock()
         self._here = threading.local()
 
+    def expect(self, order: list[str]) -> None:
+        self._order = order
+        self._missing = len(order)
+        self._turns = [threading.Lock() for _ in [*order, "the end"]]
+        for turn in self._turns:
+            turn.acquire()
+
     def wait(self, name: str) -> None:
-        """Wait until whoever comes before `name` has sent its request."""
-        self._here.name = name
-        if (place := self.order.index(name)) > 0:
-            assert self._asked[self.order[place - 1]].wait(20)
+        """Wait until everybody is here, and whoever comes before `name` has sent its request."""
+        self._here.place = self._order.index(name)
+        with self._lock:
+            self._missing -= 1
+            if self._missing == 0:
+                self._turns[0].release()
+        assert self._turns[self._here.place].acquire(timeout=20)
 
     def sent(self, _: object) -> None:
-        self._asked[self._here.name].set()
+        self._turns[self._here.place + 1].release()
 
 
 @pytest.fixture
