@@ -27,12 +27,17 @@ from .parameters import parameters
 from .wire import Wire
 
 _SHOWN = ("model", "messages", "system", "tools", "stream")
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "input"}
+_DELTAS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "input_json_delta": "input",
+}
 
 
 def decode_messages(wire: Wire, provider: str | None) -> ModelCall:
     """Read one message, whole or streamed."""
-    body = _fold(wire.chunks) if wire.chunks else wire.body
+    body = fold(wire.chunks) if wire.chunks else wire.body
     content = join_fragments(_parts(body.get("content")))
     reason = text(body.get("stop_reason"))
     return ModelCall(
@@ -152,7 +157,8 @@ def _attachment(kind: str, block: dict[str, Json]) -> Part | None:
     return None
 
 
-def _fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+    """Put a stream together as the answer it would have been whole."""
     body: dict[str, Json] = {}
     usage: dict[str, Json] = {}
     blocks: dict[int, _Block] = {}
@@ -186,7 +192,7 @@ class _Block:
         self._block = mapping(chunk.get("content_block")) or self._block
         delta = mapping(chunk.get("delta"))
         name = _DELTAS.get(text(delta.get("type")) or "")
-        piece = field(delta, "text", "thinking", "partial_json")
+        piece = field(delta, "text", "thinking", "signature", "partial_json")
         if name and isinstance(piece, str):
             self._pieces.setdefault(name, []).append(piece)
 

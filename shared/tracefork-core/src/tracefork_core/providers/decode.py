@@ -40,6 +40,11 @@ _ROUTES = (
 )
 
 
+def is_model_call(method: str, url: str, headers: Headers, body: bytes) -> bool:
+    """Return whether a request asks a model."""
+    return decode(method, url, headers, body, None, (), b"") is not None
+
+
 def decode(
     method: str,
     url: str,

@@ -42,7 +42,7 @@ _SHOWN = (
 
 def decode_generate_content(wire: Wire, provider: str | None) -> ModelCall:
     """Read one generation, whole or streamed as events or as a JSON array."""
-    body = _fold(wire.chunks) if wire.chunks else wire.body
+    body = fold(wire.chunks) if wire.chunks else wire.body
     candidates = mappings(body.get("candidates"))
     usage = mapping(field(body, "usageMetadata", "usage_metadata"))
     tier = text(usage.get("serviceTier"))
@@ -195,7 +195,8 @@ def _usage(usage: dict[str, Json]) -> Usage | None:
     )
 
 
-def _fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+    """Put a stream together as the answer it would have been whole."""
     body: dict[str, Json] = {}
     usage: dict[str, Json] = {}
     parts: dict[int, list[Json]] = {}

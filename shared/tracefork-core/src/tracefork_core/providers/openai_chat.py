@@ -26,7 +26,7 @@ _SHOWN = ("model", "messages", "tools", "functions", "stream")
 
 def decode_chat(wire: Wire, provider: str | None) -> ModelCall:
     """Read one chat completion, whole or streamed."""
-    body = _fold(wire.chunks) if wire.chunks else wire.body
+    body = fold(wire.chunks) if wire.chunks else wire.body
     choices = mappings(body.get("choices"))
     reasons = (text(choice.get("finish_reason")) for choice in choices)
     return ModelCall(
@@ -108,12 +108,13 @@ def _tool_call(call_id: str | None, body: dict[str, Json]) -> ToolCallPart:
     return ToolCallPart(call_id, name, arguments(field(body, "arguments", "input")))
 
 
-def _fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+    """Put a stream together as the answer it would have been whole."""
     body: dict[str, Json] = {}
     choices: dict[int, _Choice] = {}
     for chunk in chunks:
         # Azure opens with a chunk whose id and model are empty; Groq has put usage in x_groq.
-        for key in ("id", "model", "service_tier", "error"):
+        for key in ("id", "created", "model", "service_tier", "system_fingerprint", "error"):
             body[key] = chunk.get(key) or body.get(key)
         usage = chunk.get("usage") or mapping(chunk.get("x_groq")).get("usage")
         body["usage"] = usage or body.get("usage")

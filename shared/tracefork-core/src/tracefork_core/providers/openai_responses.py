@@ -49,7 +49,7 @@ _FIELD_DELTAS = {
 
 def decode_responses(wire: Wire, provider: str | None) -> ModelCall:
     """Read one response, whole or streamed; all its items are one message."""
-    body = _fold(wire.chunks) if wire.chunks else wire.body
+    body = fold(wire.chunks) if wire.chunks else wire.body
     output = tuple(part for item in mappings(body.get("output")) for part in _parts(item))
     return ModelCall(
         operation="chat",
@@ -133,7 +133,8 @@ def _reasoning(item: dict[str, Json]) -> str:
     return joined_text(item.get("content")) or "\n".join(summaries)
 
 
-def _fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
+    """Put a stream together as the answer it would have been whole."""
     body: dict[str, Json] = {}
     items: dict[int, _Item] = {}
     for chunk in chunks:

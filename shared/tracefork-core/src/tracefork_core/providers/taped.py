@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
+
 from tracefork_core.tape import Exchange
 
 from .call import ModelCall
 from .decode import decode
+from .prices import cost
 
 
 def model_call(exchange: Exchange) -> ModelCall | None:
@@ -21,3 +25,13 @@ def model_call(exchange: Exchange) -> ModelCall | None:
         exchange.response_headers,
         exchange.response_body,
     )
+
+
+def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
+    """Return what a call cost by the prices of its day, or None where that is not known.
+
+    What a fork answered itself cost nothing.
+    """
+    if exchange.aside.answered:
+        return Decimal(0)
+    return cost(call, datetime.fromtimestamp(exchange.aside.started / 1e9, UTC))

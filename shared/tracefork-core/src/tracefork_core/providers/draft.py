@@ -1,0 +1,92 @@
+"""What an answer is to say, and what it can take over from the one that was recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import shake_256
+
+from .call import ModelCall
+from .encoding import compact
+from .lenient import Json, mapping
+from .question import Question
+
+# Providers stamp answers with the time; a made-up one is stable, so this is 2026-01-01.
+CREATED = 1_767_225_600
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Hold a tool call to be made; `arguments` is an object, or text sent as it is."""
+
+    name: str
+    arguments: dict[str, Json] | str
+
+    @property
+    def written(self) -> str:
+        """Give the arguments as text."""
+        return self.arguments if isinstance(self.arguments, str) else compact(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Hold an answer before it has a provider's form.
+
+    `before` is the recorded answer as one document, `recorded` what it means; empty and None
+    where nothing was recorded or what was is an error.
+    """
+
+    question: Question
+    text: str | None
+    calls: tuple[Call, ...]
+    before: dict[str, Json]
+    recorded: ModelCall | None
+    seed: bytes
+
+    @property
+    def model(self) -> str:
+        """Name the model that answers."""
+        before = self.recorded.response_model if self.recorded else None
+        return before or self.question.call.request_model or "unknown"
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Tell whether this says what was recorded."""
+        said = self.recorded
+        return (
+            said is not None
+            and said.text == (self.text or "")
+            and [(call.name, call.arguments) for call in said.tool_calls]
+            == [(call.name, call.arguments) for call in self.calls]
+        )
+
+    @property
+    def reported(self) -> dict[str, Json]:
+        """Give the usage object that was recorded."""
+        return (
+            mapping(self.recorded.usage.reported) if self.recorded and self.recorded.usage else {}
+        )
+
+    @property
+    def input_tokens(self) -> int:
+        """Count what was asked: as recorded, else estimated at four bytes a token."""
+        usage = self.recorded.usage if self.recorded else None
+        counted = usage.input_tokens if usage else None
+        return 1 + len(compact(self.question.wire.request)) // 4 if counted is None else counted
+
+    @property
+    def output_tokens(self) -> int:
+        """Estimate what is said at four characters a token."""
+        said = len(self.text or "") + sum(len(call.name + call.written) for call in self.calls)
+        return 1 + said // 4
+
+    def id(self, prefix: str, length: int, part: int = 0) -> str:
+        """Make up an id that is the same whenever this is said in answer to this."""
+        drawn = shake_256(self.seed + f"{prefix}{part}".encode()).digest(length)
+        return prefix + "".join([_ALPHABET[byte % 62] for byte in drawn])
+
+    def call_id(self, prefix: str, length: int, part: int) -> str:
+        """Take over the id of the recorded tool call in this place, or make one up."""
+        before = self.recorded.tool_calls if self.recorded else ()
+        recorded = before[part].id if part < len(before) else None
+        return recorded or self.id(prefix, length, part)

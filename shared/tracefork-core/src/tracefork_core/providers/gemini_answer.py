@@ -1,0 +1,120 @@
+"""Gemini's generations to be sent: one made of text and tool calls, and any as a stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tracefork_core.errors import UsageError
+
+from .draft import Draft
+from .encoding import compact, pieces, sse
+from .lenient import Json, count, field, mapping, mappings, text
+from .question import Question
+
+_MOST_CANDIDATES = 8
+# Gemini 3 and later refuse a call that comes back unsigned; this is their word for one that no
+# model made. Gemini 2 asks for no signature.
+_UNSIGNED = "skip_thought_signature_validator"
+_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemma|learnlm|unknown")
+_COUNTS_OF_OUTPUT = ("candidatesTokensDetails", "thoughtsTokenCount")
+
+
+def gemini_document(draft: Draft) -> dict[str, Json]:
+    """Give the generation; as many equal candidates as the request asks for."""
+    request = draft.question.wire.request
+    settings = mapping(field(request, "generationConfig", "generation_config"))
+    asked = count(field(settings, "candidateCount", "candidate_count")) or 1
+    parts: list[Json] = [{"text": draft.text or ""}] if draft.text or not draft.calls else []
+    parts += _calls(draft)
+    candidates: list[Json] = [
+        {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": index}
+        for index in range(min(asked, _MOST_CANDIDATES))
+    ]
+    return {
+        "responseId": draft.id("", 22),
+        "modelVersion": draft.model,
+        **{key: value for key, value in draft.before.items() if key != "promptFeedback"},
+        "candidates": candidates,
+        "usageMetadata": _usage(draft),
+    }
+
+
+def gemini_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes]:
+    """Send a generation as events or as an array, whichever the address asks for."""
+    elements = list(_elements(document))
+    if question.wants_events:
+        yield from (sse(element, end="\r\n") for element in elements)
+        return
+    for position, element in enumerate(elements):
+        yield (("[" if position == 0 else ",\r\n") + compact(element)).encode()
+    yield b"]"
+
+
+def _calls(draft: Draft) -> Iterator[Json]:
+    before = draft.recorded.tool_calls if draft.recorded else ()
+    has_ids = any(call.id for call in before)
+    for index, call in enumerate(draft.calls):
+        if isinstance(call.arguments, str):
+            raise UsageError(
+                f"Gemini has no form for arguments that are no object: give those of"
+                f" {call.name!r} as an object, not as text"
+            )
+        function: dict[str, Json] = {"name": call.name, "args": call.arguments}
+        if has_ids:
+            function["id"] = draft.call_id("", 8, index)
+        signature = _signature(draft, call.name, function["args"])
+        if not signature and index == 0 and not _WITHOUT_SIGNATURES.search(draft.model):
+            signature = _UNSIGNED
+        part: dict[str, Json] = {"functionCall": function}
+        yield part | ({"thoughtSignature": signature} if signature else {})
+
+
+def _signature(draft: Draft, name: str, arguments: Json) -> str | None:
+    for candidate in mappings(draft.before.get("candidates"))[:1]:
+        for part in mappings(mapping(candidate.get("content")).get("parts")):
+            call = mapping(field(part, "functionCall", "function_call"))
+            if call and (call.get("name"), call.get("args") or {}) == (name, arguments):
+                return text(field(part, "thoughtSignature", "thought_signature"))
+    return None
+
+
+def _usage(draft: Draft) -> dict[str, Json]:
+    if draft.is_unchanged and draft.reported:
+        return draft.reported
+    shown = {key: v for key, v in draft.reported.items() if key not in _COUNTS_OF_OUTPUT}
+    return {
+        "promptTokenCount": draft.input_tokens,
+        **shown,
+        "candidatesTokenCount": draft.output_tokens,
+        "totalTokenCount": draft.input_tokens + draft.output_tokens,
+    }
+
+
+def _elements(document: dict[str, Json]) -> Iterator[dict[str, Json]]:
+    head = {key: v for key, v in document.items() if key not in ("candidates", "usageMetadata")}
+    usage = mapping(document.get("usageMetadata"))
+    asked = {key: value for key, value in usage.items() if key.startswith("prompt")}
+    candidates = mappings(document.get("candidates"))
+    if not candidates:
+        yield document
+    for position, candidate in enumerate(candidates):
+        content = mapping(candidate.get("content"))
+        parts = [piece for part in mappings(content.get("parts")) for piece in _pieces(part)]
+        index = count(candidate.get("index"))
+        at = position if index is None else index
+        for part in parts[:-1]:
+            one: Json = {"content": {**content, "parts": [part]}, "index": at}
+            yield {"candidates": [one], "usageMetadata": asked, **head}
+        rest: Json = {**candidate, "content": {**content, "parts": parts[-1:]}, "index": at}
+        yield {"candidates": [rest], "usageMetadata": usage, **head}
+
+
+def _pieces(part: dict[str, Json]) -> list[Json]:
+    written = text(part.get("text"))
+    if written is None:
+        return [part]
+    # A signature stands on the last piece of what it signs.
+    bare = {key: v for key, v in part.items() if key != "thoughtSignature"}
+    cut: list[Json] = [{**bare, "text": piece} for piece in pieces(written)]
+    return [*cut[:-1], {**part, "text": pieces(written)[-1]}]

@@ -1,0 +1,207 @@
+"""Messages left out and tools no longer offered: what is left is a request a provider takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tracefork_core.errors import UsageError
+from tracefork_core.providers import ToolCallPart, ToolCallResponsePart
+from tracefork_core.providers.answering import Answer
+from tracefork_core.providers.asking import edit
+
+from .asked import CHAT, GEMINI, MESSAGES, RESPONSES, Ask
+
+NOTHING = Answer(200, (), (b"{}",))
+USER = {"role": "user", "content": "do it"}
+
+
+def calls(*ids: str) -> list[Any]:
+    return [{"id": i, "type": "function", "function": {"name": "f"}} for i in ids]
+
+
+def use(id_: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id_, "name": "f", "input": {}}
+
+
+def result(id_: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": id_, "content": "7"}
+
+
+def item(id_: str) -> dict[str, Any]:
+    return {"type": "function_call", "id": f"fc{id_}", "call_id": id_, "name": "f"}
+
+
+FUNCTION = {"functionCall": {"name": "f", "args": {}}}
+ANSWERED = {"functionResponse": {"name": "f", "response": {}}}
+LONG = {
+    "chat": CHAT.but(
+        messages=[
+            USER,
+            {"role": "assistant", "content": None, "tool_calls": calls("a", "b")},
+            {"role": "tool", "tool_call_id": "a", "content": "7"},
+            {"role": "tool", "tool_call_id": "b", "content": "8"},
+            {"role": "assistant", "content": "on", "tool_calls": calls("c")},
+            {"role": "tool", "tool_call_id": "c", "content": "9"},
+            {"role": "assistant", "content": "done"},
+        ]
+    ),
+    "responses": RESPONSES.but(
+        input=[
+            USER,
+            {"type": "reasoning", "id": "rs1", "summary": []},
+            item("a"),
+            item("b"),
+            {"type": "function_call_output", "call_id": "a", "output": "7"},
+            {"type": "function_call_output", "call_id": "b", "output": "8"},
+            {"type": "reasoning", "id": "rs2", "summary": []},
+            item("c"),
+            {"type": "function_call_output", "call_id": "c", "output": "9"},
+        ]
+    ),
+    "messages": MESSAGES.but(
+        messages=[
+            USER,
+            {"role": "assistant", "content": [use("a"), use("b")]},
+            {"role": "user", "content": [result("a"), result("b")]},
+            {
+                "role": "assistant",
+                "content": [{"type": "thinking", "thinking": "", "signature": "s"}, use("c")],
+            },
+            {"role": "user", "content": [result("c"), {"type": "text", "text": "and?"}]},
+        ]
+    ),
+    "gemini": GEMINI.but(
+        contents=[
+            {"role": "user", "parts": [{"text": "do it"}]},
+            {"role": "model", "parts": [FUNCTION, FUNCTION]},
+            {"role": "user", "parts": [ANSWERED, ANSWERED]},
+            {"role": "model", "parts": [{"text": "on"}, FUNCTION]},
+            {"role": "user", "parts": [ANSWERED]},
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("wire", LONG)
+def test_no_call_and_no_answer_is_left_alone(wire: str) -> None:
+    """Whichever message goes, each call that stays has its answer, and the other way round."""
+    before = len(LONG[wire].read(NOTHING).input)
+    for index in range(before):
+        read = Ask(*edit(LONG[wire], drop_message=index)).read(NOTHING)
+        parts = [part for message in read.input for part in message.parts]
+        made = [part.id for part in parts if isinstance(part, ToolCallPart)]
+        heard = [part.id for part in parts if isinstance(part, ToolCallResponsePart)]
+        assert len(made) == len(heard), index
+        assert wire == "gemini" or made == heard, index
+        assert len(read.input) < before
+        assert all(message.parts for message in read.input), index
+
+
+def test_only_what_belongs_together_goes() -> None:
+    """One answer takes one call along; an assistant that still says something stays."""
+    kept = Ask(*edit(LONG["chat"], drop_message=2)).json["messages"]
+    assert [call["id"] for call in kept[1]["tool_calls"]] == ["b"]
+    kept = Ask(*edit(LONG["chat"], drop_message=5)).json["messages"]
+    assert kept[4] == {"role": "assistant", "content": "on"}
+    kept = Ask(*edit(LONG["messages"], drop_message=3)).json["messages"]
+    assert kept[-1]["content"] == [{"type": "text", "text": "and?"}]
+    kept = Ask(*edit(LONG["messages"], drop_message=2)).json["messages"]
+    assert len(kept) == 3
+    kept = Ask(*edit(LONG["gemini"], drop_message=4)).json["contents"]
+    assert kept[-1] == {"role": "model", "parts": [{"text": "on"}]}
+    assert Ask(*edit(LONG["chat"], drop_message=-1)).json["messages"][-1]["role"] == "tool"
+
+
+def test_a_message_goes_when_nothing_is_left_in_it() -> None:
+    """An assistant that only made the call, or only thought before it, has nothing to say."""
+    silent = LONG["chat"].but(messages=LONG["chat"].json["messages"][4:6])
+    assert len(Ask(*edit(silent, drop_message=1)).json["messages"]) == 1
+    asked = [USER, {"role": "assistant", "content": None, "tool_calls": calls("c")}]
+    silent = LONG["chat"].but(messages=[*asked, LONG["chat"].json["messages"][5]])
+    assert Ask(*edit(silent, drop_message=2)).json["messages"] == [USER]
+    kept = Ask(*edit(LONG["messages"], drop_message=4)).json["messages"]
+    assert [message["role"] for message in kept] == ["user", "assistant", "user"]
+
+
+def test_thinking_goes_with_what_it_led_to() -> None:
+    """A reasoning item needs the item after it, and that item's id needs the reasoning."""
+    kept = Ask(*edit(LONG["responses"], drop_message=8)).json["input"]
+    assert [one.get("id") for one in kept if one.get("type") == "reasoning"] == ["rs1"]
+    kept = Ask(*edit(LONG["responses"], drop_message=6)).json["input"]
+    assert kept[6] == {"type": "function_call", "call_id": "c", "name": "f"}
+
+
+@pytest.mark.parametrize("index", [7, -8])
+def test_a_message_that_is_not_there_is_refused(index: int) -> None:
+    """The message says how many there are."""
+    with pytest.raises(UsageError, match=f"no message {index} in 'messages': there are 7"):
+        edit(LONG["chat"], drop_message=index)
+
+
+def function(name: str) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name}}
+
+
+OFFERS = {
+    "chat": CHAT.but(
+        tools=[function("f"), function("g"), {"type": "custom", "custom": {"name": "h"}}],
+        tool_choice=function("g"),
+        parallel_tool_calls=False,
+    ),
+    "functions": CHAT.but(
+        functions=[{"name": "f"}, {"name": "g"}, {"name": "h"}], function_call={"name": "g"}
+    ),
+    "responses": RESPONSES.but(
+        tools=[
+            {"type": "function", "name": "f"},
+            {"type": "namespace", "name": "n", "tools": [{"name": "g"}, {"name": "x"}]},
+            {"type": "custom", "name": "h"},
+        ],
+        tool_choice={"type": "function", "name": "g"},
+    ),
+    "messages": MESSAGES.but(
+        tools=[{"name": "f"}, {"type": "bash_20250124", "name": "g"}, {"name": "h"}],
+        tool_choice={"type": "tool", "name": "g"},
+    ),
+    "gemini": GEMINI.but(
+        tools=[
+            {"functionDeclarations": [{"name": "f"}, {"name": "g"}]},
+            {"function_declarations": [{"name": "h"}]},
+            {"googleSearch": {}},
+        ],
+        toolConfig={"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["g", "f"]}},
+    ),
+}
+
+
+@pytest.mark.parametrize("wire", OFFERS)
+def test_only_the_tools_named_are_offered(wire: str) -> None:
+    """In their order; a choice of one that is gone is gone, a choice of one that stays stays."""
+    request = OFFERS[wire]
+    kept = Ask(*edit(request, tools=["h", "f"]))
+    assert [tool.name for tool in kept.read(NOTHING).tools] == ["f", "h"]
+    assert not {"tool_choice", "function_call"} & kept.json.keys()
+    chosen = Ask(*edit(request, tools=["g"]))
+    names = [tool.name for tool in chosen.read(NOTHING).tools]
+    assert names == (["n", "g"] if wire == "responses" else ["g"])
+    for key in ("tool_choice", "function_call"):
+        assert chosen.json.get(key) == request.json.get(key)
+    if wire == "gemini":
+        limits = [one.json["toolConfig"]["functionCallingConfig"] for one in (kept, chosen)]
+        assert [limit["allowedFunctionNames"] for limit in limits] == [["f"], ["g"]]
+
+
+@pytest.mark.parametrize("wire", OFFERS)
+def test_no_tool_is_no_word_of_tools(wire: str) -> None:
+    """An empty list, or a choice with nothing to choose from, is what providers refuse."""
+    kept = Ask(*edit(OFFERS[wire], tools=[])).json
+    assert not [key for key in kept if "tool" in key.lower() or "function" in key]
+
+
+@pytest.mark.parametrize("wire", OFFERS)
+def test_a_tool_that_is_not_offered_cannot_be_kept(wire: str) -> None:
+    """The message says what is offered."""
+    with pytest.raises(UsageError, match="no tool 'zap': it offers 'f', 'g'"):
+        edit(OFFERS[wire], tools=["f", "zap"])
