@@ -16,6 +16,7 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 GUIDES = Path(__file__).parents[2] / "docs" / "how-to"
 CALIBRATE, RACE = GUIDES / "find-what-does-not-repeat.md", GUIDES / "hunt-a-race.md"
+TOOL = GUIDES / "record-a-tool.md"
 _FENCE = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _OF_ONE_RUN = re.compile(r"·.*live.*|.*  then  .*|\s*─+$", re.MULTILINE)
 """Lines that hold figures and addresses of one run."""
@@ -48,6 +49,11 @@ def test_a_race_is_found_as_the_guide_says(monkeypatch: pytest.MonkeyPatch) -> N
     with ProviderServer(Shop().answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         assert ends_of(RACE, lines) == [0, 1, 1, 0, 0, 0]
+
+
+def test_a_tool_is_recorded_as_the_guide_says() -> None:
+    """Each command prints what the page shows, word by word: the database is gone at replay."""
+    assert ends_of(TOOL, words) == [0, 0, 0, 0, 0, 0, 1]
 
 
 class Shop:

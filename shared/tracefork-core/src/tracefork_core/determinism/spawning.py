@@ -3,7 +3,8 @@
 In the order of starting they are alike in every run; in the order in which they first ask for
 something they are not. Wrapped while a session is open: `create_task` and `run_until_complete` of
 asyncio's own loops, `Thread.start`, and `ThreadPoolExecutor.submit`. Other loops and pools are not;
-what they start is named when it first asks (see `exchange.lane`).
+what they start is named when it first asks (see `exchange.lane`). What is started below a seam
+stays below it, in threads without context too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from tracefork_core.exchange.current import is_crossing_seam
+from tracefork_core.exchange.current import crossing_seam, is_crossing_seam
 from tracefork_core.exchange.lane import (
     Lane,
     name_of,
@@ -96,17 +97,17 @@ def _named_thread(self: threading.Thread) -> None:
     # The threads of a pool serve whoever submits.
     pooled = getattr(target, "__module__", None) == "concurrent.futures.thread"
     lane = None if pooled else _lane_of(self if target == self.run else target)
-    if lane is not None:
+    if lane is not None or (is_crossing_seam() and not pooled):
         run = self.run
 
-        def run_on_lane() -> None:
+        def run_there() -> None:
             try:
-                with on_lane(lane):
+                with crossing_seam() if lane is None else on_lane(lane):
                     run()
             finally:
                 del self.run
 
-        self.run = run_on_lane  # type: ignore[method-assign]
+        self.run = run_there  # type: ignore[method-assign]
     _start(self)
 
 
@@ -117,7 +118,8 @@ def _named_job(
     job, context = _in_context(fn, args)
     lane = _lane_of(job)
     if lane is None:
-        return _submit(self, fn, *args, **kwargs)
+        given = (_below_seam, fn) if is_crossing_seam() else (fn,)
+        return _submit(self, *given, *args, **kwargs)
     if context is not None:
         context.run(set_lane, lane)
 
@@ -129,6 +131,11 @@ def _named_job(
             return fn(*args, **kwargs)
 
     return _submit(self, run_on_lane)
+
+
+def _below_seam(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    with crossing_seam():
+        return fn(*args, **kwargs)
 
 
 def _in_context(fn: Any, args: tuple[Any, ...]) -> tuple[Any, contextvars.Context | None]:

@@ -22,6 +22,7 @@ from typing import Any
 from tracefork_core.egress.guard import Inviting, Watch, watches_here
 from tracefork_core.egress.program import ENVIRONMENT, child_name
 from tracefork_core.egress.report import Report
+from tracefork_core.exchange.current import is_crossing_seam
 
 _BOOT = str(Path(__file__).parent / "boot")
 _PATH = "PYTHONPATH"
@@ -78,14 +79,15 @@ def install_from_environment(task: str) -> tuple[Watch, dict[str, object] | None
         programs=given["programs"],
     )
     watch.door = given["door"]
+    watch.below_seam = given["below_seam"]
     watch.start()
     return watch, given["invitation"]
 
 
 def _task(watch: Watch, child: str | None = None) -> str:
     """Spell what a child is told; of one that is started unseen no name is known."""
-    inviting = watch.inviting
-    if inviting is None:
+    inviting, below = watch.inviting, child is not None and is_crossing_seam()
+    if inviting is None or below:
         invitation = None
     else:
         invitation = inviting.standing() if child is None else inviting.invite(child)
@@ -95,6 +97,7 @@ def _task(watch: Watch, child: str | None = None) -> str:
         "allow": sorted(watch.allow),
         "programs": watch.programs,
         "door": watch.door,
+        "below_seam": below,
         "invitation": None if invitation is None else invitation.spelled(),
     }
     return json.dumps(task)

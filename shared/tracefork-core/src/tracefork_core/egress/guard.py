@@ -70,6 +70,7 @@ class Watch:
         report: where child processes report what they tried.
 
     `inviting` lets child processes join the session, by a socket that is no egress: the `door`.
+    `below_seam` says that this child was started below a seam: what it does is part of an exchange.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Watch:
         self.crossed = 0
         self.inviting: Inviting | None = None
         self.door: str | None = None
+        self.below_seam = False
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
         self._addresses: set[str] = set()
@@ -128,7 +130,7 @@ class Watch:
             return
         if self.mode != "count" and not self._allows(wanted):
             raise self._refuse(f"tried to reach {wanted} ({event})", host=wanted.host)
-        crossed = is_crossing_seam()
+        crossed = self.below_seam or is_crossing_seam()
         if self._in_child():
             self.report.write(strays=[] if crossed else [str(wanted)], crossed=int(crossed))
             return
@@ -140,7 +142,8 @@ class Watch:
 
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program."""
-        if self.inviting is not None:
+        below = self.below_seam or is_crossing_seam()
+        if self.inviting is not None and not below:
             self.inviting.open()
         if guarded:
             return
@@ -149,6 +152,8 @@ class Watch:
                 f"tried to start {name}, and other programs were ruled out "
                 "(subprocesses=False, --no-subprocess)"
             )
+        if below:
+            return
         if self._in_child():
             self.report.write(programs=[name])
             return

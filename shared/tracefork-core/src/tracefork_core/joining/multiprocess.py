@@ -2,7 +2,8 @@
 
 A process carries its invitations with it, whatever starts it: spawn, fork or a fork server. A job
 of a `ProcessPoolExecutor` carries its lane: which worker does it is up to chance. The workers of a
-`multiprocessing.Pool` have no lanes, and their exchanges no order of their own.
+`multiprocessing.Pool` have no lanes, and their exchanges no order of their own. What is started
+below a seam carries that instead: it is part of an exchange.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from tracefork_core.exchange.current import current_step
+from tracefork_core.exchange.current import crossing_seam, current_step, is_crossing_seam
 from tracefork_core.exchange.lane import Lane, name_of, on_lane, set_lane
 from tracefork_core.joining import forks
 from tracefork_core.processes.invitation import Invitation
 
 _CARRIED = "_tracefork_invitations"
+_BELOW = "_tracefork_below_seam"
 Undo = Callable[[], None]
 
 
@@ -31,6 +33,8 @@ def instrument_process(library: ModuleType) -> Undo:
 
     @functools.wraps(start)
     def invited_start(self: Any) -> None:
+        if is_crossing_seam():
+            return _start_below(self)
         target = getattr(self, "_target", None)
         invitations = [descent.invite(_name(self, target)) for descent in forks.descents()]
         if not invitations:
@@ -42,8 +46,21 @@ def instrument_process(library: ModuleType) -> Undo:
         finally:
             delattr(self, _CARRIED)
 
+    def _start_below(self: Any) -> None:
+        for descent in forks.descents():
+            descent.open()  # It is armed when it joins.
+            _renew_fork_server(self)
+        setattr(self, _BELOW, True)
+        try:
+            start(self)
+        finally:
+            delattr(self, _BELOW)
+
     @functools.wraps(bootstrap)
     def joined_bootstrap(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.__dict__.pop(_BELOW, False):
+            with crossing_seam():
+                return bootstrap(self, *args, **kwargs)
         for given in self.__dict__.pop(_CARRIED, ()):
             _take(Invitation(*given), ordered=not _is_pooled(self))
         try:
@@ -67,6 +84,8 @@ def instrument_executor(library: ModuleType) -> Undo:
 
     @functools.wraps(submit)
     def submit_on_lane(self: Any, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if is_crossing_seam():
+            return submit(self, BelowSeam(fn), *args, **kwargs)
         invitations = [descent.invite(_job(fn)) for descent in forks.descents()]
         if invitations:
             fn = OnLane(fn, [tuple(invitation) for invitation in invitations])
@@ -78,6 +97,17 @@ def instrument_executor(library: ModuleType) -> Undo:
         executor.submit = submit
 
     return undo
+
+
+class BelowSeam:
+    """A job that is part of an exchange, in whatever process."""
+
+    def __init__(self, job: Callable[..., Any]) -> None:
+        self._job = job
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with crossing_seam():
+            return self._job(*args, **kwargs)
 
 
 class OnLane:

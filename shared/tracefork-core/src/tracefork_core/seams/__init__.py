@@ -3,6 +3,7 @@
 Every seam works in two ways. *Ambient*: `AMBIENT` lists what a session switches on for its
 duration, class-level instrumentation that needs no change in the agent. *Bound*: `bind` hands out
 a client that asks for the current session at request time, for people who want no patching.
+Functions of the agent's own have a third: `tools.tool` decorates them.
 """
 
 from __future__ import annotations

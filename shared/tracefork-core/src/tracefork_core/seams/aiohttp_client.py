@@ -163,6 +163,7 @@ class Crossing:
         return await self._seam.responses.response(answer, request, self._reader)
 
     async def _record(self, live: Live, request: Any, handler: Handler) -> Any:
+        self._seam.requests.send_instead(request, live.sends)
         try:
             with crossing_seam():
                 response = await handler(request)

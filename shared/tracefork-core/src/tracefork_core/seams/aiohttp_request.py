@@ -22,6 +22,7 @@ class Requests:
     def __init__(self, lib: ModuleType) -> None:
         self._pieces = _pieces(lib)
         self._captured: Any = _captured(lib)
+        self._bytes = lib.BytesPayload
 
     async def read(self, request: Any) -> Request:
         """Read the body of `request` and return it in the words of the contract."""
@@ -38,9 +39,22 @@ class Requests:
             headers.append(("Content-Type", "application/octet-stream"))
         return Request(request.method, str(request.url), tuple(headers), body, "aiohttp")
 
+    def send_instead(self, request: Any, asked: Request | None) -> None:
+        """Let `request` send what a fork asks in its place, if that is something else."""
+        if asked is None:
+            return
+        place = _place(request)
+        original = getattr(request, place)
+        if not isinstance(original, self._captured):
+            original = self._captured(self._bytes(b""), [], None)
+        setattr(request, place, original.with_body(asked.body))
+        if "Content-Length" in request.headers:
+            request.headers["Content-Length"] = str(len(asked.body))
+        if str(request.url) != asked.url:
+            request.url = type(request.url)(asked.url)
+
     async def _body(self, request: Any) -> bytes:
-        # Up to 3.11 `body` is an attribute, since 3.12 a property that warns when it is set.
-        place = "_body" if hasattr(type(request), "_body") else "body"
+        place = _place(request)
         payload = getattr(request, place)
         if not payload:
             return b""
@@ -60,6 +74,11 @@ class Requests:
             error = raised
         setattr(request, place, self._captured(payload, pieces.written, error))
         return b"".join(pieces.written)
+
+
+def _place(request: Any) -> str:
+    # Up to 3.11 `body` is an attribute, since 3.12 a property that warns when it is set.
+    return "_body" if hasattr(type(request), "_body") else "body"
 
 
 def _pieces(lib: ModuleType) -> type:
@@ -96,9 +115,18 @@ def _captured(lib: ModuleType) -> type:
             self._headers = original.headers
             self._encoding = original.encoding
             self._filename = original.filename
+            self._given_size: int | None = None
+
+        def with_body(self, body: bytes) -> Captured:
+            """Return the same with another body."""
+            other = Captured(self.original, [body], None)
+            other._given_size = len(body)
+            return other
 
         @property
         def size(self) -> int | None:
+            if self._given_size is not None:
+                return self._given_size
             return self.original.size  # type: ignore[no-any-return]
 
         @property

@@ -27,6 +27,7 @@ from tracefork_core.seams.httpx_streams import (
 )
 from tracefork_core.seams.refusal import refusal, wants_response
 
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
 _ENCODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -140,6 +141,19 @@ class Family:
         )
         return Request(request.method, str(request.url), headers, body, self.lib.__name__)
 
+    def sent(self, request: Any, live: Live) -> Any:
+        """Return what is sent: what the agent asked, or what a fork asks instead."""
+        if (asked := live.sends) is None:
+            return request
+        framed = _FRAMING if str(request.url) == asked.url else _FRAMING | {"host"}
+        return self.lib.Request(
+            asked.method,
+            asked.url,
+            headers=[pair for pair in asked.headers if pair[0].lower() not in framed],
+            content=asked.body,
+            extensions=request.extensions,
+        )
+
     def head(self, response: Any) -> Head:
         """Return the head of a live response."""
         # HTTP/2 has no reason phrase, nor has a mock: the response knows the usual one.
@@ -238,7 +252,7 @@ def _transports(seam: Family) -> tuple[type, type]:
     def _record(live: Live, request: Any, inner: Any) -> Any:
         try:
             with crossing_seam():
-                response = inner.handle_request(request)
+                response = inner.handle_request(seam.sent(request, live))
         except GIVEN_UP:
             live.cancel()
             raise
@@ -278,7 +292,7 @@ def _transports(seam: Family) -> tuple[type, type]:
     async def _arecord(live: Live, request: Any, inner: Any) -> Any:
         try:
             with crossing_seam():
-                response = await inner.handle_async_request(request)
+                response = await inner.handle_async_request(seam.sent(request, live))
             await live.quiet()
         except GIVEN_UP:
             live.cancel()

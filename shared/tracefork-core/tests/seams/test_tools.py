@@ -1,0 +1,345 @@
+"""A function of the agent's own is an exchange: it runs when recorded, and not when replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import (
+    DivergenceError,
+    Fail,
+    Replace,
+    Tape,
+    UsageError,
+    WriteError,
+    fork,
+    record,
+    replay,
+    tool,
+)
+
+from ..conftest import Alter
+
+ran: list[object] = []
+"""What the tools below did: at replay, nothing."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_ran() -> None:
+    ran.clear()
+
+
+@tool(effect="read")
+def search(query: str, *also: str, limit: int = 3, **more: object) -> list[str]:
+    """Find pages."""
+    ran.append(query)
+    return [f"{query} {n}" for n in range(limit)]
+
+
+@tool
+async def lookup(key: str) -> str:
+    ran.append(key)
+    await asyncio.sleep(0)
+    return key.upper()
+
+
+class Shop:
+    """Has tools of its own."""
+
+    @tool(effect="write")
+    def order(self, what: str) -> int:
+        ran.append(what)
+        return len(ran)
+
+    @classmethod
+    @tool(name="shop/open")
+    def is_open(cls, day: str) -> bool:
+        ran.append(day)
+        return day != "sunday"
+
+    @staticmethod
+    @tool
+    def price(what: str) -> float:
+        ran.append(what)
+        return 9.5
+
+
+def both(path: Path, agent: Callable[[], Any]) -> tuple[Any, Tape]:
+    """Record and replay an agent; return what it said, and see that it said so twice."""
+    with record(path):
+        recorded = agent()
+    done = len(ran)
+    with replay(path) as run:
+        assert agent() == recorded
+    assert len(ran) == done, "a tool ran at replay"
+    assert run.digest == run.tape.digest
+    return recorded, Tape.open(path)
+
+
+def test_a_call_is_an_exchange_with_its_arguments_and_its_result(tape: Path) -> None:
+    """Name, arguments with defaults, effect and result are on the tape, as JSON."""
+    said, opened = both(tape, lambda: search("cats", "dogs", limit=2, lang="en"))
+    with opened:
+        (exchange,) = opened.exchanges
+        assert (exchange.method, exchange.url, exchange.aside.seam) == (
+            "CALL",
+            "tool:search",
+            "tool",
+        )
+        assert exchange.aside.effect == "read"
+        assert exchange.request_body == (
+            b'{"also":["dogs"],"limit":2,"more":{"lang":"en"},"query":"cats"}'
+        )
+        assert exchange.response_body == b'["cats 0","cats 1"]'
+    assert said == ["cats 0", "cats 1"]
+
+
+def test_outside_a_session_the_function_is_what_it_was() -> None:
+    """It runs, and has its name, its documentation, its signature and its kind."""
+    assert search("a", limit=1) == ["a 0"]
+    assert asyncio.run(lookup("b")) == "B"
+    assert ran == ["a", "b"]
+    assert (search.__name__, search.__doc__) == ("search", "Find pages.")
+    assert list(inspect.signature(search).parameters) == ["query", "also", "limit", "more"]
+    assert inspect.iscoroutinefunction(lookup)
+    assert not inspect.iscoroutinefunction(search)
+
+
+def test_methods_are_tools_without_the_object_they_belong_to(tape: Path) -> None:
+    """Methods of objects and classes and static ones replay, with other objects too."""
+    said, opened = both(
+        tape, lambda: [Shop().order("tea"), Shop.is_open("monday"), Shop().price("tea")]
+    )
+    assert said == [1, True, 9.5]
+    with opened:
+        exchanges = opened.exchanges
+        assert [exchange.url for exchange in exchanges] == [
+            "tool:Shop.order",
+            "tool:shop/open",
+            "tool:Shop.price",
+        ]
+        assert [exchange.request_body for exchange in exchanges] == [
+            b'{"what":"tea"}',
+            b'{"day":"monday"}',
+            b'{"what":"tea"}',
+        ]
+        assert [exchange.aside.effect for exchange in exchanges] == ["write", None, None]
+
+
+def test_a_changed_argument_is_a_divergence_that_names_it(tape: Path) -> None:
+    """The card points into the arguments, and the tool does not run."""
+    with record(tape):
+        search("cats", where={"lang": ["en", "de"]})
+    with pytest.raises(DivergenceError) as caught, replay(tape):
+        search("cats", where={"lang": ["en", "fr"]})
+    found = caught.value.divergence
+    assert (found.request, found.pointer) == ("CALL tool:search", "/more/where/lang/1")
+    assert (found.recorded, found.actual) == ("de", "fr")
+    assert found.where.startswith("exchange 0 of 1 · test_tools.py:")
+    assert len(ran) == 1
+
+
+def raised_by(ask: Callable[[], object]) -> type[Exception] | None:
+    """Return the class of what a call raises, as an agent that swallows everything."""
+    try:
+        ask()
+    except Exception as error:
+        return type(error)
+    return None
+
+
+def test_a_poisoned_session_raises_out_of_every_tool(tape: Path) -> None:
+    """After a divergence that was swallowed, each kind of tool says so again and none runs."""
+    with record(tape):
+        search("cats")
+
+    async def looks_up() -> str:
+        return await lookup("a")
+
+    asks: list[Callable[[], object]] = [
+        lambda: search("dogs"),
+        lambda: search("cats"),
+        lambda: asyncio.run(looks_up()),
+    ]
+    with pytest.raises(DivergenceError), replay(tape):
+        assert [raised_by(ask) for ask in asks] == [DivergenceError] * 3
+    assert ran == ["cats"]
+
+
+def test_concurrent_tools_end_in_the_recorded_order(tape: Path) -> None:
+    """Tasks that ended last to first do so again, whatever the replaying loop would make of it."""
+    events: list[asyncio.Event] = []
+
+    @tool
+    async def wait_for_next(n: int) -> int:
+        ran.append(n)
+        if n < 3:
+            await events[n + 1].wait()
+        events[n].set()
+        return n
+
+    async def agent() -> list[int]:
+        events[:] = [asyncio.Event() for _ in range(4)]
+        joined: list[int] = []
+
+        async def branch(n: int) -> None:
+            joined.append(await wait_for_next(n))
+
+        await asyncio.gather(*(branch(n) for n in range(4)))
+        return joined
+
+    said, opened = both(tape, lambda: asyncio.run(agent()))
+    opened.close()
+    assert said == [3, 2, 1, 0]
+
+
+def test_tools_in_threads_get_each_its_own_answer(tape: Path) -> None:
+    """Equal calls of four threads are told apart by the jobs that make them."""
+    barrier = threading.Barrier(4)
+
+    @tool
+    def count() -> int:
+        ran.append(threading.get_ident())
+        barrier.wait(10)
+        return len(ran)
+
+    def numbered(n: int) -> tuple[int, int]:
+        return n, count()
+
+    def agent() -> list[tuple[int, int]]:
+        with ThreadPoolExecutor(4) as pool:
+            return list(pool.map(numbered, range(4)))
+
+    said, opened = both(tape, agent)
+    opened.close()
+    assert [n for n, _ in said] == [0, 1, 2, 3]
+
+
+def test_another_byte_on_the_tape_is_another_result(tape: Path, alter: Alter) -> None:
+    """What a replay returns comes from the tape, and its digest tells that it was changed."""
+    with record(tape):
+        before = search("cats", limit=1)
+    with Tape.open(tape) as opened:
+        digest = opened.receipt and opened.receipt.digest
+        sha = opened.exchanges[0].payload.response
+    assert sha is not None
+    changed = b'["cuts 0"]'
+    new = sha256(changed).hexdigest().encode()
+    alter(
+        tape,
+        events=lambda line: line.replace(sha.body.encode(), new),
+        bodies=lambda data: data.replace(b'["cats 0"]', changed),
+    )
+    with replay(tape) as run:
+        assert search("cats", limit=1) == ["cuts 0"] != before
+    assert run.digest != digest
+    assert len(ran) == 1
+
+
+def test_a_fork_gives_another_result_and_repeats_no_write(tape: Path) -> None:
+    """In the place of a recorded result another one is given; a write stops the fork, unasked."""
+
+    def agent() -> object:
+        (found,) = search("cats", limit=1)
+        return Shop().order(found)
+
+    with record(tape):
+        agent()
+    done = list(ran)
+    with pytest.raises(WriteError), fork(tape, at=0, change={0: Replace(document=["dogs"])}):
+        agent()
+    assert ran == done
+    with fork(tape, at=0, change={0: Replace(document=["dogs"])}, writes="allow"):
+        agent()
+    assert ran == [*done, "dogs"]
+    with fork(tape, at=1, change={1: Fail(kind="LookupError")}):
+        assert raised_by(agent) is LookupError
+
+
+def test_secrets_in_arguments_and_results_are_masked(
+    tape: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[[Path], bytes]
+) -> None:
+    """The recording agent has its key, the tape and the replay a placeholder, and it replays."""
+    monkeypatch.setenv("SHOP_API_KEY", secret := "k-4711-0815-2342")
+    with record(tape):
+        assert search(secret, limit=1) == [f"{secret} 0"]
+    monkeypatch.setenv("SHOP_API_KEY", other := "another-key-of-another")
+    with replay(tape):
+        assert search(other, limit=1) == ["tracefork-secret-SHOP_API_KEY 0"]
+    assert secret.encode() not in written(tape)
+    assert len(ran) == 1
+
+
+def test_matchers_widen_what_is_equal(tape: Path) -> None:
+    """An argument can be left out of the comparison by its pointer."""
+    with record(tape):
+        search("cats", limit=2)
+    with replay(tape, match=["ignore:/query"]):
+        assert search("dogs", limit=2) == ["cats 0", "cats 1"]
+    with pytest.raises(DivergenceError), replay(tape, match=["ignore:/query"]):
+        search("dogs", limit=3)
+
+
+def test_a_tape_without_bodies_records_tools_too(tape: Path) -> None:
+    """Of the mode `metadata` the hashes are kept, and the agent has its results."""
+    with record(tape, mode="metadata"):
+        assert search("cats", limit=1) == ["cats 0"]
+    with Tape.open(tape) as opened:
+        (exchange,) = opened.exchanges
+        assert (exchange.url, exchange.has_bodies) == ("tool:search", False)
+
+
+def test_wrong_arguments_are_refused_in_pythons_own_words(tape: Path) -> None:
+    """What a model made up raises what it would raise without us; it is no exchange."""
+    with pytest.raises(TypeError) as plain:
+        search()  # type: ignore[call-arg]
+    with record(tape) as run:
+        with pytest.raises(TypeError) as caught:
+            search()  # type: ignore[call-arg]
+    assert str(caught.value) == str(plain.value)
+    assert run.receipt is not None
+    assert run.receipt.exchanges == 0
+
+
+def test_what_cannot_be_compared_is_refused_before_the_tool_runs(tape: Path) -> None:
+    """The error names the tool, the place in its arguments, the class, and what to do."""
+    with record(tape) as run:
+        with pytest.raises(UsageError) as caught:
+            search("cats", where=[1, threading.Lock()])
+    said = str(caught.value)
+    assert "the tool search was not called: its argument /more/where/1 is a _thread.lock" in said
+    assert "Pass what identifies it" in said
+    assert ran == []
+    assert run.receipt is not None
+    assert run.receipt.exchanges == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"effect": "none"}, "no effect 'none': it is read, write, pure"),
+        ({"name": "what?"}, "a tool cannot be called 'what?'"),
+        ({"name": ""}, "a tool cannot be called ''"),
+        ({"raises": (KeyboardInterrupt,)}, "list classes of Exception"),
+    ],
+)
+def test_a_tool_that_cannot_work_is_refused_when_it_is_made(
+    options: dict[str, Any], problem: str
+) -> None:
+    """Names, effects and exceptions are checked where they are written."""
+    with pytest.raises(UsageError, match=problem.replace("?", r"\?")):
+        tool(**options)(len)
+
+
+def test_a_staticmethod_is_refused_with_the_right_order() -> None:
+    """Decorators in the wrong order are told apart from the rest."""
+    with pytest.raises(UsageError, match="below @staticmethod"):
+        tool(staticmethod(len))
