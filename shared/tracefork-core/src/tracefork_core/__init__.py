@@ -34,12 +34,17 @@ if TYPE_CHECKING:
         ReplayError,
         SurroundingsWarning,
         TapeError,
+        ToolError,
         TraceforkError,
         UsageError,
+        WriteError,
     )
+    from tracefork_core.run.fork import fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
     from tracefork_core.seams import bind
+    from tracefork_core.seams.tools import tool
+    from tracefork_core.session.interventions import Drop, Edit, Fail, Keep, Replace, Resample
     from tracefork_core.tape import Tape
 
 _HOMES = {
@@ -47,17 +52,27 @@ _HOMES = {
     "BoundaryWarning": "errors",
     "DivergenceError": "errors",
     "Drifting": "determinism.nondet",
+    "Drop": "session.interventions",
+    "Edit": "session.interventions",
     "EgressError": "errors",
+    "Fail": "session.interventions",
+    "Keep": "session.interventions",
     "NondetSource": "determinism.nondet",
+    "Replace": "session.interventions",
     "ReplayError": "errors",
+    "Resample": "session.interventions",
     "SurroundingsWarning": "errors",
     "Tape": "tape",
     "TapeError": "errors",
+    "ToolError": "errors",
     "TraceforkError": "errors",
     "UsageError": "errors",
+    "WriteError": "errors",
     "bind": "seams",
+    "fork": "run",
     "record": "run",
     "replay": "run",
+    "tool": "seams.tools",
 }
 
 __all__ = [
@@ -65,18 +80,28 @@ __all__ = [
     "BoundaryWarning",
     "DivergenceError",
     "Drifting",
+    "Drop",
+    "Edit",
     "EgressError",
+    "Fail",
+    "Keep",
     "NondetSource",
+    "Replace",
     "ReplayError",
+    "Resample",
     "SurroundingsWarning",
     "Tape",
     "TapeError",
+    "ToolError",
     "TraceforkError",
     "UsageError",
+    "WriteError",
     "__version__",
     "bind",
+    "fork",
     "record",
     "replay",
+    "tool",
 ]
 
 

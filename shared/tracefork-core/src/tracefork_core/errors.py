@@ -5,6 +5,7 @@
     ├── DivergenceError     the agent asked for something the tape does not hold exit 1
     ├── ReplayError         the tape cannot answer (cut off, or not replayable)  exit 3
     ├── EgressError         bytes tried to leave by a door no seam watches       exit 4
+    │   └── WriteError      a fork would change the world a second time          exit 4
     ├── TapeError           the file is not a tape, or is damaged                exit 5
     └── BoundaryError       the agent drew from a source that is not on the tape exit 7
 
@@ -35,10 +36,34 @@ class ReplayError(TraceforkError):
     exit_code = 3
 
 
+class StoppedError(TraceforkError):
+    """A fork has come to where it was to end. Ends its block, and is not raised from it."""
+
+
 class EgressError(TraceforkError):
     """Something tried to leave the process by a door that no seam watches."""
 
     exit_code = 4
+
+
+class WriteError(EgressError):
+    """A fork came to an exchange that may change the world a second time."""
+
+
+class ToolError(Exception):
+    """A tool of the agent's failed with an exception that a tape cannot bring back as what it was.
+
+    `kind` is the name of its class, `message` what it said. No `TraceforkError`: it is the tool's
+    failure, for the agent to handle.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        self.kind = kind
+        self.message = message
+        super().__init__(f"{kind}: {message}" if message else kind)
+
+    def __reduce__(self) -> tuple[type[ToolError], tuple[str, str]]:
+        return type(self), (self.kind, self.message)
 
 
 class TapeError(TraceforkError):

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 import tracefork_core as tracefork
-from tracefork_core.cli.account import known_cost, price_of
+from tracefork_core.cli.account import known_cost
 from tracefork_core.cli.main import main
 from tracefork_core.providers import model_call
+from tracefork_core.providers.taped import price_of
 from tracefork_testkit import ProviderServer, Reply, ToolCall
 
 from .conftest import Shell

@@ -134,7 +134,6 @@ def findings(path: Path, number: int) -> Iterator[str]:
 
 def main(originals: Path, first: int, step: int, end: int) -> None:
     faulthandler.enable()
-    faulthandler.register(signal.SIGPROF, chain=True)
     os.environ |= {"TRACEFORK_TRACEBACK": "1", "COLUMNS": "100", "NO_COLOR": "1"}
     folders = sorted(originals.iterdir())
     found = [

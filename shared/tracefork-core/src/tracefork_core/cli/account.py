@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from tracefork_core.cli import figures
 from tracefork_core.cli.text import printable
-from tracefork_core.providers import ModelCall, cost, model_call
+from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.hosts import provider_of
+from tracefork_core.providers.taped import price_of
 from tracefork_core.tape import Exchange, Receipt, Tape
 
 _SHORT, _FEW = 1_000, 100
@@ -126,14 +126,23 @@ def known_cost(tape: Tape) -> Decimal | None:
     return take_account(tape).cost
 
 
+def live_cost(branch: Tape) -> Decimal | None:
+    """Return what the live calls of a branch cost, where every price is known."""
+    at = branch.origin.at if branch.origin else 0
+    spent = Decimal(0)
+    for exchange in branch.exchanges[at:]:
+        call = None if exchange.aside.answered else model_call(exchange)
+        if call is None or call.error is not None:
+            continue
+        if (price := price_of(exchange, call)) is None:
+            return None
+        spent += price
+    return spent
+
+
 def model_name(call: ModelCall) -> str:
     """Return the model that was asked for, printable."""
     return printable(call.request_model or call.response_model or figures.UNKNOWN)
-
-
-def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
-    """Return what a call cost by the prices of its day, or None where that is not known."""
-    return cost(call, datetime.fromtimestamp(exchange.aside.started / 1e9, UTC))
 
 
 def dollars(amount: Decimal | None) -> str | None:

@@ -98,6 +98,12 @@ class Agent:
                 raise
         return run, ending
 
+    def run(self) -> Ending:
+        """Run to the end of what Python would finish, under whatever session there is."""
+        ending = self._run()
+        _wind_down()
+        return ending
+
     def _run(self) -> Ending:
         try:
             if self.form == "script":

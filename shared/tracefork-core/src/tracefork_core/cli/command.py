@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tracefork_core.cli import store, tapes
+from tracefork_core.cli import screen, store, tapes
 from tracefork_core.cli.agent import Agent, read_agent
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
+
+
+def remember(path: Path, digest: str, agent: Agent, folder: Path) -> None:
+    """Write down which command made a tape, for those who replay it here."""
+    try:
+        store.remember(
+            store.Run(
+                tape=str(path),
+                digest=digest,
+                recorded=time.time_ns(),
+                cwd=str(folder),
+                form=agent.form,
+                target=agent.target,
+                args=list(agent.args),
+            )
+        )
+    except OSError as error:
+        screen.stderr().print(f"! the command was not remembered: {error}", style=screen.WARN)
 
 
 def agent_for(

@@ -12,6 +12,11 @@ SUMMARIES = {
     "verify": "Prove that a tape replays, or that it is undamaged.",
     "calibrate": "Say what of an agent does not repeat, and how to mend it.",
     "race": "Replay in other orders, to find what depends on the order.",
+    "fork": "Run as recorded up to a point, and on from there in another way.",
+    "try": "Ask one recorded question otherwise, and see both answers.",
+    "blame": "Say which step doomed a failed run, and how sure that is.",
+    "tree": "Show a run and its branches.",
+    "bench": "Hold blame to runs whose truth is known.",
     "sign": "Sign a tape with a key of your own.",
     "show": "Show the timeline of a tape, or one exchange of it.",
     "ls": "List the tapes of a folder.",
@@ -23,7 +28,7 @@ SUMMARIES = {
     "doctor": "Say what is seen here, and what would bypass it.",
     "demo": "Take a guided tour, offline, with real commands.",
 }
-WITH_AGENT = frozenset({"record", "replay", "verify", "calibrate", "race"})
+WITH_AGENT = frozenset({"record", "replay", "verify", "calibrate", "race", "fork", "try", "blame"})
 """Commands whose words behind `--` belong to the agent."""
 
 EXITS = {

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperCommand
 
 from tracefork_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.session.forking import Writes
 
 
 class AgentCommand(TyperCommand):
@@ -82,12 +85,45 @@ OrderOf = Annotated[
         "--order", metavar="SEED|N,N,…", help="Answer what overlaps in another order, to see races."
     ),
 ]
+At = Annotated[
+    str,
+    typer.Option("--at", metavar="N|STEP", help="The fork point: an exchange, or a step's name."),
+]
+OtherModel = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="Ask another model there.")
+]
+OtherTemperature = Annotated[
+    float | None, typer.Option("--temperature", metavar="T", help="Ask at another temperature.")
+]
+OtherSystem = Annotated[
+    str | None, typer.Option("--system", metavar="TEXT", help="Ask with another system prompt.")
+]
+OtherPrompt = Annotated[
+    str | None, typer.Option("--prompt", metavar="TEXT", help="Ask this instead.")
+]
+AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Do again what may change the world.")
+]
+StubWrites = Annotated[
+    bool, typer.Option("--stub-writes", help="Answer that as recorded, where something was.")
+]
 NoEntropy = Annotated[
     bool, typer.Option("--no-entropy", help="Leave what is drawn at random alone.")
 ]
 NoSubprocess = Annotated[
     bool, typer.Option("--no-subprocess", help="Refuse to start other programs.")
 ]
+
+
+def writes(*, allow: bool, stub: bool) -> Writes:
+    """Return what becomes of writes.
+
+    Raises:
+        UsageError: both were asked for.
+    """
+    if allow and stub:
+        raise UsageError("tracefork: --allow-writes or --stub-writes, not both.")
+    return "allow" if allow else "stub" if stub else "refuse"
 
 
 def matchers(match: list[str] | None, ignore: list[str] | None) -> list[str]:

@@ -9,10 +9,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli import figures, screen
-from tracefork_core.cli.account import model_name, price_of
+from tracefork_core.cli.account import model_name
 from tracefork_core.cli.text import printable, readable, shortened
 from tracefork_core.cli.timeline import step_words, summary
+from tracefork_core.cli.tool_call import is_tool
 from tracefork_core.providers import ModelCall, decompress, model_call
+from tracefork_core.providers.taped import price_of
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
     if call:
         _print_call(console, call)
     else:
-        for label, body, headers in _bodies(exchange):
+        labels = ("arguments", "result") if is_tool(exchange) else ("request", "response")
+        for label, (_, body, headers) in zip(labels, _bodies(exchange), strict=False):
             _print_body(console, label, _plain(body, headers))
     _print_headers(console, "request headers", exchange.request_headers)
     _print_headers(console, "response headers", exchange.response_headers)
@@ -58,6 +61,7 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
         "reason": exchange.reason,
         "message": failure.message if failure else None,
         "seam": exchange.aside.seam,
+        "effect": exchange.aside.effect,
         "chunks": len(exchange.aside.sizes),
         "request_headers": [list(pair) for pair in exchange.request_headers],
         "response_headers": [list(pair) for pair in exchange.response_headers],
@@ -74,8 +78,12 @@ def _facts(tape: Tape, exchange: Exchange, call: ModelCall | None) -> Iterable[t
         yield "status", f"{exchange.status} {exchange.reason} · {exchange.end}"
     else:
         yield "status", f"no answer · {exchange.end}"
+    if aside.answered:
+        yield "answered", f"{aside.answered}, in the place of exchange {aside.place}"
     yield "step", step_words(tape, exchange)
     yield "lane", f"{exchange.lane} · seam {aside.seam}"
+    if is_tool(exchange):
+        yield "effect", aside.effect or "unknown: taken for a write"
     first = figures.milliseconds(aside.first_byte)
     chunks = figures.several(len(aside.sizes), "chunk")
     yield "took", f"{figures.milliseconds(aside.took)} ms, head after {first} ms · {chunks}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import figures, options, screen, store, tapes
+from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.agent import Agent, read_agent
+from tracefork_core.cli.command import remember
 from tracefork_core.cli.coverage import coverage_document, coverage_words
 from tracefork_core.cli.secrets import secret_words
 from tracefork_core.cli.text import printable
@@ -88,26 +88,9 @@ def record(
     with screen.stdout_kept(as_json):
         run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None
-    _remember(path, run.receipt.digest, agent, cwd)
+    remember(path, run.receipt.digest, agent, cwd)
     _report(path, shown, run, agent, status=ending.status, as_json=as_json)
     return ending.status
-
-
-def _remember(path: Path, digest: str, agent: Agent, cwd: Path) -> None:
-    try:
-        store.remember(
-            store.Run(
-                tape=str(path),
-                digest=digest,
-                recorded=time.time_ns(),
-                cwd=str(cwd),
-                form=agent.form,
-                target=agent.target,
-                args=list(agent.args),
-            )
-        )
-    except OSError as error:
-        screen.stderr().print(f"! the command was not remembered: {error}", style=screen.WARN)
 
 
 def _report(

@@ -10,12 +10,13 @@ from tracefork_core.cli import figures, screen
 from tracefork_core.cli.account import (
     dollars,
     model_name,
-    price_of,
     take_account,
     wire_sizes,
 )
 from tracefork_core.cli.text import printable
+from tracefork_core.cli.tool_call import called, is_tool, returned
 from tracefork_core.providers import ModelCall, model_call
+from tracefork_core.providers.taped import price_of
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str,
         "lane": exchange.lane,
         "step": list(tape.step_path(exchange.step)),
         "caller": exchange.aside.caller,
+        "answered": exchange.aside.answered or None,
         "method": exchange.method,
         "url": exchange.url,
         "status": exchange.status,
@@ -93,12 +95,14 @@ def _row(tape: Tape, exchange: Exchange, call: ModelCall | None) -> list[str]:
         step_words(tape, exchange),
         model_name(call) if call else _place(exchange),
         _in_and_out(exchange, call),
-        figures.milliseconds(exchange.aside.took),
+        exchange.aside.answered or figures.milliseconds(exchange.aside.took),
         figures.money(price_of(exchange, call)).removeprefix("$") if call else "",
     ]
 
 
 def _place(exchange: Exchange) -> str:
+    if is_tool(exchange):
+        return called(exchange)
     parts = urlsplit(exchange.url)
     return printable(f"{exchange.method} {parts.path or '/'}")
 
@@ -117,5 +121,7 @@ def _in_and_out(exchange: Exchange, call: ModelCall | None) -> str:
         return f"{figures.tokens(asked)} → {figures.tokens(answered)}"
     if call:
         return figures.UNKNOWN
+    if is_tool(exchange):
+        return returned(exchange)
     sizes = wire_sizes(exchange)
     return f"{figures.size(sizes[0])} → {figures.size(sizes[1])}"

@@ -20,17 +20,23 @@ from tracefork_core.tape.writer import TapeWriter
 
 
 class Chance:
-    """What a run draws from chance: put on a tape, or as `recorded` on one.
+    """What a run draws from chance: put on a tape, or as `recorded` on one, or both in a fork.
+
+    A fork has the chance of its parent, so that it differs by what was changed alone: the values
+    that the tape holds for a lane and call site, and once there are none left, a clock that goes on
+    from there in real time and more of the same streams.
 
     Attributes:
         ambient: the sources of the process that are answered here: "clock", "entropy".
         nondet: the source to be asked by name, with nothing patched.
     """
 
-    def __init__(self, session: Session, recorded: Draws | None = None) -> None:
+    def __init__(
+        self, session: Session, recorded: Draws | None = None, *, forked: bool = False
+    ) -> None:
         seed = (recorded.seed if recorded else None) or real_urandom(SEED_BYTES)
-        self.clock = RecordedClock(session, recorded.reads if recorded else None)
-        self.entropy = RecordedEntropy(session, seed, recorded)
+        self.clock = RecordedClock(session, recorded.reads if recorded else None, forked=forked)
+        self.entropy = RecordedEntropy(session, seed, recorded, forked=forked)
         self.numpy = NumpyGenerator(self.entropy)
         self.nondet: NondetSource = OnTape(session, self.clock, self.entropy)
         self.ambient: list[str] = []

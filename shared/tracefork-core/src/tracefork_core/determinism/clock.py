@@ -27,12 +27,15 @@ _THROUGH = frozenset({"time_machine", "uuid"})
 
 
 class RecordedClock:
-    """The clock of one session: real and written down, or read back."""
+    """The clock of one session: real and written down, or read back; in a fork both."""
 
-    def __init__(self, session: object, recorded: Iterable[Reads] | None = None) -> None:
+    def __init__(
+        self, session: object, recorded: Iterable[Reads] | None = None, *, forked: bool = False
+    ) -> None:
         self.session = session
         self.misses = 0
         self._replaying = recorded is not None
+        self._forked = forked
         # Re-entrant: a finalizer that runs in the middle of a read may read the clock.
         self._lock = threading.RLock()
         self._fresh: deque[tuple[str, str, int]] = deque()
@@ -63,6 +66,8 @@ class RecordedClock:
                 passed = max(time.monotonic_ns() - self._given_at, _TICK_NS)
                 self._last = (self._last or wall.real_ns()) + passed
             self._given_at = time.monotonic_ns()
+            if self._forked:
+                self._fresh.append((lane, site, self._last))
             return self._last
 
     def fresh(self) -> list[Reads]:

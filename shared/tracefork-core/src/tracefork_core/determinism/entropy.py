@@ -27,15 +27,24 @@ class RecordedEntropy:
 
     Attributes:
         seed: where all bytes come from.
+        forked: whether what is drawn goes onto a branch, though it was recorded.
         generators: the global generator of `random`, for each lane.
         misses: draws that the tape had none for.
     """
 
-    def __init__(self, session: object, seed: bytes, recorded: Draws | None = None) -> None:
+    def __init__(
+        self,
+        session: object,
+        seed: bytes,
+        recorded: Draws | None = None,
+        *,
+        forked: bool = False,
+    ) -> None:
         self.session = session
         self.seed = seed
         self.misses = 0
         self.recorded = recorded
+        self.forked = forked
         # Re-entrant: a finalizer that runs in the middle of a draw may draw.
         self._lock = threading.RLock()
         self._streams = Streams(seed)
@@ -57,12 +66,13 @@ class RecordedEntropy:
         """Return the next bytes of this call site on this lane."""
         key = (current_lane(self.session), site)
         with self._lock:
-            if self.recorded is None:
+            if self.recorded is None or self.forked:
                 self._fresh[key] += 1
-            elif self._given[key] > 0:
-                self._given[key] -= 1
-            else:
-                self.misses += 1
+            if self.recorded is not None:
+                if self._given[key] > 0:
+                    self._given[key] -= 1
+                else:
+                    self.misses += 1
             return self._streams.draw(*key, size)
 
     def generator(self, purpose: str) -> random.Random:

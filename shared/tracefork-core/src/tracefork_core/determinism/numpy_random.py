@@ -30,7 +30,7 @@ class NumpyGenerator:
         self._entropy = entropy
         self._given = recorded_state(entropy.recorded, NAME)
         self._around: bytes | None = None
-        self._written = entropy.recorded is not None
+        self._written = entropy.recorded is not None and not entropy.forked
         self._arrival: Arrival | None = None
 
     def on(self) -> None:
@@ -55,6 +55,9 @@ class NumpyGenerator:
 
     def fresh(self) -> list[GeneratorState]:
         """Return the state it began with, once it has moved on from there."""
+        if not self._written and self._entropy.forked:
+            self._written = True
+            return [self._given] if self._given is not None else []
         if self._written or self._around is None or _state() == self._around:
             return []
         self._written = True

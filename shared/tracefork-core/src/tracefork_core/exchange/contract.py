@@ -13,20 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 Headers = tuple[tuple[str, str], ...]
+
+Effect = Literal["read", "write", "pure"]
+"""What an exchange does to the world: a write must not be done again by a fork, unasked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One attempt as it would leave the process. `seam` names the library that sends it."""
+    """One attempt as it would leave the process.
+
+    `seam` names the library that sends it, `effect` what it does where that was declared.
+    """
 
     method: str
     url: str
     headers: Headers
     body: bytes
     seam: str
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,12 @@ class Live(Protocol):
     """The recording side of one exchange. Call `head`, `chunk`…, then exactly one ending.
 
     On an event loop, await `quiet` before each of `head`, `chunk`, `end` and `fail`.
+
+    `sends` is what to send in place of what the agent asked, None where that is sent as it is. Its
+    headers are the agent's, those that say how long the body is and to whom it goes among them.
     """
+
+    sends: Request | None
 
     async def quiet(self) -> None:
         """Wait until what the last delivery set off is done: deliveries come one at a time."""

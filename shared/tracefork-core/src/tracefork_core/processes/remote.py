@@ -73,7 +73,7 @@ class Remote:
             self._pass(request)
             return None
         if isinstance(answer, Live):
-            return RemoteLive(connection, self._quiet, self._free)
+            return RemoteLive(connection, self._quiet, self._free, answer.sends)
         if isinstance(answer, Recorded):
             return RemoteRecorded(
                 connection, self._quiet, lambda: self._outlived(request), self._free

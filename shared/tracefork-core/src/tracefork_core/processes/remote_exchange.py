@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 from tracefork_core.errors import TraceforkError
-from tracefork_core.exchange.contract import Failure, Head
+from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.processes import words
 from tracefork_core.processes.connection import Connection, LostError
 from tracefork_core.processes.words import Answer, Received, Word
@@ -23,10 +23,12 @@ class RemoteLive:
         connection: Connection,
         quiet: Callable[[object], Awaitable[None]],
         free: Callable[[Connection], None],
+        sends: Request | None,
     ) -> None:
         self._connection = connection
         self._quiet = quiet
         self._free = free
+        self.sends = sends
         self._over = False
 
     async def quiet(self) -> None:

@@ -154,7 +154,7 @@ class Served:
             self._recorded = cast(Recorded, answer)
             return words.Recorded()
         self._live = answer
-        return words.Live()
+        return words.Live(answer.sends)
 
     def _delivered(self, call: words.Call) -> None:
         live = self._live

@@ -134,7 +134,9 @@ class Done(Word):
 
 
 class Live(Word):
-    """Make the call for real."""
+    """Make the call for real, or that of `sends` in its place."""
+
+    sends: Request | None = None
 
 
 class Recorded(Word):

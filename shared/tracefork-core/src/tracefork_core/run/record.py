@@ -15,6 +15,7 @@ from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
+from tracefork_core.run.receipt import receipt
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.session import Session
@@ -100,20 +101,8 @@ class _Record(Scope[Recording]):
         if session.broken is not None:
             self._writer.abort()
             return session.broken
-        mask = session.masking.text
         try:
-            self._run.receipt = self._writer.close(
-                Receipt(
-                    digest="",
-                    exchanges=0,
-                    connections=watch.connections,
-                    crossed=watch.crossed,
-                    strays=[mask(stray) for stray in watch.strays],
-                    subprocesses=[mask(program) for program in watch.subprocesses],
-                    outcome="ok" if error is None else type(error).__name__,
-                    secrets=session.masking.counts,
-                )
-            )
+            self._run.receipt = self._writer.close(receipt(watch, session, error))
         except TapeError as broken:
             return broken
         return session.poison

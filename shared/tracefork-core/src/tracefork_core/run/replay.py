@@ -78,7 +78,7 @@ class _Replay(Scope[Replaying]):
                 f"tracefork: {self._path} was recorded in mode metadata: it holds the hashes of "
                 "what was said, and nothing to answer with. Record in mode safe to replay."
             )
-        masking = _masking(tape, self._mask)
+        masking = masking_of(tape, self._mask)
         self._session = Session(
             source=tape,
             matchers=self._matchers,
@@ -135,7 +135,7 @@ class _Replay(Scope[Replaying]):
         return left_over
 
 
-def _masking(tape: Tape, mask: Sequence[str]) -> Masking:
+def masking_of(tape: Tape, mask: Sequence[str]) -> Masking:
     """Return what masks now what was masked when a tape was recorded."""
     environment = tape.environment
     masks = Masks.read(mask).as_on(environment)

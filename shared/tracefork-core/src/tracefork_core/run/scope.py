@@ -28,7 +28,7 @@ from tracefork_core.egress.children import hand_on, take_back
 from tracefork_core.egress.guard import Mode
 from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
-from tracefork_core.errors import TraceforkError, UsageError, again
+from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
 from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
 from tracefork_core.joining.hosting import Hosting
@@ -89,22 +89,25 @@ class Scope(ABC, Generic[R]):
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
+    ) -> bool | None:
         stack, self._stack = self._stack, None
         if stack is None or self._pid != os.getpid():
-            return  # A forked child left the block: the run is its parent's.
+            return False  # A forked child left the block: the run is its parent's.
         try:
             stack.close()
         finally:
             verdict = self._finish(error)
+        if isinstance(verdict, StoppedError):
+            return isinstance(error, Exception)  # It is over, whatever the agent made of that.
         if verdict is None or _says(error, verdict):
-            return
+            return False
         if isinstance(error, _PASSES):
             error.add_note(str(verdict))
         elif error is None:
             raise verdict
         else:
             raise again(verdict) from error
+        return False
 
     async def __aenter__(self) -> R:
         return self.__enter__()
@@ -114,8 +117,8 @@ class Scope(ABC, Generic[R]):
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> None:
-        self.__exit__(kind, error, traceback)
+    ) -> bool | None:
+        return self.__exit__(kind, error, traceback)
 
     def __call__(self, function: F) -> F:
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from tracefork_core.exchange.contract import Failure, Head
+from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.session.masked_body import MaskedBody
 from tracefork_core.session.masking import Masking
 from tracefork_core.session.matching import Form
@@ -53,6 +53,7 @@ class LiveExchange:
     def __init__(self, session: Recorder, n: int, form: Form, aside: ExchangeAside) -> None:
         self._session = session
         self._n = n
+        self.sends: Request | None = None
         self._form = form
         self._aside = aside
         self._began = self._delivered = aside.started

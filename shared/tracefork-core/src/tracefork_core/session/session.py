@@ -4,6 +4,8 @@ A session has a *source* (the tape it answers from), a *sink* (the tape it write
 
     record   sink            every exchange is live and recorded
     replay   source          every exchange is answered from the tape, or the run has diverged
+    fork     both, and a     what comes before the fork point is answered from the tape, or the run
+             plan            has diverged; the rest is changed or live, and recorded on a branch
 
 The first thing that goes wrong poisons the session: every later exchange raises it again, and the
 `with` block raises it once more if somebody swallowed it.
@@ -35,9 +37,12 @@ from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
+from tracefork_core.session.forked_waits import ForkedWaits, waits_before
+from tracefork_core.session.forking import Fork, ForkStep, Plan
 from tracefork_core.session.masking import Masking
 from tracefork_core.session.matching import Form, check_matchers, form
 from tracefork_core.session.pace import Pace
+from tracefork_core.session.prepared import PreparedExchange
 from tracefork_core.session.quiet import Gate
 from tracefork_core.session.recording import LiveExchange
 from tracefork_core.session.reordered import Order, Reordered
@@ -63,6 +68,8 @@ from tracefork_core.tape.event import (
     StepEnd,
 )
 
+_Answer = LiveExchange | ReplayedExchange | PreparedExchange
+
 
 class Session:
     """One run under a tape. Implements `exchange.contract.Session`; safe to use from any thread."""
@@ -77,6 +84,7 @@ class Session:
         strict: bool = False,
         speed: float | None = None,
         order: Order | None = None,
+        plan: Plan | None = None,
     ) -> None:
         check_matchers(matchers)
         self.source = source
@@ -94,7 +102,6 @@ class Session:
         rest = Rest(self.threads)
         self.gate = Gate(rest)
         self._asked = 0
-        self._turns = itertools.count()
         self._flights: dict[int, LiveExchange] = {}
         self.unsettled: deque[LiveExchange] = deque()
         self._replayed: dict[int, bytes] = {}
@@ -102,20 +109,27 @@ class Session:
         self._wall_zero = time.time_ns() - time.monotonic_ns()
         self.before_exchange: list[Callable[[TapeWriter], None]] = []
         recorded = source.exchanges if source else []
-        self._unused = Unused(recorded, self._recorded_key)
         waits = recorded_waits(source) if source else []
+        self.fork: Fork | None = None
+        if source and plan:
+            self.fork = Fork(plan, source)
+            waits = list(waits_before(waits, recorded[plan.at :]))
+            recorded = recorded[: plan.at]
+        self._unused = Unused(recorded, self._recorded_key)
         self._pace = Pace(speed)
-        turns = itertools.chain(turns_of(recorded), turns_of_waits(waits))
+        turns = [*turns_of(recorded), *turns_of_waits(waits)]
+        self._turns = itertools.count(1 + max((turn for turn, _ in turns), default=-1))
         if order is None:
             self.turnstile = Turnstile(turns, rest, self._pace)
         else:
             self.turnstile = Reordered(turns, rest, self._pace, order)
-        self.waits: RecordedWaits | ReplayedWaits
+        self.waits: RecordedWaits | ReplayedWaits | ForkedWaits
+        replayed = ReplayedWaits(self, waits, self.turnstile, self._pace)
+        self.waits = live = RecordedWaits(self, self.gate, self.next_turn)
         if source:
-            self.waits = ReplayedWaits(self, waits, self.turnstile, self._pace)
-        else:
-            self.waits = RecordedWaits(self, self.gate, self.next_turn)
-            self.before_exchange.append(self.waits.flush)
+            self.waits = ForkedWaits(replayed, live) if self.fork else replayed
+        if sink:
+            self.before_exchange.append(live.flush)
         self.suspects: list[Callable[[], Iterable[str]]] = []
 
     @property
@@ -123,7 +137,7 @@ class Session:
         """Whether the session is open, in the process that opened it."""
         return self._open and self._pid == os.getpid()
 
-    def open(self, request: Request) -> LiveExchange | ReplayedExchange | None:
+    def open(self, request: Request) -> _Answer | None:
         """Decide what happens to an exchange.
 
         Raises:
@@ -139,11 +153,13 @@ class Session:
                 self.unsettled.popleft().settle()
             self.masking.look_around()
             masked = self.masking.request(request)
+            if self.fork is not None and self._has_left(self.fork, form(masked)):
+                return self._after(self.fork, request, form(masked))
             if self.source is not None:
                 # What is a secret here alone was none when this was recorded.
                 plain = None if masked is request else form(request)
                 return self._answer(self.source, form(masked), plain)
-            return self._live(form(masked), request.seam) if self.sink else None
+            return self._live(form(masked), request) if self.sink else None
 
     def check(self) -> None:
         """Raise the error that poisoned the session, if one did."""
@@ -183,7 +199,7 @@ class Session:
         with self._lock:
             if not self._open:
                 return
-            if self.source and self.poison is None and (left := self._unused.remaining()):
+            if self.source and self.poison is None and (left := self._left()):
                 missing = divergence.left_over(self.source, left)
                 self.left_over = DivergenceError(self._with_suspects(missing))
             self._open = False
@@ -278,19 +294,61 @@ class Session:
             "not on the tape and not sent during replay. The run goes on."
         )
 
+    def _left(self) -> list[Exchange]:
+        """Return what was recorded and had to be asked for, and was not."""
+        left = self._unused.remaining()
+        if self.fork is not None and self.fork.first and not self.fork.reached:
+            left.append(self.fork.first)
+        return left
+
     def _prepare(self, sink: TapeWriter) -> None:
         for prepare in self.before_exchange:
             prepare(sink)
 
-    def _live(self, comparable: Form, seam: str) -> LiveExchange:
+    def _has_left(self, fork: Fork, comparable: Form) -> bool:
+        """Return whether a request comes after the fork point, on its lane."""
+        lane = current_lane(self)
+        if lane == UNORDERED or not fork.knows(lane):
+            return not self._unused.has(comparable.with_matchers(self._matchers).key)
+        return self._unused.due(lane) is None
+
+    def _after(self, fork: Fork, request: Request, comparable: Form) -> _Answer:
+        """Do with an exchange after the fork point what is planned for it."""
+        try:
+            step = fork.step(request, current_lane(self), comparable)
+        except TraceforkError as error:
+            raise self.poison_with(error) from error.__cause__
+        if step.place is not None and step.place is fork.first:
+            self._check_point(step.place, request, comparable)
+        live = self._live(comparable, request, step)
+        live.sends = step.sends
+        return live if step.given is None else PreparedExchange(step.given, live)
+
+    def _check_point(self, first: Exchange, request: Request, comparable: Form) -> None:
+        """Poison the session where the fork point is asked otherwise: nothing was changed yet."""
+        asked = (one.with_matchers(self._matchers).key for one in (comparable, form(request)))
+        if self._recorded_key(first) not in asked:
+            assert self.source is not None
+            raise self._diverge(
+                divergence.asked_otherwise(self.source, comparable, first, [first], self._matchers)
+            )
+
+    def _live(
+        self, comparable: Form, request: Request, step: ForkStep | None = None
+    ) -> LiveExchange:
         assert self.sink is not None
         n, self._asked = self._asked, self._asked + 1
+        if self.fork is not None:
+            n = self.fork.next_number()
         self._prepare(self.sink)
-        where = caller(2)
+        where = caller(2 if step is None else 3)
         aside = ExchangeAside(
             lane=current_lane(self),
-            seam=seam,
+            seam=request.seam,
+            effect=request.effect,
             started=self.wall_ns(),
+            answered=step.answered if step else "",
+            place=step.place.n if step and step.place else None,
             step=self._steps.running(),
             caller=self.masking.text(where) if where else None,
             url=comparable.url if comparable.url != comparable.record.url else None,

@@ -32,6 +32,10 @@ class Unused:
         """Return what was not asked for, in recorded order."""
         return list(self._left.values())
 
+    def has(self, key: bytes) -> bool:
+        """Return whether something that answers `key` was not asked for yet."""
+        return bool(self._by_key.get(key))
+
     def due(self, lane: str) -> Exchange | None:
         """Return what the recorded lane asked next."""
         recorded = self._by_lane.get(self._paired.get(lane, lane))

@@ -54,16 +54,16 @@ class RecordedWaits:
     def sleep(self, seconds: float, site: str) -> None:
         real_sleep(seconds)
         self._gate.pass_on(object())
-        self._note(site, self._next_turn())
+        self.note(site, self._next_turn())
 
     async def asleep(self, seconds: float, site: str) -> None:
         try:
             await real_asleep(seconds)
             await self._gate.apass_on(object())
         except BaseException:
-            self._note(site, CUT_SHORT)
+            self.note(site, CUT_SHORT)
             raise
-        self._note(site, self._next_turn())
+        self.note(site, self._next_turn())
 
     def timer(self, site: str) -> RecordedTimer:
         with self._lock:
@@ -71,9 +71,9 @@ class RecordedWaits:
             number = self._begun[key] = self._begun[key] + 1
         return RecordedTimer(self, self._gate, key, number)
 
-    def note_firing(self, key: Key, number: int) -> None:
-        """Give the firing of a timer a turn."""
-        turn = self._next_turn()
+    def note_firing(self, key: Key, number: int, turn: int | None = None) -> None:
+        """Give the firing of a timer a turn: the next, unless it has one."""
+        turn = self._next_turn() if turn is None else turn
         with self._lock:
             self._fired[key] += [number, turn]
 
@@ -87,7 +87,8 @@ class RecordedWaits:
         if reads:
             sink.note(DRAWS, aside=Draws(reads))
 
-    def _note(self, site: str, turn: int) -> None:
+    def note(self, site: str, turn: int) -> None:
+        """Write down in which turn a sleep was over."""
         with self._lock:
             self._fresh[current_lane(self._session), site].append(turn)
 
@@ -105,11 +106,15 @@ class RecordedTimer:
 
     def fire(self) -> None:
         self._gate.pass_on(self)
-        self._waits.note_firing(self._key, self._number)
+        self.note()
 
     async def afire(self) -> None:
         await self._gate.apass_on(self)
-        self._waits.note_firing(self._key, self._number)
+        self.note()
+
+    def note(self, turn: int | None = None) -> None:
+        """Write down in which turn it fired: the next, unless that is known."""
+        self._waits.note_firing(self._key, self._number, turn)
 
 
 class ReplayedWaits:
@@ -129,23 +134,31 @@ class ReplayedWaits:
             if reads.source == SLEEP:
                 self._turns[key].extend(reads.values)
             else:
-                self._firings |= {(key, number): turn for number, turn in _pairs(reads)}
+                self._firings |= {(key, number): turn for number, turn in pairs(reads)}
 
     def sleep(self, seconds: float, site: str) -> None:
-        turn = self._next(site)
+        turn = self.next(site)
         if turn is None or turn == CUT_SHORT:
             real_sleep(seconds)
-            return
+        else:
+            self.sleep_until(turn, seconds)
+
+    async def asleep(self, seconds: float, site: str) -> None:
+        turn = self.next(site)
+        if turn is None:
+            await real_asleep(seconds)
+        else:
+            await self.asleep_until(turn, seconds)
+
+    def sleep_until(self, turn: int, seconds: float) -> None:
+        """Return when it is the turn of a sleep to be over."""
         if (stretched := self._pace.stretched(seconds)) > 0:
             self._turnstile.come_for(turn)
             real_sleep(stretched)
         self._turnstile.wait(turn, owner_of(turn), seconds)
 
-    async def asleep(self, seconds: float, site: str) -> None:
-        turn = self._next(site)
-        if turn is None:
-            await real_asleep(seconds)
-            return
+    async def asleep_until(self, turn: int, seconds: float) -> None:
+        """Return when it is the turn of a sleep to be over; one that was cut short has none."""
         if turn == CUT_SHORT:
             await real_asleep(_FOR_GOOD)
             return
@@ -164,7 +177,8 @@ class ReplayedWaits:
         number = self._begun[key] = self._begun[key] + 1
         return ReplayedTimer(self._turnstile, self._firings.get((key, number)))
 
-    def _next(self, site: str) -> int | None:
+    def next(self, site: str) -> int | None:
+        """Return the turn of the next sleep of this site on this lane; None where none is known."""
         lane = current_lane(self._session)
         turns = self._turns.get((lane, site)) if lane != UNORDERED else None
         return turns.popleft() if turns else None
@@ -175,22 +189,22 @@ class ReplayedTimer:
 
     def __init__(self, turnstile: Turnstile, turn: int | None) -> None:
         self._turnstile = turnstile
-        self._turn = turn
+        self.turn = turn
         self._is_pending = _is_over
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
         self._is_pending = is_pending
-        if self._turn is not None:
-            self._turnstile.expect(self._turn, is_pending)
+        if self.turn is not None:
+            self._turnstile.expect(self.turn, is_pending)
 
     def fire(self) -> None:
-        if self._turn is not None:
-            self._turnstile.wait(self._turn, owner_of(self._turn), 0.0)
+        if self.turn is not None:
+            self._turnstile.wait(self.turn, owner_of(self.turn), 0.0)
 
     async def afire(self) -> None:
-        if self._turn is not None:
+        if self.turn is not None:
             with suppress(StallError):
-                await self._turnstile.await_turn(self._turn, owner_of(self._turn), 0.0)
+                await self._turnstile.await_turn(self.turn, owner_of(self.turn), 0.0)
             return
         # It was stopped in time when this was recorded: give what stopped it some more.
         for _ in range(_MORE_LOOKS):
@@ -221,14 +235,14 @@ def recorded_waits(tape: Tape) -> list[Reads]:
 def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
     """Yield the turns of sleeps and timers, each with its owner."""
     for reads in recorded:
-        turns = reads.values if reads.source == SLEEP else [turn for _, turn in _pairs(reads)]
+        turns = reads.values if reads.source == SLEEP else [turn for _, turn in pairs(reads)]
         for turn in turns:
             if turn != CUT_SHORT:
                 yield turn, owner_of(turn)
 
 
-def _pairs(reads: Reads) -> Iterator[tuple[int, int]]:
-    """Yield the number of each timer that fired, and its turn."""
+def pairs(reads: Reads) -> Iterator[tuple[int, int]]:
+    """Yield the number of each timer that fired, and the turn in which it did."""
     return zip(reads.values[::2], reads.values[1::2], strict=False)
 
 

@@ -18,6 +18,7 @@ STEP = "step"
 STEP_END = "step_end"
 DRAWS = "draws"
 SURROUNDINGS = "surroundings"
+BRANCH = "branch"
 ENVIRONMENT = "environment"
 RECEIPT = "receipt"
 
@@ -69,12 +70,15 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     response headers outside the digest, `url` what was really sent where a matcher canonicalised
     it. `end` is "eof", "abandoned", "failed", "cancelled" or "open" (still in flight when the
     recording ended, or was cut off). `pace` are the milliseconds before each delivery, where a body
-    came in several chunks.
+    came in several chunks. `answered` is "recorded" or "given" where a fork did it and not the
+    world, `place` the exchange of its parent in whose place it is. `effect` is what it does to the
+    world ("read", "write", "pure") where that was declared.
     """
 
     lane: str
     seam: str
     started: int
+    answered: str = ""
     step: str | None = None
     caller: str | None = None
     url: str | None = None
@@ -87,6 +91,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     end: str = "open"
     first_byte: int | None = None
     took: int | None = None
+    effect: str | None = None
+    place: int | None = None
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -203,6 +209,25 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     subprocesses: list[str] = []
     outcome: str = "ok"
     secrets: dict[str, int] = {}
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a fork did in the place of exchange `n` of its parent: an intervention and its words."""
+
+    n: int
+    kind: str
+    detail: dict[str, object] = {}
+
+
+class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What makes a branch differ from its parent, from exchange `at` on.
+
+    `writes` says what became of writes: "refuse", "stub" or "allow".
+    """
+
+    at: int
+    changes: list[Change] = []
+    writes: str = "refuse"
 
 
 class Structure(msgspec.Struct, frozen=True):

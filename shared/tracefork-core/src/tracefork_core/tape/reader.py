@@ -17,6 +17,7 @@ from tracefork_core.tape import in_flight, origin, schema
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
+    BRANCH,
     DRAWS,
     ENVIRONMENT,
     EXCHANGE,
@@ -24,6 +25,7 @@ from tracefork_core.tape.event import (
     STEP,
     STEP_END,
     SURROUNDINGS,
+    Branch,
     Draws,
     Environment,
     Event,
@@ -180,6 +182,11 @@ class Tape:
     def environment(self) -> Environment | None:
         """Where the recording was made."""
         return self._last(ENVIRONMENT, msgspec.json.Decoder(Environment).decode)
+
+    @property
+    def branch(self) -> Branch | None:
+        """What a fork changed, where this is a branch that one made."""
+        return self._last(BRANCH, msgspec.json.Decoder(Branch).decode)
 
     @property
     def receipt(self) -> Receipt | None:

@@ -33,6 +33,7 @@ from tracefork_core.tape.journal import Journal
 from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.origin import Origin
 from tracefork_core.tape.reader import Tape
+from tracefork_core.tape.schema import BESIDE
 from tracefork_core.tape.sealing import Key
 
 _NOTHING = b"{}"
@@ -152,6 +153,12 @@ class TapeWriter:
         with self._lock:
             self._file.close()
             self._journal.close(remove=False)
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        self.abort()
+        for suffix in ("", *BESIDE):
+            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def _commit(self, event: bytes = b"", bodies: Sequence[Body] = ()) -> None:
         """Write what waits, and an event with its bodies."""

@@ -1,0 +1,266 @@
+"""Fork a run: answered from the tape up to a point, changed there, and live from there on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tracefork_core.determinism.boundary import Mode as Boundary
+from tracefork_core.determinism.chance import Chance
+from tracefork_core.determinism.nondet import NondetSource
+from tracefork_core.egress import Watch
+from tracefork_core.errors import (
+    DivergenceError,
+    ReplayError,
+    TapeError,
+    TraceforkError,
+    UsageError,
+)
+from tracefork_core.run.places import Place, number_of
+from tracefork_core.run.receipt import receipt
+from tracefork_core.run.replay import masking_of
+from tracefork_core.run.scope import Scope, Switches
+from tracefork_core.run.surroundings import note_surroundings
+from tracefork_core.session import Session
+from tracefork_core.session.forking import GIVEN, Plan, Writes, checked
+from tracefork_core.session.interventions import Intervention, Keep, Replace, described
+from tracefork_core.tape import Receipt, Tape, TapeWriter
+from tracefork_core.tape.environment import describe
+from tracefork_core.tape.event import BRANCH, Branch, Change
+
+
+@dataclass(slots=True)
+class Forking:
+    """A run that is being forked.
+
+    Attributes:
+        path: the branch.
+        parent: the tape that it is a branch of, open until the block ends.
+        at: the number of the exchange that it was forked at.
+        replayed: how many exchanges were answered from the tape, before and after the fork point,
+            once the block has ended; `given` and `live` are the others.
+        overspent: whether it was stopped for its live calls, once the block has ended.
+        receipt: of the branch, once the block has ended.
+    """
+
+    path: Path
+    parent: Tape
+    at: int
+    nondet: NondetSource
+    replayed: int = 0
+    given: int = 0
+    live: int = 0
+    overspent: bool = False
+    receipt: Receipt | None = None
+    leaks: list[str] = field(default_factory=list)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the branch, once the block has ended."""
+        return self.receipt.digest if self.receipt else None
+
+
+class _Fork(Scope[Forking]):
+    def __init__(
+        self,
+        path: Path,
+        switches: Switches,
+        *,
+        at: Place,
+        changes: Mapping[Place, Intervention],
+        hold: Collection[Place],
+        writes: Writes,
+        until: Place | None,
+        calls: int | None,
+        to: Path | None,
+        overwrite: bool,
+        match: Sequence[str],
+        mask: Sequence[str],
+    ) -> None:
+        super().__init__(switches)
+        self._path = path
+        self._at = at
+        self._changes = changes
+        self._hold = hold
+        self._writes = writes
+        self._until = until
+        self._calls = calls
+        self._to = to
+        self._overwrite = overwrite
+        self._match = match
+        self._mask = mask
+
+    def _begin(self, stack: ExitStack) -> Forking:
+        tape = stack.enter_context(Tape.open(self._path))
+        if not tape.keeps_bodies:
+            raise ReplayError(
+                f"tracefork: {self._path} was recorded in mode metadata: it holds the hashes of "
+                "what was said, and nothing to answer with. Record in mode safe to fork."
+            )
+        plan = self._plan(tape)
+        masking = masking_of(tape, self._mask)
+        path = self._to or _free(self._path, plan.at)
+        if path.absolute().parent != self._path.absolute().parent:
+            raise UsageError(
+                f"tracefork: a branch lies beside its parent: not {path}, but in "
+                f"{self._path.absolute().parent}. `tracefork pack` makes one file of both."
+            )
+        environment = msgspec.structs.replace(
+            describe(), masks=masking.masks.described() if masking.mode != "raw" else []
+        )
+        self._writer = TapeWriter(
+            path,
+            environment,
+            overwrite=self._overwrite,
+            mode=tape.mode,
+            key=tape.key,
+            parent=tape,
+            at=plan.at,
+        )
+        self._watch: Watch | None = None
+        stack.callback(self._discard_unless_switched_on)
+        self._writer.note(BRANCH, aside=_described(plan))
+        self._session = Session(
+            source=tape, sink=self._writer, masking=masking, matchers=self._match, plan=plan
+        )
+        chance = Chance(self._session, tape.chance, forked=True)
+        self._session.before_exchange.append(chance.flush)
+        if self._switches.ambient:
+            note_surroundings(stack, self._session, environment, clock=self._switches.clock)
+        self._run = Forking(path, tape, plan.at, chance.nondet, leaks=self._leaks)
+        stack.callback(self._take_stock)
+        self._watch = self._switch_on(stack, self._session, "count", chance)
+        return self._run
+
+    def _plan(self, tape: Tape) -> Plan:
+        changes = {number_of(tape, place): change for place, change in self._changes.items()}
+        changes |= {number_of(tape, place): Keep() for place in self._hold}
+        at = number_of(tape, self._at)
+        until = None if self._until is None else number_of(tape, self._until)
+        return checked(Plan(at, changes, self._writes, until, self._calls), tape.exchanges)
+
+    def _take_stock(self) -> None:
+        fork, run = self._session.fork, self._run
+        assert fork is not None
+        run.overspent = fork.overspent
+        run.given, run.live = fork.counts[GIVEN], fork.counts[""]
+        run.replayed = self._session.asked - run.given - run.live
+
+    def _discard_unless_switched_on(self) -> None:
+        if self._watch is None:
+            self._writer.discard()
+
+    def _finish(self, error: BaseException | None) -> TraceforkError | None:
+        watch, session = self._watch, self._session
+        assert watch is not None
+        if session.broken is not None:
+            self._writer.abort()
+            return session.broken
+        # An agent that ended before it asked for all that comes before the fork is another one.
+        verdict = session.poison or session.left_over
+        if isinstance(verdict, DivergenceError | UsageError) and not self._run.live:
+            self._writer.discard()  # Nothing was forked, and nothing was paid for.
+            return verdict
+        try:
+            self._run.receipt = self._writer.close(receipt(watch, session, verdict or error))
+        except TapeError as broken:
+            return broken
+        return verdict
+
+
+def _free(parent: Path, at: int) -> Path:
+    """Return a name beside the parent that is not taken."""
+    for i in itertools.count(1):
+        name = parent.with_name(f"{parent.stem}.{at}{f'-{i}' if i > 1 else ''}{parent.suffix}")
+        if not name.exists():
+            return name
+    raise AssertionError
+
+
+def _described(plan: Plan) -> Branch:
+    changes = [
+        Change(n, type(change).__name__.lower(), described(change))
+        for n, change in sorted(plan.changes.items())
+    ]
+    return Branch(plan.at, changes, plan.writes)
+
+
+def fork(
+    path: str | Path,
+    at: Place,
+    replace: str | Intervention | None = None,
+    *,
+    change: Mapping[Place, Intervention] | None = None,
+    hold: Collection[Place] = (),
+    writes: Writes = "refuse",
+    until: Place | None = None,
+    calls: int | None = None,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    ambient: bool = True,
+    clock: bool = True,
+    entropy: bool = True,
+    subprocesses: bool = True,
+    match: Sequence[str] = (),
+    mask: Sequence[str] = (),
+    boundary: Boundary | None = None,
+) -> Scope[Forking]:
+    """Run what is inside again: as recorded up to a point, changed there, and live from there on.
+
+    What comes before the fork point is answered from the tape, for nothing, and has to be asked as
+    it was recorded. The rest goes onto a branch: a tape that replays by itself, and stores only
+    what is its own.
+
+    Args:
+        path: the tape to fork.
+        at: the fork point: the number of an exchange, or a step by its id or name.
+        replace: what happens at the fork point: a text that the model says instead, or any
+            intervention. None asks once more, live.
+        change: interventions at other exchanges after the fork point, each in the place of the
+            recorded exchange of that number (see `session.forking`).
+        hold: exchanges after the fork point that are answered as recorded whatever is asked.
+        writes: what becomes of a live exchange that may change the world, which is each that is
+            neither a call of a model, nor a GET, nor declared otherwise: "refuse" stops the run
+            with a WriteError, "stub" answers as recorded where something was, "allow" does it.
+        until: the block is over once this exchange, or what is in its place, was answered: what is
+            asked after it raises, and nothing of that comes out of the block.
+        calls: the block is over before it makes more live calls than this.
+        to: where the branch goes, beside its parent; by default `run.7.tape` for a fork at 7.
+        overwrite: replace a tape of that name.
+        ambient: as for `record`.
+        clock: go on with the clock as it was recorded, so that nothing but the change makes a
+            difference.
+        entropy: the same for random values and ids.
+        subprocesses: as for `record`.
+        match: as for `replay`, for what comes before the fork point.
+        mask: as for `replay`.
+        boundary: as for `record`.
+
+    Raises:
+        UsageError: there is no such tape, place or change; the branch exists.
+        DivergenceError: what comes before the fork point was not asked as recorded.
+        WriteError: the fork would change the world a second time.
+        TapeError: the tape is damaged, or the branch cannot be written.
+    """
+    changes = dict(change or {})
+    if replace is not None:
+        changes[at] = Replace(replace) if isinstance(replace, str) else replace
+    return _Fork(
+        Path(path),
+        Switches(ambient, clock, entropy, subprocesses, boundary),
+        at=at,
+        changes=changes,
+        hold=hold,
+        writes=writes,
+        until=until,
+        calls=calls,
+        to=None if to is None else Path(to),
+        overwrite=overwrite,
+        match=match,
+        mask=mask,
+    )

@@ -1,0 +1,189 @@
+"""Which exchange of a fork is answered from the tape, which is changed, and which is live.
+
+What was asked before the fork point is answered from the tape, and has to be asked as it was
+recorded. After it nothing has: an exchange of the fork has the place of a recorded one if it is as
+far along its lane, counted among those that ask the same endpoint. What is changed or held is named
+by the number of the recorded exchange in whose place it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tracefork_core.errors import StoppedError, UsageError, WriteError
+from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.providers.decode import is_model_call
+from tracefork_core.session.intervening import answer, edited
+from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
+from tracefork_core.session.matching import Form
+from tracefork_core.session.prepared import recorded_answer
+from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.event import RequestRecord
+
+Writes = Literal["refuse", "stub", "allow"]
+"""What becomes of a live exchange that may change the world: an error, its recorded answer, or it
+is done."""
+
+RECORDED, GIVEN = "recorded", "given"
+"""Who answered an exchange of a branch, where the world did not."""
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a fork does.
+
+    Attributes:
+        at: the first recorded exchange that is not simply answered from the tape.
+        changes: what becomes of what is asked in the place of a recorded exchange; what is not
+            named is live.
+        writes: see `Writes`.
+        calls: how many live exchanges there may be; None for as many as it takes.
+        until: the fork is over once this recorded exchange, or what is in its place, was answered;
+            None runs the agent to its end.
+    """
+
+    at: int
+    changes: Mapping[int, Intervention] = field(default_factory=dict)
+    writes: Writes = "refuse"
+    until: int | None = None
+    calls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForkStep:
+    """What becomes of one exchange: `given` is its answer, `sends` what is asked live instead.
+
+    `place` is the recorded exchange in whose place it is.
+    """
+
+    place: Exchange | None = None
+    given: Given | None = None
+    sends: Request | None = None
+    answered: str = ""
+
+
+class Fork:
+    """One fork at work. Not safe to use from several threads at once: its session sees to that.
+
+    Attributes:
+        first: the recorded exchange at the fork point; None at the end of the run.
+        reached: whether that, or what is in its place, was asked.
+        counts: how many exchanges after the fork point were answered by whom.
+        overspent: whether it was stopped for its live calls.
+    """
+
+    def __init__(self, plan: Plan, tape: Tape) -> None:
+        recorded = tape.exchanges
+        self.plan = plan
+        self.first = recorded[plan.at] if plan.at < len(recorded) else None
+        self.reached = self.first is None
+        self.counts: Counter[str] = Counter()
+        self.overspent = False
+        self._number = plan.at
+        self._over = plan.until is not None and plan.until < plan.at
+        self._lanes = {exchange.lane for exchange in recorded}
+        self._places: dict[_Place, deque[Exchange]] = defaultdict(deque)
+        for exchange in recorded[plan.at :]:
+            self._places[_place(exchange.lane, exchange.request)].append(exchange)
+
+    def knows(self, lane: str) -> bool:
+        """Return whether the recorded run had a lane of this name."""
+        return lane in self._lanes
+
+    def next_number(self) -> int:
+        """Return the number of the next exchange of the branch."""
+        number, self._number = self._number, self._number + 1
+        return number
+
+    def step(self, request: Request, lane: str, comparable: Form) -> ForkStep:
+        """Return what becomes of a request after the fork point.
+
+        Raises:
+            UsageError: what is planned for it cannot be done to such a request.
+            WriteError: it may change the world, and that was not allowed.
+            StoppedError: the fork was to end before it.
+        """
+        if self._over:
+            raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
+        step = self._step(request, lane, comparable)
+        self.counts[step.answered] += 1
+        self.reached = self.reached or step.place is self.first
+        return step
+
+    def _step(self, request: Request, lane: str, comparable: Form) -> ForkStep:
+        waiting = self._places.get(_place(lane, comparable.record))
+        recorded = waiting.popleft() if waiting and lane != UNORDERED else None
+        self._over = recorded is not None and recorded.n == self.plan.until
+        change = self.plan.changes.get(recorded.n) if recorded else None
+        if recorded is not None and isinstance(change, Keep):
+            return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
+        if recorded and change is not None and not isinstance(change, Edit | Resample | Keep):
+            return ForkStep(recorded, answer(change, request, recorded), answered=GIVEN)
+        if is_write(request) and self.plan.writes != "allow":
+            if recorded is not None and self.plan.writes == "stub":
+                return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
+            raise WriteError(_refused(request))
+        if self.counts[""] == self.plan.calls:
+            self._over = self.overspent = True
+            raise StoppedError(f"tracefork: the fork may make {self.plan.calls} live calls.")
+        sends = edited(change, request) if isinstance(change, Edit) else None
+        return ForkStep(recorded, sends=sends)
+
+
+_Place = tuple[str, str, str]
+
+
+def _place(lane: str, request: RequestRecord) -> _Place:
+    return lane, request.method, request.url.partition("?")[0]
+
+
+def _refused(request: Request) -> str:
+    return (
+        f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}: it "
+        "may change the world a second time. Allow it (writes='allow', --allow-writes), answer it "
+        "as recorded (writes='stub', --stub-writes), or say that it only reads: "
+        "@tracefork.tool(effect='read')."
+    )
+
+
+def is_write(request: Request) -> bool:
+    """Return whether a request may change the world. What is not known to be a read is a write."""
+    if request.effect is not None:
+        return request.effect == "write"
+    return request.method not in _READS and not is_model_call(
+        request.method, request.url, request.headers, request.body
+    )
+
+
+def is_recorded_write(exchange: Exchange) -> bool:
+    """Return whether a recorded exchange may have changed the world."""
+    headers, body = tuple(exchange.request_headers), exchange.request_body
+    aside = exchange.aside
+    if aside.effect:
+        return aside.effect not in ("read", "pure")
+    return is_write(Request(exchange.method, exchange.url, headers, body, aside.seam))
+
+
+def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:
+    """Refuse what no fork of this run can do.
+
+    Raises:
+        UsageError: the fork point or a change lies outside of the run.
+    """
+    count = len(recorded)
+    if not 0 <= plan.at <= count:
+        raise UsageError(
+            f"tracefork: the run has exchanges 0 to {count - 1}; it cannot be forked at {plan.at}."
+        )
+    for n in plan.changes:
+        if not plan.at <= n < count:
+            raise UsageError(
+                f"tracefork: there is nothing to change at exchange {n}: the fork is at {plan.at}, "
+                f"and the run has {count} exchanges."
+            )
+    return plan

@@ -1,0 +1,144 @@
+"""Carry an intervention out: make the answer that it gives, or the request that it asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from tracefork_core.errors import UsageError
+from tracefork_core.exchange.contract import Failure, Head, Request
+from tracefork_core.providers import answering
+from tracefork_core.providers.answering import Answer
+from tracefork_core.providers.asking import edit
+from tracefork_core.providers.decode import is_model_call
+from tracefork_core.providers.lenient import Json
+from tracefork_core.providers.pointer import put
+from tracefork_core.session.interventions import (
+    Drop,
+    Edit,
+    Fail,
+    Given,
+    Replace,
+    described,
+)
+from tracefork_core.tape import Exchange
+
+TOOL = "tool"
+"""The seam of tools, whose answers are values and not bytes."""
+_FRAMING = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+
+
+def answer(change: Replace | Fail | Drop | Given, request: Request, recorded: Exchange) -> Given:
+    """Return the answer that an intervention gives to a request.
+
+    Raises:
+        UsageError: such an answer cannot be given to such a request.
+    """
+    asks_model = _asks_model(request)
+    match change:
+        case Given():
+            return change
+        case Fail(status=None, kind=kind):
+            return Given(Failure(kind or "ConnectError", change.message))
+        case Fail(status=int(status)) if asks_model:
+            return _given(answering.failure_answer(request, status, change.message))
+        case Fail(status=int(status)) if request.seam == TOOL:
+            raise UsageError(
+                f"tracefork: {request.url} is a tool, and fails with an exception: "
+                "Fail(kind='TimeoutError')."
+            )
+        case Fail(status=int(status)):
+            return _whole(status, recorded, change.message.encode())
+        case Drop() if asks_model:
+            return _given(answering.answer(request, _before(recorded), text=""))
+        case Drop():
+            return _whole(recorded.status or 200, recorded, b"")
+        case Replace():
+            return _replaced(change, request, recorded, asks_model=asks_model)
+    raise AssertionError(change)
+
+
+def edited(change: Edit, request: Request) -> Request:
+    """Return the request that is asked in place of the agent's.
+
+    Raises:
+        UsageError: the request has nothing of that kind.
+    """
+    if set(described(change)) == {"values"} and not _asks_model(request):
+        return replace(request, body=_with_values(request, change.values))
+    url, body = edit(
+        request,
+        model=change.model,
+        temperature=change.temperature,
+        system=change.system,
+        prompt=change.prompt,
+        drop_message=change.drop_message,
+        tools=change.tools,
+        set=change.values,
+    )
+    return replace(request, url=url, body=body)
+
+
+def _asks_model(request: Request) -> bool:
+    return is_model_call(request.method, request.url, request.headers, request.body)
+
+
+def _with_values(request: Request, values: Mapping[str, object]) -> bytes:
+    """Return a JSON body with other values at some pointers."""
+    try:
+        document = json.loads(request.body)
+    except ValueError as error:
+        where = f"{request.method} {request.url.partition('?')[0]}"
+        raise UsageError(f"tracefork: the body of {where} is no JSON to be edited.") from error
+    for pointer, value in values.items():
+        put(document, pointer, cast(Json, value))
+    return json.dumps(document, ensure_ascii=False).encode()
+
+
+def _replaced(change: Replace, request: Request, recorded: Exchange, *, asks_model: bool) -> Given:
+    if change.body is not None and request.seam == TOOL:
+        raise UsageError(
+            f"tracefork: {request.url} is a tool, and returns a value: Replace(document=…), or a "
+            "text."
+        )
+    if change.body is not None:
+        return _whole(recorded.status or 200, recorded, change.body)
+    if change.has_document:
+        if asks_model:
+            before = _before(recorded)
+            return _given(answering.from_document(request, change.document, before))
+        body = json.dumps(change.document, ensure_ascii=False).encode()
+        return _whole(recorded.status or 200, recorded, body)
+    if not asks_model:
+        if change.text is None or change.tool_calls:
+            raise UsageError(
+                f"tracefork: exchange {recorded.n} asks no model that is known here: "
+                f"{request.method} {request.url.partition('?')[0]}. Replace its `body`, or give a "
+                "`document`."
+            )
+        text = json.dumps(change.text) if request.seam == TOOL else change.text
+        return _whole(recorded.status or 200, recorded, text.encode())
+    return _given(
+        answering.answer(
+            request, _before(recorded), text=change.text, tool_calls=change.tool_calls or None
+        )
+    )
+
+
+def _before(recorded: Exchange) -> Answer | None:
+    if recorded.status is None:
+        return None
+    return Answer(recorded.status, recorded.response_headers, tuple(recorded.chunks))
+
+
+def _given(made: Answer) -> Given:
+    return Given(Head(made.status, "", tuple(made.headers)), made.chunks)
+
+
+def _whole(status: int, recorded: Exchange, body: bytes) -> Given:
+    """Return an answer like the recorded one, with another body."""
+    kept = [pair for pair in recorded.response_headers if pair[0].lower() not in _FRAMING]
+    headers = (*kept, ("content-length", str(len(body))))
+    return Given(Head(status, "", headers), (body,) if body else ())

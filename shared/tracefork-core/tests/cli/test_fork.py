@@ -1,0 +1,108 @@
+"""`tracefork fork`, `try` and `tree`, typed one after another."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import Done, Shell
+
+pytestmark = pytest.mark.many_processes
+
+AGENT = """\
+import os
+import sys
+
+import openai
+
+client = openai.OpenAI(base_url=os.environ["PROVIDER"] + "/v1", api_key="none")
+messages = []
+for question in ("Where is order 17?", "Who delivers it?", "Thank them."):
+    messages.append({"role": "user", "content": question})
+    answer = client.chat.completions.create(model="gpt-5-mini", messages=messages)
+    said = answer.choices[0].message.content
+    messages.append({"role": "assistant", "content": said})
+    print(said)
+"""
+
+
+@pytest.fixture
+def support(shell: Shell) -> Shell:
+    """Return a shell with an agent that was recorded."""
+    shell.write("agent.py", AGENT)
+    assert shell.tracefork("record", "agent.py").exit == 0
+    return shell
+
+
+def ok(done: Done) -> Done:
+    assert done.exit == 0, done.err
+    return done
+
+
+def test_a_fork_is_a_branch_that_replays(support: Shell) -> None:
+    """Another answer in the middle, the rest live; the branch replays, and the tree has both."""
+    done = ok(support.tracefork("fork", "agent.tape", "--at=1", "--text=Nobody."))
+    assert done.out.splitlines()[1] == "Nobody."
+    assert "● forked agent.1.tape at 1 · 1 replayed · 1 given · 1 live" in done.err
+    assert ok(support.tracefork("replay", "agent.1.tape")).out == done.out
+    ok(support.tracefork("fork", "agent.1.tape", "--at=2", "--model=gpt-5", "--json"))
+    tree = ok(support.tracefork("tree", "agent.1.2.tape", COLUMNS="120")).out.strip()
+    assert [line.split("·")[1].strip() for line in tree.splitlines()[1:]] == [
+        "replace 1: text 'Nobody.'",
+        "edit 2: model 'gpt-5'",
+    ]
+    root = ok(support.tracefork("tree", "--json", "agent.tape")).document["root"]
+    (child,) = root["branches"]
+    assert (child["tape"], child["at"], child["live"]) == ("agent.1.tape", 1, 1)
+
+
+def test_a_question_is_tried_with_another_model(support: Shell) -> None:
+    """Both answers are shown, one call was made, and nothing is left behind."""
+    before = sorted(support.folder.rglob("*"))
+    done = ok(support.tracefork("try", "agent.tape", "--at=1", "--model=other", "--json"))
+    told = done.document
+    assert (told["recorded"]["model"], told["now"]["model"]) == ("gpt-5-mini", "other")
+    assert told["now"]["answer"]
+    assert sorted(support.folder.rglob("*")) == before
+    assert "other" in ok(support.tracefork("try", "agent.tape", "--at=1", "--model=other")).out
+
+
+def test_an_answer_comes_from_a_file(support: Shell) -> None:
+    """A document of the provider's own, as --replace; what is no JSON is said to be none."""
+    body = support.tracefork("show", "agent.tape", "1", "--raw").out
+    document = json.loads(body)
+    document["choices"][0]["message"]["content"] = "From a file."
+    support.write("answer.json", json.dumps(document))
+    done = ok(support.tracefork("fork", "agent.tape", "--at=1", "--replace=answer.json"))
+    assert done.out.splitlines()[1] == "From a file."
+    support.write("answer.json", "{")
+    broken = support.tracefork("fork", "agent.tape", "--at=1", "--replace=answer.json")
+    assert (broken.exit, "answer.json is no JSON" in broken.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "what"),
+    [
+        ([], 2, "fork where?"),
+        (["--at=9"], 2, "exchanges 0 to 2"),
+        (["--at=nobody"], 2, "no step 'nobody'"),
+        (["--at=1", "--text=x", "--drop"], 2, "one change at a time"),
+        (["--at=1", "--allow-writes", "--stub-writes"], 2, "not both"),
+        (["--at=1", "--fail=200"], 2, "400 to 599"),
+    ],
+)
+def test_a_mistake_is_told(support: Shell, words: list[str], code: int, what: str) -> None:
+    """One message that says what and what to do, and no branch."""
+    done = support.tracefork("fork", *words, "agent.tape")
+    assert done.exit == code, done.err
+    assert what in done.err
+    assert [one.name for one in support.folder.glob("*.tape")] == ["agent.tape"]
+
+
+def test_a_write_stops_a_fork(shell: Shell) -> None:
+    """A plain POST may change the world: exit 4, and how to go on."""
+    assert shell.tracefork("record", "agent.py").exit == 0
+    stopped = shell.tracefork("fork", "agent.tape", "--at=1")
+    assert (stopped.exit, "--allow-writes" in stopped.err) == (4, True)
+    ok(shell.tracefork("fork", "agent.tape", "--at=1", "--stub-writes"))

@@ -1,0 +1,82 @@
+"""Tools in a fork: held, replaced, failed, refused where they write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_core import Drop, Edit, Fail, Keep, Replace, WriteError
+
+done: list[str] = []
+
+
+@tracefork.tool(effect="read")
+def look_up(order: int) -> dict[str, object]:
+    done.append(f"look up {order}")
+    return {"order": order, "state": f"shipped {len(done)}"}
+
+
+@tracefork.tool(effect="write")
+def refund(order: int, euros: int) -> str:
+    done.append(f"refund {order}")
+    return f"refunded {euros} euros"
+
+
+def agent() -> str:
+    """Look an order up and pay it back; what cannot be looked up is not paid."""
+    try:
+        found = look_up(17)
+    except TimeoutError as error:
+        return f"sorry: {error}"
+    return f"{found and found['state']}: {refund(17, 9)}"
+
+
+@pytest.fixture(autouse=True)
+def recorded(tape: Path) -> str:
+    """Record the agent, and forget what its tools did."""
+    done.clear()
+    with tracefork.record(tape):
+        said = agent()
+    done.clear()
+    return said
+
+
+def test_a_tool_is_replaced(tape: Path) -> None:
+    """By a value; what writes after it is refused, stubbed or done."""
+    change = Replace(document={"order": 17, "state": "lost"})
+    with pytest.raises(WriteError, match="CALL tool:refund"), tracefork.fork(tape, 0, change):
+        agent()
+    with tracefork.fork(tape, 0, change, writes="stub", to=tape.with_name("stub.tape")) as branch:
+        assert agent() == "lost: refunded 9 euros"
+    assert (done, branch.replayed, branch.given) == ([], 1, 1)
+    with tracefork.fork(tape, 0, change, writes="allow", to=tape.with_name("done.tape")):
+        agent()
+    assert done == ["refund 17"]
+    with tracefork.replay(branch.path):
+        assert agent() == "lost: refunded 9 euros"
+
+
+def test_a_tool_fails(tape: Path) -> None:
+    """With an exception that Python has, by its name; a status is none."""
+    with tracefork.fork(tape, 0, Fail(kind="TimeoutError", message="too slow")):
+        assert agent() == "sorry: too slow"
+    with (
+        pytest.raises(tracefork.UsageError, match="fails with an exception"),
+        tracefork.fork(tape, 0, Fail(status=500)),
+    ):
+        agent()
+
+
+def test_a_tool_is_held_dropped_and_asked_otherwise(tape: Path, recorded: str) -> None:
+    """The recorded value again; none at all; or the value for other arguments."""
+    with tracefork.fork(tape, 0, Keep(), writes="stub", to=tape.with_name("a.tape")):
+        assert agent() == recorded
+    with tracefork.fork(tape, 0, Drop(), writes="stub", to=tape.with_name("b.tape")):
+        assert agent().startswith("None: ")
+    assert done == []
+    edit = Edit(values={"/order": 18})
+    with tracefork.fork(tape, 0, edit, writes="stub", to=tape.with_name("c.tape")):
+        agent()
+    assert done == ["look up 18"]
