@@ -12,17 +12,21 @@ from tracefork_testkit import ProviderServer
 from .agent import Moody
 
 CHILD = """
-import sys, httpx2
+import sys, time, uuid, httpx2
 with httpx2.Client(verify=False) as client:
     for text in sys.argv[2:]:
-        body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        drawn = f"{text} {time.time_ns()} {uuid.uuid4()}"
+        body = {"model": "m", "messages": [{"role": "user", "content": drawn}]}
         answer = client.post(sys.argv[1], json=body).json()
         print(answer["choices"][0]["message"]["content"])
 """
 
 
 def test_a_child_is_forked_with_its_parent(tape: Path) -> None:
-    """Of what a child asks, the first is from the tape, the second is asked otherwise, live."""
+    """Of what a child asks, the first is from the tape, the second is asked otherwise, live.
+
+    What it draws is on the branch.
+    """
     desk = Moody()
 
     def agent(url: str) -> list[str]:
@@ -36,7 +40,7 @@ def test_a_child_is_forked_with_its_parent(tape: Path) -> None:
             assert agent(url) == ["answer 1", "answer 2"]
         with fork(tape, at=1, replace=Edit(prompt="three")) as branch:
             assert agent(url) == ["answer 1", "answer 3"]
-    assert desk.asked == ["one", "two", "three"]
+    assert [text.split()[0] for text in desk.asked] == ["one", "two", "three"]
     assert (branch.replayed, branch.live) == (1, 1)
     with replay(branch.path):
         assert agent(url) == ["answer 1", "answer 3"]

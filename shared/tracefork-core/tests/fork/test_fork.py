@@ -227,3 +227,14 @@ def test_a_place_that_is_none_is_refused(tape: Path, url: str) -> None:
         with pytest.raises(UsageError, match=what), fork(tape, at=at, change=change):
             pytest.fail("it began")
     assert [one.name for one in tape.parent.glob("*.tape")] == [tape.name]
+
+
+def test_all_that_is_live_is_asked_otherwise(tape: Path, provider: ProviderServer) -> None:
+    """Another model from the fork point on; what is given or asks no model stays as it is."""
+    with record(tape):
+        run(provider.url)
+    asked = len(provider.requests)
+    with fork(tape, at=1, replace="mine", tail=Edit(model="better")):
+        run(provider.url)
+    (last,) = provider.requests[asked:]
+    assert b'"model":"better"' in last.body.replace(b'": "', b'":"')

@@ -32,6 +32,7 @@ class Hosting:
             step=None,
             records=session.source is None,
             ambient=ambient,
+            forks=session.fork is not None,
         )
         self.descent = Descent(session, home, self._open, self._opened)
 

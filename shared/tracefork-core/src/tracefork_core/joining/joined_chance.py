@@ -83,7 +83,8 @@ class JoinedClock(RecordedClock):
     """The wall clock of this process."""
 
     def __init__(self, member: Member) -> None:
-        super().__init__(member, None if member.invitation.records else ())
+        invited = member.invitation
+        super().__init__(member, None if invited.records else (), forked=invited.forks)
         self._memory = _Memory(member, self.give)
 
     def read(self, site: str) -> int:
@@ -96,7 +97,8 @@ class JoinedEntropy(RecordedEntropy):
 
     def __init__(self, member: Member, seed: bytes) -> None:
         self._home = member.invitation.lane
-        super().__init__(member, seed, None if member.invitation.records else Draws([]))
+        recorded = None if member.invitation.records else Draws([])
+        super().__init__(member, seed, recorded, forked=member.invitation.forks)
         self._memory = _Memory(member, self.give)
         # One state for all processes of the run, and none of their lanes goes on from it: which
         # worker of a pool does a job must not matter.

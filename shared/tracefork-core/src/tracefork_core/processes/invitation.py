@@ -14,6 +14,7 @@ class Invitation(NamedTuple):
         lane: the lane of the process.
         step: the step that ran where the process was started.
         records: whether the session records; else it replays.
+        forks: whether it replays and records: what is drawn goes onto a branch.
         ambient: whether HTTP libraries are instrumented.
     """
 
@@ -23,6 +24,7 @@ class Invitation(NamedTuple):
     step: str | None
     records: bool
     ambient: bool
+    forks: bool = False
 
     def on(self, lane: str, step: str | None) -> Invitation:
         """Return the invitation for a process on another lane."""

@@ -42,6 +42,7 @@ class Plan:
         changes: what becomes of what is asked in the place of a recorded exchange; what is not
             named is live.
         writes: see `Writes`.
+        tail: how models are asked that are live and not changed otherwise; None is as they are.
         calls: how many live exchanges there may be; None for as many as it takes.
         until: the fork is over once this recorded exchange, or what is in its place, was answered;
             None runs the agent to its end.
@@ -52,6 +53,7 @@ class Plan:
     writes: Writes = "refuse"
     until: int | None = None
     calls: int | None = None
+    tail: Edit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,14 @@ class Fork:
         if self.counts[""] == self.plan.calls:
             self._over = self.overspent = True
             raise StoppedError(f"tracefork: the fork may make {self.plan.calls} live calls.")
-        sends = edited(change, request) if isinstance(change, Edit) else None
+        edit = change if isinstance(change, Edit) else self._tail_of(request)
+        sends = edited(edit, request) if edit else None
         return ForkStep(recorded, sends=sends)
+
+    def _tail_of(self, request: Request) -> Edit | None:
+        tail = self.plan.tail
+        asked = request.method, request.url, request.headers, request.body
+        return tail if tail and is_model_call(*asked) else None
 
 
 _Place = tuple[str, str, str]

@@ -105,11 +105,12 @@ def described(change: Intervention) -> dict[str, object]:
     """Return the words of an intervention as JSON-able values; bytes by their size alone."""
     if isinstance(change, Given):
         return {}
-    named = ((one.name, getattr(change, one.name)) for one in fields(change))
+    named = {one.name: getattr(change, one.name) for one in fields(change)}
+    usual = {one.name: one.default for one in fields(change)}
     return {
         name: len(value) if isinstance(value, bytes) else value
-        for name, value in named
-        if value not in (None, (), {}, _MISSING)
+        for name, value in named.items()
+        if value not in (None, (), {}, _MISSING) and value != usual[name]
     }
 
 

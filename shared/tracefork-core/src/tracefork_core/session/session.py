@@ -21,8 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from tracefork_core.errors import (
     Divergence,
     DivergenceError,
@@ -34,7 +32,7 @@ from tracefork_core.errors import (
 )
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import UNORDERED, current_lane
+from tracefork_core.exchange.lane import current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
@@ -48,9 +46,9 @@ from tracefork_core.session.recording import LiveExchange
 from tracefork_core.session.reordered import Order, Reordered
 from tracefork_core.session.replaying import ReplayedExchange
 from tracefork_core.session.rest import Rest
+from tracefork_core.session.source import Source
 from tracefork_core.session.steps import Steps
 from tracefork_core.session.turns import StallError, Turnstile, turns_of
-from tracefork_core.session.unused import Unused
 from tracefork_core.session.waits import (
     RecordedWaits,
     ReplayedWaits,
@@ -58,13 +56,11 @@ from tracefork_core.session.waits import (
     turns_of_waits,
 )
 from tracefork_core.tape import Exchange, Tape, TapeWriter
-from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
     STEP,
     STEP_END,
     ExchangeAside,
-    ExchangePayload,
     StepEnd,
 )
 
@@ -94,7 +90,6 @@ class Session:
         self.poison: TraceforkError | None = None
         self.left_over: DivergenceError | None = None
         self.broken: TapeError | None = None
-        self._matchers = tuple(matchers)
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._open = True
@@ -104,18 +99,16 @@ class Session:
         self._asked = 0
         self._flights: dict[int, LiveExchange] = {}
         self.unsettled: deque[LiveExchange] = deque()
-        self._replayed: dict[int, bytes] = {}
         self._steps = Steps()
         self._wall_zero = time.time_ns() - time.monotonic_ns()
         self.before_exchange: list[Callable[[TapeWriter], None]] = []
         recorded = source.exchanges if source else []
         waits = recorded_waits(source) if source else []
-        self.fork: Fork | None = None
-        if source and plan:
-            self.fork = Fork(plan, source)
+        self.fork = Fork(plan, source) if source and plan else None
+        self._source = Source(source, matchers, self.fork) if source else None
+        if plan:
             waits = list(waits_before(waits, recorded[plan.at :]))
             recorded = recorded[: plan.at]
-        self._unused = Unused(recorded, self._recorded_key)
         self._pace = Pace(speed)
         turns = [*turns_of(recorded), *turns_of_waits(waits)]
         self._turns = itertools.count(1 + max((turn for turn, _ in turns), default=-1))
@@ -153,12 +146,10 @@ class Session:
                 self.unsettled.popleft().settle()
             self.masking.look_around()
             masked = self.masking.request(request)
-            if self.fork is not None and self._has_left(self.fork, form(masked)):
-                return self._after(self.fork, request, form(masked))
-            if self.source is not None:
+            if self._source is not None:
                 # What is a secret here alone was none when this was recorded.
                 plain = None if masked is request else form(request)
-                return self._answer(self.source, form(masked), plain)
+                return self._answer(self._source, request, form(masked), plain)
             return self._live(form(masked), request) if self.sink else None
 
     def check(self) -> None:
@@ -199,9 +190,9 @@ class Session:
         with self._lock:
             if not self._open:
                 return
-            if self.source and self.poison is None and (left := self._left()):
-                missing = divergence.left_over(self.source, left)
-                self.left_over = DivergenceError(self._with_suspects(missing))
+            left = self._source.left_over() if self._source and self.poison is None else None
+            if left is not None:
+                self.left_over = DivergenceError(self._with_suspects(left))
             self._open = False
             flights = list(self._flights.values())
         for flight in flights:
@@ -224,7 +215,7 @@ class Session:
     @property
     def digest(self) -> str:
         """The digest of what this replay asked and was answered, to compare with the tape's."""
-        return chain(payload for _, payload in sorted(self._replayed.items()))
+        return self._source.digest if self._source else chain(())
 
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
@@ -282,7 +273,7 @@ class Session:
         """Poison the session: the recorded order cannot come about."""
         assert self.source is not None
         missing = self.source.exchanges[stall.owner]
-        asked = missing.n in self._replayed
+        asked = self._source is not None and self._source.was_asked(missing.n)
         return self._diverge(
             divergence.stalled(self.source, waiting, missing, stall.seconds, asked=asked)
         )
@@ -294,44 +285,37 @@ class Session:
             "not on the tape and not sent during replay. The run goes on."
         )
 
-    def _left(self) -> list[Exchange]:
-        """Return what was recorded and had to be asked for, and was not."""
-        left = self._unused.remaining()
-        if self.fork is not None and self.fork.first and not self.fork.reached:
-            left.append(self.fork.first)
-        return left
-
     def _prepare(self, sink: TapeWriter) -> None:
         for prepare in self.before_exchange:
             prepare(sink)
 
-    def _has_left(self, fork: Fork, comparable: Form) -> bool:
-        """Return whether a request comes after the fork point, on its lane."""
+    def _answer(
+        self, source: Source, request: Request, comparable: Form, plain: Form | None
+    ) -> _Answer:
+        """Answer from the tape, or after the fork point do what is planned."""
         lane = current_lane(self)
-        if lane == UNORDERED or not fork.knows(lane):
-            return not self._unused.has(comparable.with_matchers(self._matchers).key)
-        return self._unused.due(lane) is None
+        if self.fork is not None and source.comes_after(self.fork, comparable, lane):
+            return self._go_on(self.fork, source, request, comparable)
+        self._asked += 1
+        found = source.take(comparable, plain, lane)
+        if isinstance(found, Divergence):
+            raise self._diverge(found)
+        if found.aside.started:
+            self._pace.asked(found.aside.started)
+        return ReplayedExchange(self, found)
 
-    def _after(self, fork: Fork, request: Request, comparable: Form) -> _Answer:
-        """Do with an exchange after the fork point what is planned for it."""
+    def _go_on(self, fork: Fork, source: Source, request: Request, comparable: Form) -> _Answer:
         try:
             step = fork.step(request, current_lane(self), comparable)
         except TraceforkError as error:
             raise self.poison_with(error) from error.__cause__
         if step.place is not None and step.place is fork.first:
-            self._check_point(step.place, request, comparable)
+            differs = source.differs(step.place, comparable, form(request))
+            if differs is not None:
+                raise self._diverge(differs)
         live = self._live(comparable, request, step)
         live.sends = step.sends
         return live if step.given is None else PreparedExchange(step.given, live)
-
-    def _check_point(self, first: Exchange, request: Request, comparable: Form) -> None:
-        """Poison the session where the fork point is asked otherwise: nothing was changed yet."""
-        asked = (one.with_matchers(self._matchers).key for one in (comparable, form(request)))
-        if self._recorded_key(first) not in asked:
-            assert self.source is not None
-            raise self._diverge(
-                divergence.asked_otherwise(self.source, comparable, first, [first], self._matchers)
-            )
 
     def _live(
         self, comparable: Form, request: Request, step: ForkStep | None = None
@@ -341,7 +325,7 @@ class Session:
         if self.fork is not None:
             n = self.fork.next_number()
         self._prepare(self.sink)
-        where = caller(2 if step is None else 3)
+        where = caller(2 if step is None else 4)
         aside = ExchangeAside(
             lane=current_lane(self),
             seam=request.seam,
@@ -357,41 +341,6 @@ class Session:
         self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
         return flight
 
-    def _answer(self, tape: Tape, comparable: Form, plain: Form | None) -> ReplayedExchange:
-        self._asked += 1
-        lane = current_lane(self)
-        taken = self._unused.take(comparable.with_matchers(self._matchers).key, lane)
-        if taken is None and plain is not None:
-            taken = self._unused.take(plain.with_matchers(self._matchers).key, lane)
-            comparable = plain if taken is not None else comparable
-        if taken is None:
-            return self._missed(tape, comparable, lane)
-        exchange, due = taken
-        self._pace.asked(exchange.aside.started)
-        if due is not exchange:
-            raise self._diverge(divergence.out_of_order(tape, comparable, due, exchange))
-        payload = exchange.payload
-        self._replayed[exchange.n] = (
-            exchange.canonical
-            if comparable.record == exchange.request
-            else canonical(msgspec.structs.replace(payload, request=comparable.record))
-        )
-        return ReplayedExchange(self, exchange)
-
-    def _missed(self, tape: Tape, comparable: Form, lane: str) -> ReplayedExchange:
-        """Poison the session: nothing on the tape answers this request.
-
-        Where the tape was cut off, other lanes go on first, as far as it goes: to them the request
-        is one of those in flight.
-        """
-        due = self._unused.due(lane)
-        if not tape.complete and (due is None or lane == UNORDERED):
-            payload = ExchangePayload(len(tape.exchanges), comparable.record)
-            aside = ExchangeAside(lane, seam="", started=0, url=comparable.url)
-            return ReplayedExchange(self, Exchange(tape, payload, aside, b""))
-        left = self._unused.remaining()
-        raise self._diverge(divergence.asked_otherwise(tape, comparable, due, left, self._matchers))
-
     def _diverge(self, what: Divergence) -> TraceforkError:
         return self.poison_with(DivergenceError(self._with_suspects(what)))
 
@@ -399,15 +348,3 @@ class Session:
         """Add what the session itself knows to be otherwise than when this was recorded."""
         found = [self.masking.text(hint) for suspect in self.suspects for hint in suspect()]
         return replace(what, hints=(*found, *what.hints))
-
-    def _recorded_key(self, exchange: Exchange) -> bytes:
-        if not self._matchers:
-            return canonical(exchange.request)
-        request = Request(
-            exchange.method,
-            exchange.url,
-            tuple(exchange.request_headers),
-            exchange.request_body,
-            exchange.aside.seam,
-        )
-        return form(request).with_matchers(self._matchers).key

@@ -1,0 +1,110 @@
+"""The tape that a session answers from: what of it was asked for, and what was not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tracefork_core.errors import Divergence
+from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.session import divergence
+from tracefork_core.session.forking import Fork
+from tracefork_core.session.matching import Form, form
+from tracefork_core.session.unused import Unused
+from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.digest import chain
+from tracefork_core.tape.event import ExchangeAside, ExchangePayload
+
+
+class Source:
+    """Finds what answers a request, or says where the run left its tape.
+
+    Under a fork that is what comes before the fork point, and the question there.
+    """
+
+    def __init__(self, tape: Tape, matchers: Sequence[str], fork: Fork | None) -> None:
+        self.tape = tape
+        self._matchers = tuple(matchers)
+        self._fork = fork
+        recorded = tape.exchanges if fork is None else tape.exchanges[: fork.plan.at]
+        self._unused = Unused(recorded, self._key)
+        self._replayed: dict[int, bytes] = {}
+
+    @property
+    def digest(self) -> str:
+        """The digest of what was asked and answered, to compare with the tape's."""
+        return chain(payload for _, payload in sorted(self._replayed.items()))
+
+    def was_asked(self, n: int) -> bool:
+        """Return whether an exchange was asked for."""
+        return n in self._replayed
+
+    def take(self, asked: Form, plain: Form | None, lane: str) -> Exchange | Divergence:
+        """Use up the exchange that answers a request on a lane, or say how the run left the tape.
+
+        `plain` is the request with nothing masked, where that makes a difference.
+
+        Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
+        that it does not hold is one of those in flight.
+        """
+        taken = self._unused.take(self._of(asked), lane)
+        if taken is None and plain is not None:
+            taken = self._unused.take(self._of(plain), lane)
+            asked = plain if taken is not None else asked
+        if taken is None:
+            return self._missed(asked, lane)
+        exchange, due = taken
+        if due is not exchange:
+            return divergence.out_of_order(self.tape, asked, due, exchange)
+        payload = exchange.payload
+        self._replayed[exchange.n] = (
+            exchange.canonical
+            if asked.record == exchange.request
+            else canonical(msgspec.structs.replace(payload, request=asked.record))
+        )
+        return exchange
+
+    def comes_after(self, fork: Fork, asked: Form, lane: str) -> bool:
+        """Return whether a request comes after the fork point, on its lane."""
+        if lane == UNORDERED or not fork.knows(lane):
+            return not self._unused.has(self._of(asked))
+        return self._unused.due(lane) is None
+
+    def differs(self, first: Exchange, asked: Form, plain: Form) -> Divergence | None:
+        """Say how the question at the fork point differs, if it does: nothing was changed yet."""
+        if self._key(first) in (self._of(asked), self._of(plain)):
+            return None
+        return divergence.asked_otherwise(self.tape, asked, first, [first], self._matchers)
+
+    def left_over(self) -> Divergence | None:
+        """Say what had to be asked for and was not, if anything."""
+        left = self._unused.remaining()
+        if self._fork is not None and self._fork.first and not self._fork.reached:
+            left.append(self._fork.first)
+        return divergence.left_over(self.tape, left) if left else None
+
+    def _missed(self, asked: Form, lane: str) -> Exchange | Divergence:
+        tape, due = self.tape, self._unused.due(lane)
+        if not tape.complete and (due is None or lane == UNORDERED):
+            payload = ExchangePayload(len(tape.exchanges), asked.record)
+            return Exchange(tape, payload, ExchangeAside(lane, "", 0, url=asked.url), b"")
+        left = self._unused.remaining()
+        return divergence.asked_otherwise(tape, asked, due, left, self._matchers)
+
+    def _of(self, asked: Form) -> bytes:
+        return asked.with_matchers(self._matchers).key
+
+    def _key(self, exchange: Exchange) -> bytes:
+        if not self._matchers:
+            return canonical(exchange.request)
+        request = Request(
+            exchange.method,
+            exchange.url,
+            tuple(exchange.request_headers),
+            exchange.request_body,
+            exchange.aside.seam,
+        )
+        return self._of(form(request))
