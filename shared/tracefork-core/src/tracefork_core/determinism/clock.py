@@ -18,7 +18,7 @@ from tracefork_core.determinism import wall
 from tracefork_core.determinism.sightings import observers, sighted
 from tracefork_core.determinism.sites import call_site
 from tracefork_core.determinism.whose import Open
-from tracefork_core.exchange.lane import current_lane
+from tracefork_core.exchange.lane import current_lane, drawing_lane
 from tracefork_core.tape.event import Reads
 
 SOURCE = "clock"
@@ -52,7 +52,7 @@ class RecordedClock:
 
     def read(self, site: str) -> int:
         """Return nanoseconds since the epoch for a read at this call site."""
-        lane = current_lane(self.session)
+        lane = drawing_lane(self.session)
         if not self._replaying:
             now = wall.real_ns()
             self._fresh.append((lane, site, now))  # One step: it needs no lock.
@@ -60,6 +60,8 @@ class RecordedClock:
         with self._lock:
             if values := self._given.get((lane, site)):
                 self._last = values.popleft()
+            elif self._forked and lane != current_lane(self.session):
+                self._last = wall.real_ns()  # Drawn anew: as it is.
             else:
                 # In real time: a wait for a moment to come must not need a million reads.
                 self.misses += 1

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from tracefork_core.determinism.lane_generators import LaneGenerators
 from tracefork_core.determinism.streams import SEED_BYTES, Streams, seeded
 from tracefork_core.determinism.whose import Open
-from tracefork_core.exchange.lane import current_lane
+from tracefork_core.exchange.lane import drawing_lane
 from tracefork_core.tape.event import Draws, Reads
 
 SOURCE = "entropy"
@@ -64,7 +64,7 @@ class RecordedEntropy:
 
     def draw(self, site: str, size: int) -> bytes:
         """Return the next bytes of this call site on this lane."""
-        key = (current_lane(self.session), site)
+        key = (drawing_lane(self.session), site)
         with self._lock:
             if self.recorded is None or self.forked:
                 self._fresh[key] += 1
@@ -77,7 +77,7 @@ class RecordedEntropy:
 
     def generator(self, purpose: str) -> random.Random:
         """Return the generator that this lane has for a purpose."""
-        key = (current_lane(self.session), purpose)
+        key = (drawing_lane(self.session), purpose)
         with self._lock:
             if key not in self._named:
                 self._named[key] = seeded(self._streams.draw(*key, SEED_BYTES))

@@ -17,7 +17,7 @@ from typing import Any
 from tracefork_core.determinism import generator_states
 from tracefork_core.determinism.generator_states import recorded_state, unpacked
 from tracefork_core.determinism.streams import seeded
-from tracefork_core.exchange.lane import current_lane
+from tracefork_core.exchange.lane import drawing_lane
 from tracefork_core.tape.event import Draws, GeneratorState
 
 NAME = "random"
@@ -58,7 +58,7 @@ class LaneGenerators:
         """Return the generator of this lane."""
         if self._for_all and self._one is not None:
             return self._one
-        lane = current_lane(self._session)
+        lane = drawing_lane(self._session)
         return self._by_lane.get(lane) or self._begin(lane)
 
     def taken_over(self) -> random.Random:

@@ -23,6 +23,15 @@ UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
 
 
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """What a fork at exchange `at` draws anew: everything on the lanes that are past it (`since`)."""
+
+    salt: str
+    at: int
+    since: set[str] = field(default_factory=set)
+
+
 @dataclass(slots=True, eq=False)
 class Lane:
     """A lane of one session.
@@ -69,6 +78,22 @@ def current_lane(session: object) -> str:
     if lane is None or lane.session is not session:
         return getattr(session, "unordered", UNORDERED)  # Other processes have one of their own.
     return lane.name
+
+
+def drawing_lane(session: object) -> str:
+    """Return the name under which this lane draws: another one where a fork draws anew."""
+    name = current_lane(session)
+    anew = getattr(session, "anew", None)
+    if anew is None or anew.since.isdisjoint(_line(name)):
+        return name
+    return f"{name}~{anew.salt}"
+
+
+def _line(name: str) -> Iterator[str]:
+    """Yield the names of a lane and of those it was started from."""
+    while name:
+        yield name
+        name = name.rpartition("/")[0]
 
 
 def lane_here(session: object) -> Lane | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked
-from tracefork_core.session.interventions import Intervention, Keep, Replace, described
+from tracefork_core.session.interventions import Edit, Intervention, Keep, Replace, described
 from tracefork_core.tape import Receipt, Tape, TapeWriter
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import BRANCH, Branch, Change
@@ -77,6 +78,8 @@ class _Fork(Scope[Forking]):
         writes: Writes,
         until: Place | None,
         calls: int | None,
+        tail: Edit | None,
+        redraw: bool,
         to: Path | None,
         overwrite: bool,
         match: Sequence[str],
@@ -90,6 +93,8 @@ class _Fork(Scope[Forking]):
         self._writes = writes
         self._until = until
         self._calls = calls
+        self._tail = tail
+        self._salt = secrets.token_hex(4) if redraw else None
         self._to = to
         self._overwrite = overwrite
         self._match = match
@@ -142,7 +147,10 @@ class _Fork(Scope[Forking]):
         changes |= {number_of(tape, place): Keep() for place in self._hold}
         at = number_of(tape, self._at)
         until = None if self._until is None else number_of(tape, self._until)
-        return checked(Plan(at, changes, self._writes, until, self._calls), tape.exchanges)
+        return checked(
+            Plan(at, changes, self._writes, until, self._calls, self._tail, self._salt),
+            tape.exchanges,
+        )
 
     def _take_stock(self) -> None:
         fork, run = self._session.fork, self._run
@@ -187,7 +195,8 @@ def _described(plan: Plan) -> Branch:
         Change(n, type(change).__name__.lower(), described(change))
         for n, change in sorted(plan.changes.items())
     ]
-    return Branch(plan.at, changes, plan.writes)
+    tail = described(plan.tail) if plan.tail else {}
+    return Branch(plan.at, changes, plan.writes, tail, plan.salt)
 
 
 def fork(
@@ -200,6 +209,8 @@ def fork(
     writes: Writes = "refuse",
     until: Place | None = None,
     calls: int | None = None,
+    tail: Edit | None = None,
+    redraw: bool = False,
     to: str | Path | None = None,
     overwrite: bool = False,
     ambient: bool = True,
@@ -230,12 +241,15 @@ def fork(
         until: the block is over once this exchange, or what is in its place, was answered: what is
             asked after it raises, and nothing of that comes out of the block.
         calls: the block is over before it makes more live calls than this.
+        tail: how models are asked after the fork point, where nothing else is changed: with another
+            model, at another temperature.
+        redraw: after the fork point, read the real clock and draw new ids and random values; else
+            they go on as recorded, so that nothing but the change makes a difference.
         to: where the branch goes, beside its parent; by default `run.7.tape` for a fork at 7.
         overwrite: replace a tape of that name.
         ambient: as for `record`.
-        clock: go on with the clock as it was recorded, so that nothing but the change makes a
-            difference.
-        entropy: the same for random values and ids.
+        clock: as for `record`.
+        entropy: as for `record`.
         subprocesses: as for `record`.
         match: as for `replay`, for what comes before the fork point.
         mask: as for `replay`.
@@ -259,6 +273,8 @@ def fork(
         writes=writes,
         until=until,
         calls=calls,
+        tail=tail,
+        redraw=redraw,
         to=None if to is None else Path(to),
         overwrite=overwrite,
         match=match,

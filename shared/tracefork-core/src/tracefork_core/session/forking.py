@@ -43,6 +43,7 @@ class Plan:
             named is live.
         writes: see `Writes`.
         tail: how models are asked that are live and not changed otherwise; None is as they are.
+        salt: what the names of lanes get that draw anew; None goes on with chance as recorded.
         calls: how many live exchanges there may be; None for as many as it takes.
         until: the fork is over once this recorded exchange, or what is in its place, was answered;
             None runs the agent to its end.
@@ -54,6 +55,7 @@ class Plan:
     until: int | None = None
     calls: int | None = None
     tail: Edit | None = None
+    salt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

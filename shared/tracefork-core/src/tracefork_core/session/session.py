@@ -32,7 +32,7 @@ from tracefork_core.errors import (
 )
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import current_lane
+from tracefork_core.exchange.lane import Anew, current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
@@ -105,6 +105,7 @@ class Session:
         recorded = source.exchanges if source else []
         waits = recorded_waits(source) if source else []
         self.fork = Fork(plan, source) if source and plan else None
+        self.anew = _anew(source, plan)
         self._source = Source(source, matchers, self.fork) if source else None
         if plan:
             waits = list(waits_before(waits, recorded[plan.at :]))
@@ -300,9 +301,15 @@ class Session:
         found = source.take(comparable, plain, lane)
         if isinstance(found, Divergence):
             raise self._diverge(found)
+        self._pass_point(found.n)
         if found.aside.started:
             self._pace.asked(found.aside.started)
         return ReplayedExchange(self, found)
+
+    def _pass_point(self, n: int) -> None:
+        """Draw anew on this lane from here on, where the fork does, or did when it was made."""
+        if self.anew is not None and n >= self.anew.at:
+            self.anew.since.add(current_lane(self))
 
     def _go_on(self, fork: Fork, source: Source, request: Request, comparable: Form) -> _Answer:
         try:
@@ -313,6 +320,7 @@ class Session:
             differs = source.differs(step.place, comparable, form(request))
             if differs is not None:
                 raise self._diverge(differs)
+        self._pass_point(fork.plan.at)
         live = self._live(comparable, request, step)
         live.sends = step.sends
         return live if step.given is None else PreparedExchange(step.given, live)
@@ -348,3 +356,9 @@ class Session:
         """Add what the session itself knows to be otherwise than when this was recorded."""
         found = [self.masking.text(hint) for suspect in self.suspects for hint in suspect()]
         return replace(what, hints=(*found, *what.hints))
+
+
+def _anew(source: Tape | None, plan: Plan | None) -> Anew | None:
+    """Return what is drawn anew: by this fork, or by the one that made the branch."""
+    made = plan or (source.branch if source else None)
+    return Anew(made.salt, made.at) if made and made.salt else None

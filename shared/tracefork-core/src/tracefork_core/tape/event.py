@@ -222,12 +222,16 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     """What makes a branch differ from its parent, from exchange `at` on.
 
-    `writes` says what became of writes: "refuse", "stub" or "allow".
+    `writes` says what became of writes: "refuse", "stub" or "allow"; `tail` how models were asked
+    that were not changed otherwise. Past the fork point a lane draws under its name, "~" and
+    `salt`, where there is one.
     """
 
     at: int
     changes: list[Change] = []
     writes: str = "refuse"
+    tail: dict[str, object] = {}
+    salt: str | None = None
 
 
 class Structure(msgspec.Struct, frozen=True):
