@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from tracefork_core import (
     replay,
 )
 from tracefork_core.session.interventions import Intervention
-from tracefork_testkit import ProviderServer
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .agent import WAYS, Moody, ask, run
 
@@ -238,3 +239,27 @@ def test_all_that_is_live_is_asked_otherwise(tape: Path, provider: ProviderServe
         run(provider.url)
     (last,) = provider.requests[asked:]
     assert b'"model":"better"' in last.body.replace(b'": "', b'":"')
+
+
+def test_a_run_that_was_cut_off_goes_on(tape: Path) -> None:
+    """Forked where it was cut off, nothing that was paid for is paid for again."""
+
+    def cut_off() -> None:
+        for file in list(tape.parent.glob("run.tape*")):
+            shutil.copyfile(file, file.with_name(file.name.replace("run", "cut")))
+
+    class Cut(Moody):
+        def __call__(self, request: ModelRequest) -> Reply:
+            if len(self.asked) == 2:
+                cut_off()
+            return super().__call__(request)
+
+    with ProviderServer(Cut()) as server:
+        url = server.url
+        with record(tape):
+            run(url)
+        with fork(tape.with_name("cut.tape"), at=2) as branch:
+            assert run(url) == ["answer 1", "answer 2", "answer 4"]
+    assert (branch.replayed, branch.live) == (2, 1)
+    with replay(branch.path):
+        assert run(url) == ["answer 1", "answer 2", "answer 4"]

@@ -25,7 +25,7 @@ UNORDERED = "threads"
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """What a fork at exchange `at` draws anew: everything on the lanes that are past it (`since`)."""
+    """What a fork at exchange `at` draws anew: all on the lanes that are past it (`since`)."""
 
     salt: str
     at: int

@@ -1,0 +1,131 @@
+"""What is looked at besides the planted cases: groups, the budget, and forks without an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tracefork_core.bench.cases import CASES, Instance
+from tracefork_core.bench.chance import chance
+from tracefork_core.bench.driving import Engine, Said, drive
+from tracefork_core.bench.exact import responsibility
+from tracefork_core.bench.score import accepted
+from tracefork_core.bench.world import World
+
+BUDGETS = (0, 3, 20, 90, 300)
+_SIZE = 16
+_LOST = (0.05, 0.35), (0.2, 0.2), (0.35, 0.05)
+"""The chance that a run has no outcome, if it would have passed and if it would have failed."""
+_DOUBTFUL = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """One thing that is looked at.
+
+    Attributes:
+        number: in the order of the published table.
+        name: what is looked at.
+        rule: the share of runs that has to keep it.
+        runs: how many there were.
+        misses: those that did not, in words.
+        holds: whether the rule does.
+    """
+
+    number: int
+    name: str
+    rule: float
+    runs: int
+    misses: tuple[str, ...]
+    holds: bool
+
+    @property
+    def words(self) -> str:
+        """How many runs keep it, and the first that does not."""
+        kept = f"{self.runs - len(self.misses)} of {self.runs}"
+        return kept + (f", not {self.misses[0]}" if self.misses else "")
+
+
+def audits(engine: Engine, seeds: Sequence[int]) -> list[Audit]:
+    """Carry out every audit, on one run for each seed."""
+    return [grouped(engine, seeds), budgeted(engine, seeds), undefined(engine, seeds)]
+
+
+def grouped(engine: Engine, seeds: Iterable[int]) -> Audit:
+    """Find the group that did it, in either order of two branches that ran side by side."""
+    outcomes = {}
+    for seed in seeds:
+        instance = CASES["delayed"].instance(_SIZE, seed)
+        before, after = range(4), range(12, _SIZE)
+        one, other = range(4, 12, 2), range(5, 12, 2)
+        for order in ((before, one, other, after), (before, other, one, after)):
+            name = f"{instance.name} in the order of {[unit[0] for unit in order]}"
+            world = World(instance.recorded, chance(name), units=order)
+            said, _ = drive(engine, world, chance(f"{name}/engine"))
+            outcomes[name] = _names_the_group(said, world)
+    return _audit(14, "groups and parallel branches", 0.90, outcomes)
+
+
+def _names_the_group(said: Said, world: World) -> bool:
+    curve = [world.risk(range(held)) for held in range(len(world.units) + 1)]
+    shares = responsibility(curve)
+    truth = shares.index(max(shares))
+    return (said.kind, said.units, said.decisive) == ("single", (truth,), truth)
+
+
+def budgeted(engine: Engine, seeds: Iterable[int]) -> Audit:
+    """Spend no call above the budget, and say that a verdict it cut short is undecided."""
+    outcomes = {}
+    for seed in seeds:
+        instance = _any(("echo", "or", "and-2", "recovery"), seed)
+        for budget in BUDGETS:
+            name = f"{instance.name} with {budget} calls"
+            world = World(instance.recorded, chance(name))
+            said, ledger = drive(engine, world, chance(f"{name}/engine"), budget)
+            honest = said.kind == "undecided" or not ledger.exhausted
+            outcomes[name] = world.calls <= budget and honest
+    return _audit(18, "the budget", 1.0, outcomes)
+
+
+def undefined(engine: Engine, seeds: Iterable[int]) -> Audit:
+    """Show the worst that forks without an outcome can hide, and decide nothing on too many."""
+    outcomes = {}
+    for seed in seeds:
+        instance = _any(("echo", "delayed", "recovery"), seed)
+        for lost in _LOST:
+            name = f"{instance.name} losing {lost[0]:.0%} of passes, {lost[1]:.0%} of failures"
+            world = World(instance.recorded, chance(name), breaks=lost)
+            said, _ = drive(engine, world, chance(f"{name}/engine"))
+            outcomes[name] = _shows_the_worst(said) and _doubts(said)
+    return _audit(19, "forks without an outcome", 1.0, outcomes)
+
+
+def _shows_the_worst(said: Said) -> bool:
+    """Return whether each interval has room for all that is lost to have failed, or passed."""
+    for interval in said.intervals:
+        if interval.seen is None or not sum(interval.seen):
+            continue
+        failures, passes, lost = interval.seen
+        of = failures + passes + lost
+        if not interval.low <= failures / of <= (failures + lost) / of <= interval.high:
+            return False
+    return True
+
+
+def _doubts(said: Said) -> bool:
+    """Return whether a step next to which too much is lost is not blamed."""
+    if said.kind in ("undecided", "not reproducible") or said.decisive is None:
+        return True
+    around = [one for one in said.intervals if one.position - said.decisive in (0, 1)]
+    seen = [one.seen for one in around if one.seen is not None]
+    return all(lost <= _DOUBTFUL * (failures + passes + lost) for failures, passes, lost in seen)
+
+
+def _any(names: Sequence[str], seed: int) -> Instance:
+    return CASES[names[seed % len(names)]].instance(_SIZE, seed)
+
+
+def _audit(number: int, name: str, rule: float, outcomes: dict[str, bool]) -> Audit:
+    misses = tuple(what for what, kept in outcomes.items() if not kept)
+    holds = accepted(len(outcomes) - len(misses), len(outcomes), rule)
+    return Audit(number, name, rule, len(outcomes), misses, holds)

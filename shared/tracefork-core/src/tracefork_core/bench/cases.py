@@ -1,0 +1,107 @@
+"""The planted cases: an agent whose fault is known, a run of it that failed, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from tracefork_core.bench import stories
+from tracefork_core.bench.chance import chance
+from tracefork_core.bench.exact import Recorded
+from tracefork_core.bench.stories import Story
+from tracefork_core.bench.truth import Truth
+
+SIZES = (8, 16, 32)
+_TRIES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One recorded run of a case, with its truth."""
+
+    case: str
+    size: int
+    seed: int
+    recorded: Recorded
+    truth: Truth
+
+    @property
+    def name(self) -> str:
+        """What draws about this instance are seeded with."""
+        return f"{self.case}/{self.size}/{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A planted structure.
+
+    Attributes:
+        number: in the order of the published table.
+        name: what `--cases` takes.
+        rule: the least share of full verdicts that is accepted.
+        tell: makes the story of one run, of so many steps.
+        size: where it has one size only.
+        free: whether the right verdict needs no live call at all.
+    """
+
+    number: int
+    name: str
+    rule: float
+    tell: Callable[[int, Random], Story] = field(repr=False)
+    size: int | None = None
+    free: bool = False
+
+    def sizes(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sizes to try it at."""
+        return wanted if self.size is None else (self.size,)
+
+    def instance(self, size: int, seed: int) -> Instance:
+        """Return the recorded run that a seed draws: places, decoys and responses."""
+        random = chance(f"{self.name}/{size}/{seed}")
+        story = self.tell(size, random)
+        recorded = _record(story, random)
+        return Instance(self.name, size, seed, recorded, story.truth)
+
+
+CASES: Mapping[str, Case] = {
+    case.name: case
+    for case in (
+        Case(1, "echo", 0.95, stories.echo),
+        Case(2, "delayed", 0.95, stories.delayed),
+        Case(3, "background", 0.95, stories.background),
+        Case(4, "and-2", 0.95, stories.and_2),
+        Case(5, "and-3", 0.90, stories.and_3),
+        Case(6, "or", 0.90, stories.either),
+        Case(7, "preemption", 0.90, stories.preemption),
+        Case(8, "recovery", 0.95, stories.recovery),
+        Case(9, "hopeless", 0.95, stories.hopeless),
+        Case(9, "coin", 0.95, stories.coin),
+        Case(9, "toss", 0.95, stories.toss),
+        Case(10, "flaky", 1.00, stories.flaky, free=True),
+        Case(11, "xor", 0.90, stories.xor),
+        Case(12, "drift", 1.00, stories.drift),
+        Case(13, "mixed", 0.90, stories.mixed),
+        Case(15, "cold", 1.00, stories.cold),
+        Case(15, "escalated", 0.95, stories.escalated),
+        Case(16, "fixture-echo", 1.00, stories.fixture_echo, size=7),
+        Case(16, "fixture-joint", 1.00, stories.fixture_joint, size=7),
+        Case(16, "fixture-all", 1.00, stories.fixture_all, size=7),
+    )
+}
+
+
+def _record(story: Story, random: Random) -> Recorded:
+    """Run until the story comes true: a failing run drawn from all those that tell it."""
+    if story.fixed is not None:
+        return Recorded(story.program, story.fixed)
+    for _ in range(_TRIES):
+        responses, state = story.program.run(random, {})
+        if not story.program.graded(random, state):
+            continue
+        if any(responses[step] != response for step, response in story.responses.items()):
+            continue
+        recorded = Recorded(story.program, tuple(responses))
+        if story.holds is None or story.holds(recorded):
+            return recorded
+    raise RuntimeError(f"no run in {_TRIES} tells this story: {story.responses}")

@@ -1,0 +1,226 @@
+"""What happened in each planted case: the agent, what its recorded run did, and who is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from tracefork_core.bench.chance import chance
+from tracefork_core.bench.exact import Recorded
+from tracefork_core.bench.planting import (
+    PLAIN,
+    backup,
+    correction,
+    fault,
+    graded,
+    handshake,
+    planted,
+    step,
+    symptom,
+)
+from tracefork_core.bench.planting import echo as echoing
+from tracefork_core.bench.program import Program
+from tracefork_core.bench.truth import Answer, Truth, nobody, one, several
+
+A, B, C = 1, 2, 4
+"""The flags of a state."""
+_ROOT = 0.15
+"""How often a fault that is enough alone happens."""
+_HOPELESS = 0.92
+_NAMES_NOBODY = ("fails anyway", "not reproducible", "diffuse", "undecided")
+_LEAST = 0.2
+"""No step of a drift may be named that is responsible for less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A program, what its recorded run did, and the truth about it.
+
+    Attributes:
+        program: the agent.
+        truth: what is right to say.
+        responses: what its recorded run has to have answered, by step.
+        holds: what else has to hold of the recorded run.
+        fixed: the recorded run as a whole, where it is not drawn.
+    """
+
+    program: Program
+    truth: Truth
+    responses: Mapping[int, int] = field(default_factory=dict)
+    holds: Callable[[Recorded], bool] | None = None
+    fixed: tuple[int, ...] | None = None
+
+
+def echo(n: int, random: Random) -> Story:
+    """Tell of a fault, and of a later step that repeats it and is believed."""
+    root, later = _places(n, 2, random)
+    steps = {root: fault(A, _ROOT), later: echoing(A, heals=0.05, slips=0.02)}
+    program = planted(n, random, graded(2, bool), steps)
+    return Story(program, one(root, later), {root: 1, later: 1})
+
+
+def delayed(n: int, random: Random) -> Story:
+    """Tell of an early fault that shows late, in a step that does nothing."""
+    root, late = random.randrange(n // 2), random.randrange(n * 3 // 4, n)
+    steps = {root: fault(A, _ROOT), late: symptom(A, shows=0.95)}
+    program = planted(n, random, graded(2, bool), steps)
+    return Story(program, one(root), {root: 1, late: 1})
+
+
+def background(n: int, random: Random) -> Story:
+    """Tell of one fault where every other step could have failed too, and did not."""
+    (root,) = _places(n, 1, random)
+    risky = fault(A, 1 - 0.75 ** (1 / (n - 1)))
+    program = planted(n, random, graded(2, bool), {root: fault(A, 0.2)}, others=risky)
+    return Story(program, one(root), {place: int(place == root) for place in range(n)})
+
+
+def and_2(n: int, random: Random) -> Story:
+    """Tell of two faults that are harmless alone."""
+    first, second = _places(n, 2, random)
+    steps = {first: fault(A, 0.25), second: fault(B, 0.25)}
+    program = planted(n, random, graded(4, lambda state: state == A | B), steps)
+    return Story(program, several("joint", (first, second), second), {first: 1, second: 1})
+
+
+def and_3(n: int, random: Random) -> Story:
+    """Tell of three faults that are harmless unless all of them happen."""
+    places = _places(n, 3, random)
+    steps = {place: fault(flag, 0.35) for place, flag in zip(places, (A, B, C), strict=True)}
+    program = planted(n, random, graded(8, lambda state: state == A | B | C), steps)
+    return Story(program, several("joint", places, places[-1]), dict.fromkeys(places, 1))
+
+
+def either(n: int, random: Random) -> Story:
+    """Tell of two faults each of which was enough."""
+    first, second = _places(n, 2, random)
+    steps = {first: fault(A, _ROOT), second: fault(B, _ROOT)}
+    program = planted(n, random, graded(4, bool), steps)
+    return Story(program, several("over-determined", (first, second), first), {first: 1, second: 1})
+
+
+def preemption(n: int, random: Random) -> Story:
+    """Tell of a fault without which another step would have failed the run."""
+    first, second = _places(n, 2, random)
+    steps = {first: fault(A, 0.5), second: backup(A, 0.95)}
+    program = planted(n, random, graded(2, bool), steps)
+    truth = Truth((Answer("preempted", frozenset({first})),), frozenset({None, first}))
+    return Story(program, truth, {first: 1, second: 0})
+
+
+def recovery(n: int, random: Random) -> Story:
+    """Tell of an error that was put right, and of the fault that came after."""
+    early, corrected, root = _places(n, 3, random)
+    steps = {early: fault(A, 0.2), corrected: correction(A, 0.6), root: fault(B, _ROOT)}
+    program = planted(n, random, graded(4, bool), steps)
+    return Story(program, one(root), {early: 1, corrected: 1, root: 1})
+
+
+def hopeless(n: int, random: Random) -> Story:
+    """Tell of a task that fails nearly always, whatever the agent does."""
+    return Story(planted(n, random, (_HOPELESS,), {}), nobody("fails anyway"))
+
+
+def coin(n: int, random: Random) -> Story:
+    """Tell of an outcome that is a coin, tossed when everything is done."""
+    return Story(planted(n, random, (0.5,), {}), nobody(*_NAMES_NOBODY))
+
+
+def toss(n: int, random: Random) -> Story:
+    """Tell of an outcome that is a coin, tossed by a step."""
+    (place,) = _places(n, 1, random)
+    truth = replace(nobody(*_NAMES_NOBODY), decisive=frozenset({place}))
+    return Story(planted(n, random, graded(2, bool), {place: fault(A, 0.5)}), truth)
+
+
+def flaky(n: int, random: Random) -> Story:
+    """Tell of a good run that was graded as failed."""
+    root, later = _places(n, 2, random)
+    steps = {root: fault(A, _ROOT), later: echoing(A, heals=0.05, slips=0.02)}
+    program = planted(n, random, graded(2, bool), steps)
+    return Story(program, nobody("not reproducible"), {later: 0})
+
+
+def xor(n: int, random: Random) -> Story:
+    """Tell of two steps that should agree, and did not."""
+    first, second = _places(n, 2, random)
+    steps = {first: fault(A, 0.5), second: handshake(A, B, 0.1)}
+    program = planted(n, random, graded(4, lambda state: bool(state & B)), steps)
+    answers = Answer("single", frozenset({second})), Answer("joint", frozenset({first, second}))
+    truth = Truth(answers, frozenset({second}))
+    return Story(program, truth, holds=lambda run: run.decisive() == second)
+
+
+def drift(n: int, random: Random) -> Story:
+    """Tell of a run that got a little worse at many steps, and was lost at none."""
+    low, high = round(n * 0.3), round(n * 0.7)
+    ramp = [min(1.0, max(0.0, (state - low) / (high - low))) for state in range(high + 1)]
+    worse = step(lambda state: (0.5, 0.5), lambda s, x: min(s + (x == 1), high))
+    fails = tuple(0.03 + 0.94 * share for share in ramp)
+    program = planted(n, random, fails, {}, others=worse)
+
+    def holds(run: Recorded) -> bool:
+        return run.risk(range(n)) > 0.9 and max(run.responsibility()) < _LEAST
+
+    return Story(program, nobody("diffuse", "undecided"), holds=holds)
+
+
+def mixed(n: int, random: Random) -> Story:
+    """Tell of a fault that was enough, and of two that were enough together."""
+    root, gate, payload = _places(n, 3, random)
+    steps = {root: fault(A, _ROOT), gate: fault(B, 0.3), payload: fault(C, 0.3)}
+    program = planted(n, random, graded(8, _root_or_both), steps)
+    truth = several("over-determined", (root, gate, payload), root)
+    return Story(program, truth, {root: 1, gate: 1, payload: 1})
+
+
+def cold(n: int, random: Random) -> Story:
+    """Tell of an agent that answers the same each time: to draw again changes nothing."""
+    (root,) = _places(n, 1, random)
+    program = planted(n, random, graded(2, bool), {root: fault(A, 1.0)}, others=PLAIN)
+    return Story(program, nobody("inert"), fixed=_only(root, n))
+
+
+def escalated(n: int, random: Random) -> Story:
+    """Tell of the same agent, where what is live is drawn from one that does vary."""
+    (root,) = _places(n, 1, random)
+    program = planted(n, random, graded(2, bool), {root: fault(A, _ROOT)})
+    return Story(program, one(root), fixed=_only(root, n))
+
+
+def fixture_echo(n: int, random: Random) -> Story:
+    """Tell of the scripted agent whose ROOT erred, and whose ECHO repeated it."""
+    return Story(_fixture(), one(0, 1), fixed=(1, 1, 0, 0, 0, 0, 0))
+
+
+def fixture_joint(n: int, random: Random) -> Story:
+    """Tell of the scripted agent whose GATE let its PAYLOAD through."""
+    return Story(_fixture(), several("joint", (3, 4), 4), fixed=(0, 0, 0, 1, 1, 0, 0))
+
+
+def fixture_all(n: int, random: Random) -> Story:
+    """Tell of the scripted agent where both happened."""
+    named = {0, 3, 4}, {0, 3}, {0, 4}
+    answers = (Answer("over-determined", frozenset(s), optional=frozenset({1})) for s in named)
+    return Story(_fixture(), Truth(tuple(answers), frozenset({0})), fixed=(1, 1, 0, 1, 1, 0, 0))
+
+
+def _places(n: int, count: int, random: Random) -> list[int]:
+    return sorted(random.sample(range(n), count))
+
+
+def _root_or_both(state: int) -> bool:
+    return bool(state & A) or state & (B | C) == B | C
+
+
+def _only(root: int, n: int) -> tuple[int, ...]:
+    return tuple(int(place == root) for place in range(n))
+
+
+def _fixture() -> Program:
+    """Return the agent of seven scripted steps: live, it does everything right."""
+    steps = {0: fault(A, 0.0), 1: echoing(A, heals=0.0, slips=0.0)}
+    steps |= {3: fault(B, 0.0), 4: fault(C, 0.0)}
+    fails = tuple(float(_root_or_both(state)) for state in range(8))
+    return planted(7, chance("fixture"), fails, steps, others=PLAIN)

@@ -1,0 +1,126 @@
+"""Carries probes out on a recorded run of a program, as forks would on a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+from tracefork_core.bench.exact import Recorded
+from tracefork_core.blaming.probe import Probe, Trial
+
+
+class World:
+    """What forks come to. `calls` and `forks` count what was live, where it is drawn.
+
+    Args:
+        recorded: the run under blame.
+        random: where everything live is drawn from.
+        units: the steps of each unit, where a unit is not just a step. Each step belongs to one;
+            units may overlap in time, and may be numbered in any order.
+        breaks: the chance that a run has no outcome, if it would have passed and if it would have
+            failed.
+    """
+
+    def __init__(
+        self,
+        recorded: Recorded,
+        random: Random,
+        *,
+        units: Sequence[Sequence[int]] | None = None,
+        breaks: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        self.recorded = recorded
+        self.units = [tuple(unit) for unit in units or [(step,) for step in range(len(recorded))]]
+        self.calls = self.forks = 0
+        self._random = random
+        self._breaks = breaks
+        self._responses: list[list[int]] = []
+
+    @property
+    def costs(self) -> list[float]:
+        """What each unit cost when it was recorded: one for each of its calls."""
+        return [float(len(unit)) for unit in self.units]
+
+    def risk(self, held: Iterable[int]) -> float:
+        """Return the exact chance of failure where these units are held, the rest live."""
+        return self.recorded.risk(step for unit in held for step in self.units[unit])
+
+    def price(self, probe: Probe) -> int:
+        """Return how many live calls a probe will take."""
+        fixed = probe.held.union(unit for unit, _ in probe.given)
+        last = len(self.recorded) if probe.until is None else max(self._unit(probe.until))
+        live = (unit for number, unit in enumerate(self.units) if number not in fixed)
+        return sum(step <= last for unit in live for step in unit)
+
+    def try_all(self, probes: Iterable[Probe]) -> list[Trial]:
+        """Carry probes out, one after another."""
+        return [self.try_one(probe) for probe in probes]
+
+    def try_one(self, probe: Probe) -> Trial:
+        """Carry one probe out.
+
+        Raises:
+            ValueError: it names a unit or a trial that does not exist, holds a unit that is given,
+                or wants a response that its trial never came to.
+        """
+        forced = self._forced(probe)
+        last = None if probe.until is None else max(self._unit(probe.until))
+        responses, state, calls = self.fork(forced, last)
+        number = len(self._responses)
+        self._responses.append(responses)
+        failed = why = None
+        if last is None:
+            failed = self.recorded.program.graded(self._random, state)
+            if self._random.random() < self._breaks[failed]:
+                failed, why = None, "the run broke off"
+        return Trial(number, probe, failed, self._same(forced, responses), why, calls, usd=0.0)
+
+    def fork(
+        self, forced: Mapping[int, int], until: int | None = None
+    ) -> tuple[list[int], int, int]:
+        """Run once with responses forced; return the responses, the last state, the live calls."""
+        responses, state = self.recorded.program.run(self._random, forced, until)
+        calls = sum(step not in forced for step in range(len(responses)))
+        self.calls += calls
+        self.forks += 1
+        return responses, state, calls
+
+    def fails(self, forced: Mapping[int, int]) -> bool:
+        """Run once to the end with responses forced; return whether it is graded as failed."""
+        _, state, _ = self.fork(forced)
+        return self.recorded.program.graded(self._random, state)
+
+    def _unit(self, number: int) -> tuple[int, ...]:
+        if not 0 <= number < len(self.units):
+            raise ValueError(f"there is no unit {number}: the run has {len(self.units)}, from 0")
+        return self.units[number]
+
+    def _forced(self, probe: Probe) -> dict[int, int]:
+        forced = {
+            step: self.recorded.responses[step] for unit in probe.held for step in self._unit(unit)
+        }
+        for unit, trial in probe.given:
+            if unit in probe.held:
+                raise ValueError(f"unit {unit} is held and given in one probe")
+            if not 0 <= trial < len(self._responses):
+                raise ValueError(f"there is no trial {trial}: {len(self._responses)} were made")
+            then = self._responses[trial]
+            for step in self._unit(unit):
+                if step >= len(then):
+                    raise ValueError(f"trial {trial} ended before unit {unit} answered")
+                forced[step] = then[step]
+        return forced
+
+    def _same(self, forced: Mapping[int, int], responses: Sequence[int]) -> dict[int, bool]:
+        other = [
+            step
+            for step, response in enumerate(responses)
+            if response != self.recorded.responses[step]
+        ]
+        same = {}
+        for number, unit in enumerate(self.units):
+            if max(unit) >= len(responses) or any(step in forced for step in unit):
+                continue
+            if all(step in unit or step > max(unit) for step in other):
+                same[number] = not any(step in unit for step in other)
+        return same

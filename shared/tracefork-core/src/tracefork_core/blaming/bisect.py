@@ -1,0 +1,158 @@
+"""Bisect a run whose ends are certain: the fewest forks that name the step it was lost at.
+
+As `git bisect` does: where keeping more of the run can only make it worse, the first position that
+fails is found in log2(n) forks. Where ends are chance it finds one of several; `blame` is for that.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tracefork_core.blaming.pool import Pool
+from tracefork_core.blaming.probe import Probe, Trial
+from tracefork_core.blaming.trying import Agent, Job, Oracle
+from tracefork_core.blaming.units import Run, UnitName
+from tracefork_core.errors import UsageError
+from tracefork_core.session.forking import Writes
+from tracefork_core.session.interventions import Edit
+from tracefork_core.tape import Tape
+from tracefork_core.tape.beside import lay_beside
+
+
+class Bisected(msgspec.Struct, frozen=True, kw_only=True):
+    """What a bisection found.
+
+    Attributes:
+        unit: the first that dooms the run when it is kept; None where a fresh run fails as well.
+        first: the first of several, where those between could not be graded.
+        names: each unit in words.
+        forks: how many runs it took, the two at the ends among them.
+        calls: live calls.
+        skipped: positions that could not be graded.
+    """
+
+    unit: int | None
+    first: int | None
+    names: tuple[UnitName, ...]
+    forks: int
+    calls: int
+    skipped: tuple[int, ...] = ()
+
+
+def bisect(
+    path: str | Path,
+    agent: Agent,
+    oracle: Oracle,
+    *,
+    fresh: bool = False,
+    writes: Writes = "refuse",
+    tail: Edit | None = None,
+    mask: Sequence[str] = (),
+    tell: Callable[[int, Trial], None] = lambda kept, trial: None,
+) -> Bisected:
+    """Find the step at which a run was lost, by halves.
+
+    Args:
+        path: the tape of a run that failed.
+        agent: as for `blame`.
+        oracle: as for `blame`; one that raises skips a position.
+        fresh: as for `blame`.
+        writes: as for `fork`.
+        tail: as for `fork`.
+        mask: as for `fork`.
+        tell: told of each position that was tried, and what came of it.
+
+    Raises:
+        UsageError: the run passes as it was recorded, or has no end that could be graded.
+        TapeError: the tape is damaged.
+    """
+    path = Path(path)
+    with Tape.open(path) as tape:
+        run = Run.of(tape)
+    place = tempfile.mkdtemp(prefix=".tracefork-bisect-", dir=path.absolute().parent)
+    try:
+        there = lay_beside(path, Path(place)).absolute()
+        job = Job(
+            number=0,
+            probe=Probe(frozenset()),
+            tape=str(there),
+            branch="",
+            sources={},
+            crash=run.crash,
+            writes=writes,
+            tail=tail,
+            mask=tuple(mask),
+        )
+        with Pool(agent, oracle, fresh=fresh) as pool:
+            return _Halves(job, pool, run, tell).found()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+class _Halves:
+    def __init__(self, job: Job, pool: Pool, run: Run, tell: Callable[[int, Trial], None]) -> None:
+        self._job = job
+        self._pool = pool
+        self._run = run
+        self._tell = tell
+        self._trials: dict[int, Trial] = {}
+
+    def found(self) -> Bisected:
+        size = len(self._run.units)
+        if not self._fails(size, whole=True):
+            raise UsageError("tracefork: the run passes as it was recorded: nothing to bisect.")
+        if self._fails(0, whole=True):
+            return self._result(None, None)
+        good, bad = 0, size
+        while (kept := self._between(good, bad)) is not None:
+            if self._fails(kept):
+                bad = kept
+            else:
+                good = kept
+        return self._result(bad - 1, good)
+
+    def _between(self, good: int, bad: int) -> int | None:
+        """Return the position nearest to the middle that can be graded, and was not yet."""
+        middle = (good + bad) / 2
+        for kept in sorted(range(good + 1, bad), key=lambda kept: abs(kept - middle)):
+            if kept not in self._trials and self._tried(kept).failed is not None:
+                return kept
+        return None
+
+    def _fails(self, kept: int, *, whole: bool = False) -> bool:
+        trial = self._tried(kept)
+        if trial.failed is None and whole:
+            raise UsageError(
+                f"tracefork: with {kept} of {len(self._run.units)} exchanges kept, the run cannot "
+                f"be graded: {trial.undefined}."
+            )
+        return bool(trial.failed)
+
+    def _tried(self, kept: int) -> Trial:
+        if kept not in self._trials:
+            number = len(self._trials)
+            job = msgspec.structs.replace(
+                self._job,
+                number=number,
+                probe=Probe(frozenset(range(kept)), purpose="bisect"),
+                branch=f"t{number}.tape",
+            )
+            (self._trials[kept],) = self._pool.run([job])
+            self._tell(kept, self._trials[kept])
+        return self._trials[kept]
+
+    def _result(self, unit: int | None, first: int | None) -> Bisected:
+        trials = self._trials
+        return Bisected(
+            unit=unit,
+            first=first,
+            names=self._run.units,
+            forks=len(trials),
+            calls=sum(trial.calls for trial in trials.values()),
+            skipped=tuple(sorted(kept for kept, one in trials.items() if one.failed is None)),
+        )

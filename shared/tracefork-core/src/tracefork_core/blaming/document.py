@@ -1,0 +1,44 @@
+"""The report of a blame: its result with everything needed to check it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tracefork_core.blaming.budget import Budget
+from tracefork_core.blaming.journal import Header
+from tracefork_core.blaming.noise import Noise
+from tracefork_core.blaming.probe import Trial
+from tracefork_core.blaming.result import Result
+from tracefork_core.blaming.units import UnitName
+
+
+class Grading(msgspec.Struct, frozen=True, kw_only=True):
+    """What an oracle took that asks a model, besides the budget. `usd` is None where not known."""
+
+    calls: int
+    tokens: int
+    usd: float | None
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a blame came to, and of what, with what measures and which chance.
+
+    Attributes:
+        tape: where the run lies.
+        header: what makes the result what it is, with the seed and versions.
+        budget: what it might take; what it took is in the result's ledger.
+        units: each unit in words.
+        result: the verdict, and what it stands on.
+        draws: every fork that was run, by its number.
+        grading: what the oracle took, where it asks a model; it is not in the ledger.
+        noise: how often the oracle errs, where ends were graded again.
+    """
+
+    tape: str
+    header: Header
+    budget: Budget
+    units: tuple[UnitName, ...]
+    result: Result
+    draws: tuple[Trial, ...] = ()
+    grading: Grading | None = None
+    noise: Noise | None = None

@@ -1,0 +1,211 @@
+"""Intervals and e-values for rates, valid however often one looks and whenever one stops.
+
+A rate is a chance of failure, seen as `failures` of `trials`. Everything here is a sum of
+independent coin throws seen in order; which arm is thrown next may depend on what came before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp, inf, lgamma, log, pi, sqrt
+
+Count = tuple[int, int]  # failures, trials
+Interval = tuple[float, float]
+
+_LOG_BETA_HALVES = log(pi)  # ln B(1/2, 1/2)
+_HALVINGS = 50
+_LARGEST_LOG = 700.0
+
+
+def log_mixture(failures: float, trials: float) -> float:
+    """Return the log chance of a sequence of throws whose rate was drawn from Beta(1/2, 1/2).
+
+    The mixture of Robbins (1970), "Statistical methods related to the law of the iterated
+    logarithm"; with this prior also the Krichevsky-Trofimov (1981) code.
+    """
+    if not trials:
+        return 0.0
+    a, b = failures + 0.5, trials - failures + 0.5
+    return lgamma(a) + lgamma(b) - lgamma(a + b) - _LOG_BETA_HALVES
+
+
+def log_likelihood(failures: float, trials: float, rate: float) -> float:
+    """Return the log chance of a sequence of throws at a rate; -inf where it is impossible."""
+    total = 0.0
+    if failures:
+        total += failures * log(rate) if rate > 0 else -inf
+    if trials > failures:
+        total += (trials - failures) * log(1 - rate) if rate < 1 else -inf
+    return total
+
+
+def confidence_sequence(failures: int, trials: int, level: float = 0.05) -> Interval:
+    """Return the rates that the throws so far do not refute, wrong ever with chance <= `level`.
+
+    {p : mixture / likelihood(p) < 1/level}: Ville's (1939) inequality for the mixture martingale,
+    as in Howard, Ramdas, McAuliffe & Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic
+    confidence sequences".
+    """
+    if not trials:
+        return 0.0, 1.0
+    mixture, bound = log_mixture(failures, trials), log(1 / level)
+    best = failures / trials
+
+    def kept(rate: float) -> bool:
+        return mixture - log_likelihood(failures, trials, rate) < bound
+
+    low = 0.0 if not failures else _edge(kept, best, 0.0)
+    high = 1.0 if failures == trials else _edge(kept, best, 1.0)
+    return low, high
+
+
+def worst_case(failures: int, passes: int, undefined: int, level: float = 0.05) -> Interval:
+    """Return the interval that holds whatever the runs without an outcome would have come to.
+
+    The worst-case bounds of Manski (1990): all of them good, all of them bad.
+    """
+    trials = failures + passes + undefined
+    low, high = confidence_sequence(failures, trials, level)
+    if undefined:
+        high = confidence_sequence(failures + undefined, trials, level)[1]
+    return low, high
+
+
+def contrast(after: Count, before: Count, level: float = 0.05) -> Interval:
+    """Return the differences `after - before` of two rates that are not refuted, at any time.
+
+    The product of both arms' martingales is one too; the interval is the range of p - q over the
+    pairs it keeps. Each arm's term is convex, so the best pair of a difference is a bisection.
+    """
+    bound = log(1 / level) - log_mixture(*after) - log_mixture(*before)
+
+    def kept(difference: float) -> bool:
+        return -_best_pair(after, before, difference) < bound
+
+    middle = _rate(after) - _rate(before)
+    low = -1.0 if kept(-1.0) else _edge(kept, middle, -1.0)
+    high = 1.0 if kept(1.0) else _edge(kept, middle, 1.0)
+    return low, high
+
+
+def simultaneous(level: float, units: int) -> float:
+    """Return the level of one interval where all the positions of a run hold at once (Bonferroni).
+
+    There are `units + 1` positions: before each unit, and after the last.
+    """
+    return level / (units + 1)
+
+
+def wilson(failures: int, trials: int, z: float = 1.959964) -> Interval:
+    """Return the score interval of Wilson (1927): right at a size fixed in advance, and only there.
+
+    It is what most tools print. Looked at after every throw it is wrong far more often than told.
+    """
+    if not trials:
+        return 0.0, 1.0
+    rate, scale = failures / trials, 1 + z * z / trials
+    middle = (rate + z * z / (2 * trials)) / scale
+    half = z * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials)) / scale
+    low = 0.0 if not failures else max(0.0, middle - half)
+    return low, 1.0 if failures == trials else min(1.0, middle + half)
+
+
+def corrected_rate(rate: float, false_fail: float, miss: float) -> float:
+    """Return the rate a perfect oracle would have seen (Rogan & Gladen 1978), within 0..1."""
+    return min(1.0, max(0.0, (rate - false_fail) / (1 - false_fail - miss)))
+
+
+def corrected_effect(effect: float, false_fail: float, miss: float) -> float:
+    """Return a difference of rates as a perfect oracle would have seen it, within -1..1.
+
+    An oracle that errs alike in both arms shrinks a difference by 1 - false_fail - miss.
+    """
+    return min(1.0, max(-1.0, effect / (1 - false_fail - miss)))
+
+
+def log_gap_evalue(after: Count, before: Count) -> float:
+    """Return the log e-value against "the rate after is not above the rate before".
+
+    Mixture over the best likelihood under the null: universal inference, Wasserman, Ramdas &
+    Balakrishnan (2020). It may be looked at any time: a null rejected at e >= 1/level errs with
+    chance <= level.
+    """
+    evidence = log_mixture(*after) + log_mixture(*before)
+    if _rate(after) > _rate(before):
+        return evidence - _pooled(after, before)
+    return evidence - log_likelihood(*after, _rate(after)) - log_likelihood(*before, _rate(before))
+
+
+def drift_evalue(pairs: Sequence[tuple[Count, Count]]) -> float:
+    """Return the e-value against "no arm's rate changed between its early and late throws".
+
+    As `log_gap_evalue`, two-sided, and the mean over arms, which is an e-value however they depend
+    on one another (Vovk & Wang 2021). What is late must be decided by what was seen before it.
+    """
+    logs = (
+        log_mixture(*early) + log_mixture(*late) - _pooled(early, late) for early, late in pairs
+    )
+    return sum(exp(min(_LARGEST_LOG, one)) for one in logs) / len(pairs) if pairs else 1.0
+
+
+def e_bh(evalues: Sequence[float], level: float = 0.05) -> tuple[int, ...]:
+    """Return which nulls are rejected with a false discovery rate <= `level`, by index.
+
+    e-BH, Wang & Ramdas (2022), "False discovery rate control with e-values": under any dependence.
+    """
+    order = sorted(range(len(evalues)), key=lambda index: -evalues[index])
+    kept = 0
+    for rank, index in enumerate(order, start=1):
+        if evalues[index] >= len(evalues) / (level * rank):
+            kept = rank
+    return tuple(sorted(order[:kept]))
+
+
+def _rate(count: Count) -> float:
+    failures, trials = count
+    return failures / trials if trials else 0.5
+
+
+def _pooled(one: Count, other: Count) -> float:
+    """Return the best log likelihood of two arms that share a rate."""
+    failures, trials = one[0] + other[0], one[1] + other[1]
+    return log_likelihood(failures, trials, _rate((failures, trials)))
+
+
+def _edge(kept: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Return the last kept value on the way from `inside` to `outside`, rounded outward."""
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        if kept(middle):
+            inside = middle
+        else:
+            outside = middle
+    return outside
+
+
+def _best_pair(after: Count, before: Count, difference: float) -> float:
+    """Return the best log likelihood of two arms whose rates differ by `difference`."""
+    low, high = max(0.0, -difference), min(1.0, 1 - difference)
+
+    def slope(rate: float) -> float:
+        return _slope(before, rate) + _slope(after, rate + difference)
+
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if slope(middle) > 0:
+            low = middle
+        else:
+            high = middle
+    rate = (low + high) / 2
+    other = min(1.0, max(0.0, rate + difference))
+    return log_likelihood(*before, rate) + log_likelihood(*after, other)
+
+
+def _slope(count: Count, rate: float) -> float:
+    failures, trials = count
+    total = 0.0
+    if failures:
+        total += failures / rate if rate > 0 else inf
+    if trials > failures:
+        total -= (trials - failures) / (1 - rate) if rate < 1 else inf
+    return total

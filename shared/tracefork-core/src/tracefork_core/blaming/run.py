@@ -1,0 +1,184 @@
+"""Blame a run: have the engine's probes carried out, within a budget, and never lose one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+import msgspec
+
+from tracefork_core.blaming import engine, noise
+from tracefork_core.blaming.budget import Budget, Purse
+from tracefork_core.blaming.document import Grading, Report
+from tracefork_core.blaming.hearing import Hearing, Progress
+from tracefork_core.blaming.journal import Header, Journal
+from tracefork_core.blaming.pool import Pool
+from tracefork_core.blaming.probe import Probe, Trial
+from tracefork_core.blaming.result import Result, Verdict
+from tracefork_core.blaming.sentence import CREDIT
+from tracefork_core.blaming.settings import Settings
+from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
+from tracefork_core.blaming.units import Run
+from tracefork_core.errors import UsageError
+from tracefork_core.session.forking import Writes, is_recorded_write
+from tracefork_core.session.interventions import Edit, described
+from tracefork_core.tape import Tape
+from tracefork_core.tape.beside import lay_beside
+from tracefork_core.version import __version__
+
+JOURNAL = "journal.jsonl"
+
+
+def blame(
+    path: str | Path,
+    agent: Agent,
+    oracle: Oracle,
+    *,
+    budget: str | Budget | None = None,
+    credit: bool = False,
+    groups: Sequence[Collection[int]] = (),
+    settings: Settings | None = None,
+    regrades: int = 0,
+    seed: int = 0,
+    workers: int = 1,
+    executor: Executor | None = None,
+    fresh: bool = False,
+    writes: Writes = "refuse",
+    tail: Edit | None = None,
+    mask: Sequence[str] = (),
+    folder: str | Path | None = None,
+    resume: bool = False,
+    watch: Callable[[Progress], None] = lambda progress: None,
+) -> Report:
+    """Say which step doomed a run, and how sure that is, by running forks of it.
+
+    Each fork keeps some recorded responses and lets the rest be drawn anew; the oracle grades how
+    it ends. Which forks are run is decided as they come in. Unit n is exchange n.
+
+    Args:
+        path: the tape of a run that failed.
+        agent: what was recorded: a function without arguments, async ones too.
+        oracle: given what the agent returned, says whether the run was good; an AssertionError says
+            it was not.
+        budget: "$5", "200 calls", "1M tokens", "10m", or several with commas between; None is as
+            much as it takes.
+        credit: of a run that passed, say which step saved it.
+        groups: units by what is to be told apart first: agents, tasks, nodes.
+        settings: the measures.
+        regrades: how often some ends are graded again, without a call of the agent, to know how
+            often the oracle errs by chance (see `noise`): 3 or more; 0 for not at all.
+        seed: of the engine's chance: the same seed and the same outcomes give the same report.
+        workers: how many processes to run forks in; agent and oracle must be importable then.
+        fresh: run each fork in a process of its own, for agents that leave something behind.
+        executor: any other to run forks on: threads, `get_executor()` of a dask client. It must see
+            the same folder, and other machines the same provider.
+        writes: what becomes of live exchanges that may change the world, as for `fork`.
+        tail: how models are asked that are live: of an agent that says the same whenever it is
+            asked, from which step on a better model, or a higher temperature, still saves it.
+        mask: as for `fork`.
+        folder: where the journal and the branches go; by default `run.tape.blame`.
+        resume: go on with the journal that is there.
+        watch: told how far it is.
+
+    Raises:
+        UsageError: no such tape, nothing to blame, a budget that cannot be kept, a journal that is
+            there already or is another's.
+        TapeError: the tape or the journal is damaged.
+    """
+    path = Path(path)
+    with Tape.open(path) as tape:
+        run = Run.of(tape)
+        if writes == "refuse":
+            _check_writes(tape)
+    place = Path(folder) if folder is not None else path.with_name(f"{path.name}.blame")
+    place.mkdir(parents=True, exist_ok=True)
+    if 0 < regrades < noise.LEAST:
+        raise UsageError(f"tracefork: an end is graded again {noise.LEAST} times or more, or not.")
+    if isinstance(oracle, Placed):
+        oracle = oracle.placed(place.absolute())
+    # What is graded mostly is what was said last: held, nothing before it could make a difference.
+    chosen = settings or Settings(answers=frozenset({len(run.units) - 1}))
+    header = Header(
+        digest=run.digest,
+        units=len(run.units),
+        seed=seed,
+        settings=chosen,
+        groups=tuple(tuple(sorted(group)) for group in groups),
+        agent=_name(agent),
+        oracle=f"{CREDIT}{_name(oracle)}" if credit else _name(oracle),
+        regrades=regrades,
+        tail=described(tail) if tail else {},
+        version=__version__,
+    )
+    limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
+    purse = Purse(limits, run.usd, run.tokens)
+    with ExitStack() as stack:
+        journal = Journal(place / JOURNAL, header, resume=resume)
+        stack.callback(journal.close)
+        tape_there = place / path.name
+        if not tape_there.exists():
+            lay_beside(path, place)
+        job = Job(
+            number=0,
+            probe=Probe(frozenset()),
+            tape=str(tape_there.absolute()),
+            branch="",
+            sources={},
+            crash=run.crash,
+            writes=writes,
+            mask=tuple(mask),
+            credit=credit,
+            regrades=regrades,
+            tail=tail,
+        )
+        chance = Random(seed)  # noqa: S311 - to be had again from its seed
+        pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
+        bench = Hearing(job, pool, journal, purse, watch)
+        result = bench.hear(engine.blame(run.costs, chance, chosen, header.groups, bench.stands))
+    found = noise.measured(journal.trials.values())
+    return Report(
+        tape=str(path),
+        header=header,
+        budget=limits,
+        units=run.units,
+        result=noise.without(found, chosen, _judged(result, journal.trials.values())),
+        draws=tuple(journal.trials[number] for number in sorted(journal.trials)),
+        grading=_grading(oracle),
+        noise=found,
+    )
+
+
+def _check_writes(tape: Tape) -> None:
+    """Refuse to begin what the first fork would stop at."""
+    for exchange in tape.exchanges:
+        if is_recorded_write(exchange):
+            raise UsageError(
+                f"tracefork: exchange {exchange.n} ({exchange.method} {exchange.url}) may change "
+                "the world, and each fork would do it again. Allow it (writes='allow', "
+                "--allow-writes), answer it as recorded (writes='stub', --stub-writes), or declare "
+                "it a read (@tracefork.tool(effect='read'))."
+            )
+
+
+def _name(function: object) -> str:
+    module = getattr(function, "__module__", type(function).__module__)
+    return f"{module}:{getattr(function, '__qualname__', repr(function))}"
+
+
+def _grading(oracle: Oracle) -> Grading | None:
+    if not isinstance(oracle, Placed):
+        return None
+    took = oracle.spent()
+    return Grading(calls=took.calls, tokens=took.tokens, usd=took.usd)
+
+
+def _judged(result: Result, trials: Iterable[Trial]) -> Result:
+    """Return the result; where the run is good as recorded, with a verdict that says so."""
+    replays = [trial.failed for trial in trials if trial.probe.purpose == "replay"]
+    if result.verdict.kind != "not reproducible" or not replays or any(replays):
+        return result
+    verdict = Verdict(kind="passed", reason="as recorded, the run is good: nothing to blame")
+    return msgspec.structs.replace(result, verdict=verdict)

@@ -1,0 +1,107 @@
+"""A blame in a sentence that a person can act on."""
+
+from __future__ import annotations
+
+from tracefork_core.blaming.document import Report
+from tracefork_core.blaming.result import Decisive, Interval, Rate, Verdict
+
+CREDIT = "credit: "
+"""How the oracle is named where a good run counts as failed."""
+_AND = " and "
+
+
+def sentence(report: Report) -> str:
+    """Return the verdict in words, with how sure it is."""
+    result = report.result
+    verdict = result.verdict
+    match verdict.kind:
+        case "single" | "joint" | "over-determined":
+            return _named(report, verdict, result.decisive)
+        case "preempted":
+            return (
+                f"{_names(report, verdict.units)} caused the failure, but to repair it alone does "
+                f"not save the run: {verdict.reason}."
+            )
+        case "fails anyway":
+            return (
+                f"Nobody doomed this run: {verdict.reason} ({_percent(result.baseline)} of fresh "
+                "runs). Change the task, the prompt or the model."
+            )
+        case "passed":
+            return f"{_capital(verdict.reason)}. --credit asks which step saved it."
+        case "not reproducible":
+            return f"The failure does not reproduce: {verdict.reason}. Look at the oracle."
+        case "inert":
+            return f"Nothing can be told: {verdict.reason} (a higher temperature, another model)."
+        case "diffuse":
+            return f"No single step doomed this run: {verdict.reason}.{_likeliest(report)}"
+        case "undecided":
+            return f"Undecided: {verdict.reason}.{_likeliest(report)}"
+
+
+def is_credit(report: Report) -> bool:
+    """Return whether it is the good end of a run that was looked into."""
+    return report.header.oracle.startswith(CREDIT)
+
+
+def _named(report: Report, verdict: Verdict, decisive: Decisive | None) -> str:
+    names = _names(report, verdict.units)
+    did, end = ("saved", "are good") if is_credit(report) else ("doomed", "fail")
+    surely = did if verdict.certain else f"most likely {did}"
+    how = ""
+    if verdict.kind == "joint":
+        how = ", together"
+    elif verdict.kind == "over-determined":
+        how = ", each of them alone" if all(len(one) == 1 for one in verdict.sets) else ""
+    parts = [f"{names} {surely} the run{how}"]
+    if decisive is not None and decisive.kept is not None and decisive.redecided is not None:
+        which = "it" if verdict.units == (decisive.unit,) else f"exchange {decisive.unit}"
+        parts[0] += (
+            f": with {which} kept, {_share(decisive.kept)} of runs {end}; decided again, "
+            f"{_share(decisive.redecided)}; effect {decisive.effect * 100:+.0f} points "
+            f"{_interval(decisive.interval)}"
+        )
+    parts.append(f"From scratch, {_percent(report.result.baseline)} {end}")
+    if verdict.mediators:
+        parts.append(f"{_names(report, verdict.mediators)} only passed it on")
+    repair = report.result.repair
+    if repair is not None and repair.alone:
+        parts.append(f"To repair exchange {repair.unit} alone is enough")
+    return ". ".join(parts) + "."
+
+
+def _likeliest(report: Report) -> str:
+    decisive = report.result.decisive
+    if decisive is None:
+        return ""
+    chance = _share(decisive.probability)
+    return f" The likeliest so far is {_name(report, decisive.unit)} ({chance})."
+
+
+def _name(report: Report, unit: int) -> str:
+    return f"exchange {unit} ({report.units[unit].words})"
+
+
+def _names(report: Report, units: tuple[int, ...]) -> str:
+    names = [_name(report, unit) for unit in units]
+    named = ", ".join(names[:-1]) + _AND + names[-1] if len(names) > 1 else "".join(names)
+    return _capital(named)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _share(rate: float) -> str:
+    return f"{rate * 100:.0f} %"
+
+
+def _interval(interval: Interval) -> str:
+    return f"[{interval[0] * 100:.0f} to {interval[1] * 100:.0f}]"
+
+
+def _percent(rate: Rate) -> str:
+    if rate.rate is None:
+        return "an unknown share"
+    low, high = rate.interval
+    return f"{_share(rate.rate)} [{low * 100:.0f} to {high * 100:.0f}]"

@@ -1,0 +1,108 @@
+"""What the live part of a branch took, and which of it came out as recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count, takewhile
+from pathlib import Path
+
+from tracefork_core.errors import TapeError
+from tracefork_core.providers.taped import model_call, price_of
+from tracefork_core.session.forking import RECORDED
+from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.schema import BESIDE
+
+
+@dataclass(slots=True)
+class Taken:
+    """What the live calls of a branch took. `usd` is None where a price is not known."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: float | None = 0.0
+    same: dict[int, bool] = field(default_factory=dict)
+
+    def add(self, other: Taken) -> None:
+        """Add what something else took; what came out the same is one branch's."""
+        self.calls += other.calls
+        self.tokens += other.tokens
+        self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+
+
+def taken(branch: Path) -> Taken:
+    """Add up a branch; one that was not kept took nothing."""
+    took = Taken()
+    if not branch.exists():
+        return took
+    with Tape.open(branch) as tape:
+        if tape.origin is None:
+            return took
+        own = tape.exchanges[tape.origin.at :]
+        with Tape.open(branch.with_name(tape.origin.name)) as parent:
+            took.same = dict(_redrawn(own, parent.exchanges))
+        for exchange in own:
+            if not exchange.aside.answered:
+                took.calls += 1
+                charge(took, exchange)
+    return took
+
+
+def set_aside(branch: Path) -> None:
+    """Take what is left of an attempt that nobody heard of out of the way of the next one."""
+    if not branch.exists():
+        return
+    name = next(path for path in _asides(branch) if not path.exists()).name
+    for suffix in (*BESIDE, ""):
+        file = branch.with_name(branch.name + suffix)
+        if file.exists():
+            file.replace(branch.with_name(name + suffix))
+
+
+def lost_with(branch: Path) -> Taken:
+    """Add up what attempts took that nobody heard of, set aside or not."""
+    lost = Taken()
+    for path in (branch, *takewhile(Path.exists, _asides(branch))):
+        try:
+            lost.add(taken(path))
+        except TapeError:  # It died before it was a tape.
+            continue
+    return lost
+
+
+def _asides(branch: Path) -> Iterator[Path]:
+    return (branch.with_name(f"{branch.stem}.lost{n}.tape") for n in count())
+
+
+def charge(took: Taken, exchange: Exchange) -> None:
+    """Add what a live call was charged."""
+    call = model_call(exchange)
+    if call is None or call.error is not None:
+        return  # A refused call is not charged.
+    if call.usage is not None:
+        took.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
+    price = price_of(exchange, call)
+    took.usd = None if price is None or took.usd is None else took.usd + float(price)
+
+
+def _redrawn(own: list[Exchange], recorded: list[Exchange]) -> Iterator[tuple[int, bool]]:
+    """Yield which units were drawn as recorded, as long as everything before them was."""
+    for exchange in own:
+        place = exchange.aside.place
+        if exchange.aside.answered == RECORDED:
+            continue
+        if place is None or exchange.aside.answered:
+            return
+        same = meaning(exchange) == meaning(recorded[place])
+        yield place, same
+        if not same:
+            return
+
+
+def meaning(exchange: Exchange) -> object:
+    """Return what an answer says: no ids, times or counts, so two that say the same are equal."""
+    call = model_call(exchange)
+    if call is None or call.error is not None:
+        return exchange.status, exchange.failure, exchange.response_body
+    calls = tuple((one.name, repr(one.arguments)) for one in call.tool_calls)
+    return exchange.status, call.text, calls

@@ -1,0 +1,137 @@
+"""The units of a run: what each asked, and what it cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from tracefork_core.errors import UsageError
+from tracefork_core.providers import ModelCall
+from tracefork_core.providers.taped import model_call, price_of
+from tracefork_core.tape import Exchange, Tape
+
+_QUOTED = 32
+
+
+class UnitName(msgspec.Struct, frozen=True, kw_only=True):
+    """A unit in words: its step from the root down, the line that asked, and what was asked.
+
+    `said` is how a model's answer begins, where step and line are those of other units too.
+    """
+
+    unit: int
+    asked: str
+    step: tuple[str, ...] = ()
+    caller: str | None = None
+    said: str = ""
+
+    @property
+    def words(self) -> str:
+        """Return the shortest words that a person recognises it by."""
+        words = " ▸ ".join(self.step) or self.caller or self.asked
+        return f"{words} → {self.said}" if self.said else words
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is known of a run before anything is tried.
+
+    Attributes:
+        digest: of the run.
+        usd: what each unit cost; None where its price is not known.
+        tokens: how many each took.
+        costs: what the engine weighs forks by: dollars where all are known, else calls.
+        units: each in words.
+        crash: the exception that the run ended with, None where it ran to its end.
+    """
+
+    digest: str
+    usd: list[float | None]
+    tokens: list[int]
+    costs: list[float]
+    units: tuple[UnitName, ...]
+    crash: str | None
+
+    @classmethod
+    def of(cls, tape: Tape) -> Run:
+        """Read a tape.
+
+        Raises:
+            UsageError: it holds nothing that could be to blame.
+        """
+        exchanges = tape.exchanges
+        if not exchanges:
+            raise UsageError(f"tracefork: {tape.path} has no exchange that could be to blame.")
+        usd: list[float | None] = []
+        tokens, names = [], []
+        for exchange in exchanges:
+            call = model_call(exchange)
+            usage = call.usage if call else None
+            asked = f"{exchange.method} {exchange.url.partition('?')[0]}"
+            if call is None or call.error is not None:
+                usd.append(0.0)
+            else:
+                price = price_of(exchange, call)
+                usd.append(None if price is None else float(price))
+                asked = call.request_model or asked
+            tokens.append((usage.input_tokens or 0) + (usage.output_tokens or 0) if usage else 0)
+            said = f"'{_shortened(call.text)}'" if call and call.text else _calls(call)
+            names.append(_named(tape, exchange, asked, said))
+        known = [price for price in usd if price is not None]
+        costs = known if len(known) == len(usd) and sum(known) > 0 else [1.0] * len(usd)
+        receipt = tape.receipt
+        crash = None if receipt is None or receipt.outcome == "ok" else receipt.outcome
+        return cls(tape.digest, usd, tokens, costs, _told_apart(names), crash)
+
+
+def _named(tape: Tape, exchange: Exchange, asked: str, said: str) -> UnitName:
+    step, caller = tape.step_path(exchange.step), exchange.aside.caller
+    return UnitName(unit=exchange.n, asked=asked, step=step, caller=caller, said=said)
+
+
+def _told_apart(names: Sequence[UnitName]) -> tuple[UnitName, ...]:
+    """Keep what was said only of units that step and line do not tell apart."""
+    bare = [msgspec.structs.replace(name, said="") for name in names]
+    units = Counter(name.words for name in bare)
+    pairs = zip(names, bare, strict=True)
+    return tuple(name if units[short.words] > 1 else short for name, short in pairs)
+
+
+def _calls(call: ModelCall | None) -> str:
+    """Return "find_order(number=17)" of an answer that calls a tool."""
+    calls = []
+    for one in call.tool_calls if call else ():
+        named = one.arguments.items() if isinstance(one.arguments, dict) else ()
+        calls.append(f"{one.name}({', '.join(f'{name}={value!r}' for name, value in named)})")
+    return _shortened(", ".join(calls))
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _QUOTED else f"{words[: _QUOTED - 1]}…"
+
+
+def grouped(tape: Tape, kind: str) -> tuple[tuple[int, ...], ...]:
+    """Return the units by the step of a kind that they are under; each other one by itself.
+
+    Raises:
+        UsageError: no step of that kind asked for anything.
+    """
+    steps = {step.id: step for step in tape.steps}
+    groups: dict[object, list[int]] = {}
+    found = False
+    for exchange in tape.exchanges:
+        step = steps.get(exchange.step or "")
+        for _ in range(len(steps)):
+            if step is None or step.kind == kind:
+                break
+            step = steps.get(step.parent or "")
+        found = found or step is not None
+        groups.setdefault(step.id if step else exchange.n, []).append(exchange.n)
+    if not found:
+        kinds = ", ".join(sorted({step.kind for step in steps.values()})) or "none"
+        raise UsageError(f"tracefork: no step of kind {kind!r} on {tape.path}; kinds: {kinds}.")
+    return tuple(tuple(group) for group in groups.values())

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import pytest
+
+from tracefork_core.bench.cases import CASES, SIZES, Instance
+from tracefork_core.bench.exact import THRESHOLD
+
+SEEDS = range(4)
+ENOUGH = 0.7
+"""A set of held steps is sufficient where the rest, live, fails at least so often."""
+
+
+def instances(case: str) -> list[Instance]:
+    """Return a few runs of a case at every size."""
+    found = CASES[case]
+    return [found.instance(size, seed) for size in found.sizes(SIZES) for seed in SEEDS]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_planted_is_what_the_exact_curve_says(case: str) -> None:
+    """Where the planted truth says the risk jumps is where the exact responsibility is largest."""
+    for one in instances(case):
+        assert one.recorded.decisive() in one.truth.decisive
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_seed_is_a_run(case: str) -> None:
+    """The same seed gives the same run, another seed another one where places are drawn."""
+    size = CASES[case].size or 16
+    assert CASES[case].instance(size, 5) == CASES[case].instance(size, 5)
+    drawn = {CASES[case].instance(size, seed).recorded.responses for seed in range(8)}
+    assert len(drawn) > 1 or case.startswith("fixture")
+
+
+@pytest.mark.parametrize("case", sorted(set(CASES) - {"flaky", "coin"}))
+def test_the_recorded_failure_happens_again(case: str) -> None:
+    """With every response held, the run fails as it was recorded."""
+    assert all(one.recorded.risk(range(one.size)) > 0.9 for one in instances(case))
+
+
+def test_a_flaky_failure_does_not() -> None:
+    """The control: what was graded wrongly passes when it is graded again."""
+    assert all(one.recorded.risk(range(one.size)) < 0.1 for one in instances("flaky"))
+
+
+@pytest.mark.parametrize("case", ["and-2", "and-3", "fixture-joint"])
+def test_joint_causes_are_minimal_and_enough(case: str) -> None:
+    """Held together they fail a fresh run; without any one of them it mostly passes."""
+    for one in instances(case):
+        units = one.truth.answers[0].units
+        assert one.recorded.risk(units) > ENOUGH
+        assert all(one.recorded.risk(units - {unit}) < ENOUGH for unit in units)
+
+
+@pytest.mark.parametrize("case", ["echo", "delayed", "background", "recovery", "fixture-echo"])
+def test_a_single_cause_is_enough_by_itself(case: str) -> None:
+    """Held in an otherwise live run, the root fails it; nothing else planted is needed."""
+    for one in instances(case):
+        assert one.recorded.risk(one.truth.answers[0].units) > ENOUGH
+
+
+@pytest.mark.parametrize("case", ["or", "mixed"])
+def test_no_cause_of_an_overdetermined_failure_is_needed(case: str) -> None:
+    """Drawing one of them again changes nothing while the others are held."""
+    for one in instances(case):
+        necessity = one.recorded.necessity()
+        assert max(abs(necessity[unit]) for unit in one.truth.answers[0].units) < 1e-9
+
+
+def test_a_preempting_cause_is_needed_and_repairing_it_does_not_save() -> None:
+    """With all else held it is needed; with a live rest the backup fails the run anyway."""
+    for one in instances("preemption"):
+        (unit,) = one.truth.answers[0].units
+        assert one.recorded.necessity()[unit] > THRESHOLD
+        assert one.recorded.risk(range(unit)) > 0.9
+
+
+def test_nobody_is_needed_where_nobody_is_to_blame() -> None:
+    """In the cases without a culprit no step changes the risk by as much as may be named."""
+    for case in ("hopeless", "coin", "cold", "drift"):
+        for one in instances(case):
+            assert max(one.recorded.responsibility()) < 0.2
+            assert max(one.recorded.necessity()) < 0.2
+
+
+def test_an_innocent_symptom_has_no_effect_and_an_echo_does() -> None:
+    """Forcing the echo alone fails a run; forcing the late symptom alone does nothing."""
+    for one in instances("echo"):
+        (later,) = one.truth.answers[0].mediators
+        assert one.recorded.sufficiency()[later] > THRESHOLD
+    for one in instances("delayed"):
+        (root,) = one.truth.answers[0].units
+        others = [x for step, x in enumerate(one.recorded.sufficiency()) if step != root]
+        assert max(map(abs, others)) < 1e-9

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tracefork_core.cli.main import main
+
+from .engines import lying
+
+FREE = ("bench", "--cases", "flaky,coin", "--sizes", "8", "--seeds", "2")
+"""Cases that any engine which grades the recorded run again gets right, at once."""
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    """Run the command, and return how it ended with what it printed."""
+    code = main(words)
+    return code, capsys.readouterr().out
+
+
+def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return the document it prints, which says how it ended."""
+    code, out = run(capsys, *words, "--json")
+    found: dict[str, Any] = json.loads(out)
+    assert found["exit"] == code
+    return found
+
+
+def test_it_ends_with_0_where_every_rule_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line for the verdict, one for each case, one for each rule over all."""
+    code, out = run(capsys, *FREE)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].startswith("✓ every rule holds · 2 cases · 4 runs · $0 · ")
+    assert [line.split()[:4] for line in lines if line.startswith("✓ ")][1:3] == [
+        ["✓", "flaky", "8", "100%"],
+        ["✓", "coin", "8", "100%"],
+    ]
+    assert "✓ false accusations 0.0% (wanted 3%)" in lines
+
+
+def test_it_ends_with_1_where_a_rule_is_broken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With an engine that lies: the rules are named, the misses listed, and how to see one."""
+    monkeypatch.setattr("tracefork_core.bench.engine.blame_engine", lying)
+    code, out = run(capsys, *FREE, "--seed", "5")
+    assert code == 1
+    assert out.startswith("✗ 6 rules broken: flaky n=8, coin n=8, ")
+    assert "tracefork bench --cases flaky --sizes 8 --seed 5 --seeds 1" in out
+    found = document(capsys, *FREE, "--seed", "5")
+    assert found["result"] == "rules broken"
+    assert [(one["case"], one["seed"]) for one in found["misses"]] == [
+        ("flaky", 5),
+        ("flaky", 6),
+        ("coin", 5),
+        ("coin", 6),
+    ]
+
+
+def test_two_documents_of_one_seed_are_one_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Byte for byte; and the document names its seed, and the calls of others on the same runs."""
+    one, other = (run(capsys, *FREE, "--json")[1] for _ in range(2))
+    assert one == other
+    found = document(capsys, *FREE)
+    assert (found["seed"], found["seeds"], found["holds"], found["audits"]) == (0, 2, True, [])
+    (flaky, _) = found["cases"]
+    assert (flaky["case"], flaky["runs"], flaky["right"]) == ("flaky", 2, 2)
+    assert flaky["calls"] == {"p50": 0, "p90": 0}
+    assert flaky["rivals"]["largest drop"]["calls"] == 360
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--cases", "echo,ecko"), "no case 'ecko'"),
+        (("--cases", ","), "--cases takes names"),
+        (("--sizes", "8,many"), "--sizes takes numbers of steps"),
+        (("--sizes", "4"), "from 8 to 64 steps"),
+        (("--seeds", "0"), "--seeds"),
+    ],
+)
+def test_a_mistake_is_a_sentence(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A case, a size or a number that cannot be is named, and nothing is run."""
+    assert main(["bench", *words]) == 2
+    assert said in capsys.readouterr().err.replace("\n", " ")

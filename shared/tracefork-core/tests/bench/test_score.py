@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import product
+from random import Random
+
+import pytest
+
+from tracefork_core.bench.cases import CASES
+from tracefork_core.bench.driving import Asking
+from tracefork_core.bench.engine import blame_engine
+from tracefork_core.bench.quantiles import at_most, quantile
+from tracefork_core.bench.report import Report
+from tracefork_core.bench.running import bench
+from tracefork_core.bench.score import accepted, score, scored_once
+from tracefork_core.bench.truth import Answer
+
+from .engines import Reach, knowing, lying, uniform
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_truth_scores_in_full(case: str) -> None:
+    """An engine that says what was planted is right in everything."""
+    instance = CASES[case].instance(CASES[case].size or 8, 2)
+    found = scored_once(instance, knowing(instance))
+    assert (found.right, found.found, found.accuses, found.uncovered) == (True, True, False, ())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_lie_scores_nothing(case: str) -> None:
+    """The control: one that blames everybody is wrong, accuses falsely, and covers nothing."""
+    instance = CASES[case].instance(CASES[case].size or 8, 2)
+    found = scored_once(instance, lying)
+    assert (found.right, found.accuses) == (False, True)
+    assert len(found.uncovered) == len(instance.recorded) + 1
+
+
+def test_an_answer_is_all_of_it() -> None:
+    """The kind, every unit and every mediator, and no other; what is optional may be there."""
+    answer = Answer("single", frozenset({3}), frozenset({5}), optional=frozenset({6}))
+    assert answer.is_given_by("single", (3,), (5,))
+    assert answer.is_given_by("single", (3,), (5, 6))
+    assert not answer.is_given_by("single", (3,))
+    assert not answer.is_given_by("joint", (3,), (5,))
+    assert not answer.is_given_by("single", (3, 4), (5,))
+    assert not answer.is_given_by("single", (3,), (5, 7))
+
+
+def test_a_verdict_that_must_be_free_is_held_to_that() -> None:
+    """One live call breaks the rule of the case, however right the verdict is."""
+    case = CASES["flaky"]
+
+    def spending(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
+        yield from lying(costs, random, reach)
+        return (yield from knowing(case.instance(8, 0))(costs, random, reach))
+
+    free = score(case, 8, [0], knowing(case.instance(8, 0)))
+    paid = score(case, 8, [0], spending)
+    assert (free.rights, free.holds, paid.rights, paid.holds) == (1, True, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("hits", "of", "rule", "holds"),
+    [
+        (29, 30, 0.95, True),
+        (28, 30, 0.95, False),
+        (30, 30, 1.0, True),
+        (29, 30, 1.0, False),
+        (2, 3, 0.95, True),
+        (1, 3, 0.95, False),
+        (2, 3, 1.0, False),
+    ],
+)
+def test_a_share_has_to_be_met(hits: int, of: int, rule: float, *, holds: bool) -> None:
+    """From 30 runs on the share itself; of fewer, what is too rare for an engine that meets it."""
+    assert accepted(hits, of, rule) == holds
+
+
+def test_the_tail_is_that_of_every_sequence() -> None:
+    """The chance of at most so many hits is the sum over all sequences of hits and misses."""
+    for hits in range(6):
+        total = sum(
+            0.3 ** sum(one) * 0.7 ** (5 - sum(one))
+            for one in product((0, 1), repeat=5)
+            if sum(one) <= hits
+        )
+        assert at_most(hits, 5, 0.3) == pytest.approx(total)
+
+
+def test_quantiles_are_values_that_were_there() -> None:
+    """The median of four is the second, the 90th percentile of ten the ninth."""
+    assert quantile([4, 1, 3, 2], 0.5) == 2
+    assert quantile(list(range(1, 11)), 0.9) == 9
+    assert quantile([7], 0.5) == 7
+
+
+def cells(engine: str, seed: int = 0) -> Report:
+    chosen = [CASES[name] for name in ("delayed", "hopeless")]
+    return bench({"lying": lying, "uniform": uniform(12)}[engine], chosen, (8,), seed=seed, seeds=4)
+
+
+def test_a_report_is_the_same_for_the_same_seed() -> None:
+    """As JSON, byte for byte; and not for another one."""
+    one, other = (json.dumps(cells("uniform").document()) for _ in range(2))
+    assert one == other
+    assert one != json.dumps(cells("uniform", seed=1).document())
+
+
+def test_a_report_says_which_rules_are_broken() -> None:
+    """A liar breaks all it can, and every miss is listed with what brings it back."""
+    report = cells("lying")
+    assert not report.holds
+    assert report.broken[:2] == ["delayed n=8", "hopeless n=8"]
+    assert {"false accusations", "curves covered as a whole"} < set(report.broken)
+    document = report.document()
+    assert [(one["case"], one["seed"]) for one in document["misses"]] == [  # type: ignore[attr-defined]
+        (case, seed) for case in ("delayed", "hopeless") for seed in range(4)
+    ]
+
+
+def test_uniform_forks_stand_where_the_rule_of_the_drop_does() -> None:
+    """An engine that is the largest drop takes the calls it is charged, and is found as good."""
+    (standing,) = cells("uniform").standings
+    drop = standing.rival("largest drop")
+    assert (standing.size, standing.runs, standing.verdict) == (8, 4, 432)
+    assert (drop.calls, standing.found) == (360, 1.0)
+    assert standing.rival("flip rate").found < 1
+
+
+def test_blame_keeps_its_rules_on_a_few_runs_of_every_case() -> None:
+    """The real engine, one run of each case: at most one wrong verdict, and nobody wronged."""
+    runs = [case.instance(case.size or 8, 11) for case in CASES.values()]
+    scored = [scored_once(run, blame_engine) for run in runs]
+    assert sum(not one.right for one in scored) <= 1
+    assert not any(one.accuses for one in scored)

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from random import Random
+
+import pytest
+
+from tracefork_core.bench.cases import CASES
+from tracefork_core.bench.world import World
+from tracefork_core.blaming.probe import Probe
+
+RUN = CASES["echo"].instance(8, 3).recorded
+
+
+def world(seed: int = 0, **options: object) -> World:
+    return World(RUN, Random(seed), **options)  # type: ignore[arg-type]
+
+
+def held(*units: int) -> Probe:
+    return Probe(frozenset(units))
+
+
+def test_calls_are_what_was_drawn_live() -> None:
+    """Held and given units cost nothing, and a run that may stop early draws no more."""
+    one = world()
+    first, second = one.try_all([held(), held(0, 1, 2)])
+    given = one.try_one(Probe(frozenset({0, 1}), given=((2, first.number), (5, 1))))
+    short = one.try_one(Probe(frozenset({0}), until=4))
+    whole = one.try_one(held(*range(8)))
+    counts = [trial.calls for trial in (first, second, given, short, whole)]
+    assert counts == [8, 5, 4, 4, 0]
+    assert (one.calls, one.forks) == (21, 5)
+    assert [one.price(trial.probe) for trial in (first, second, given, short, whole)] == counts
+    assert [trial.number for trial in (first, second, given, short, whole)] == list(range(5))
+
+
+def test_a_run_that_stops_early_has_no_outcome() -> None:
+    """Nor does it count as undefined: no outcome was asked for."""
+    trial = world().try_one(Probe(frozenset(), until=3))
+    assert (trial.failed, trial.undefined) == (None, None)
+    assert world().try_one(held()).failed in (True, False)
+
+
+def test_a_given_unit_answers_as_it_did() -> None:
+    """A root that went wrong in one trial goes wrong wherever it is given, and fails the run."""
+    (root,) = CASES["echo"].instance(8, 3).truth.answers[0].units
+    one = world()
+    trials = [one.try_one(held(*range(root))) for _ in range(200)]
+    good = next(trial for trial in trials if not trial.same[root])
+    bad = next(trial for trial in trials if trial.same[root])
+    rates = [
+        sum(
+            bool(one.try_one(Probe(frozenset(range(root)), ((root, by.number),))).failed)
+            for _ in range(200)
+        )
+        / 200
+        for by in (good, bad)
+    ]
+    assert rates[0] < 0.2
+    assert rates[1] > 0.8
+
+
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        (held(8), "no unit 8"),
+        (Probe(frozenset(), given=((0, 7),)), "no trial 7"),
+        (Probe(frozenset({0}), given=((0, 0),)), "held and given"),
+        (Probe(frozenset(), given=((5, 0),)), "ended before unit 5"),
+    ],
+)
+def test_a_probe_that_cannot_be_is_refused(probe: Probe, said: str) -> None:
+    """An engine's mistake is named, not guessed around."""
+    one = world()
+    one.try_one(Probe(frozenset(), until=4))
+    with pytest.raises(ValueError, match=said):
+        one.try_one(probe)
+
+
+def test_same_is_told_up_to_the_first_difference() -> None:
+    """Each live unit is compared while all before it is as recorded, and none after that."""
+    one = world()
+    for _ in range(100):
+        trial = one.try_one(held(0, 1, 5))
+        live = [unit for unit in (2, 3, 4, 6, 7) if unit in trial.same]
+        assert live == [2, 3, 4, 6, 7][: len(live)]
+        assert all(trial.same[unit] for unit in live[:-1])
+        assert len(live) == 5 or not trial.same[live[-1]]
+
+
+@pytest.mark.parametrize("fixed", [(), (0, 1, 2), (4,), range(8)])
+def test_probes_fail_as_often_as_is_exact(fixed: Sequence[int]) -> None:
+    """What a world says is the exact risk of the held units is what its trials come to."""
+    one, tries = world(seed=9), 4000
+    fails = sum(bool(one.try_one(held(*fixed)).failed) for _ in range(tries))
+    risk = one.risk(fixed)
+    assert abs(fails / tries - risk) < 4 * sqrt(risk * (1 - risk) / tries)
+
+
+def test_runs_break_off_as_often_as_told() -> None:
+    """Those have no outcome and a reason; without that option none does."""
+    one = world(breaks=(0.1, 0.4))
+    trials = [one.try_one(held(*range(8))) for _ in range(2000)]
+    broken = [trial for trial in trials if trial.undefined]
+    assert all(trial.failed is None for trial in broken)
+    assert 0.35 < len(broken) / len(trials) < 0.43
+    assert not any(trial.undefined for trial in world().try_all([held()] * 200))
+
+
+def test_units_may_be_groups_in_any_order() -> None:
+    """A group is held, drawn and paid for as a whole, wherever its steps stand in the run."""
+    one = world(units=[(4, 5, 6, 7), (0, 2), (1, 3)])
+    assert one.costs == [4.0, 2.0, 2.0]
+    assert one.risk({1, 2}) == RUN.risk(range(4))
+    assert one.try_one(held(1)).calls == 6
+    trial = one.try_one(Probe(frozenset({2}), until=1))
+    assert trial.calls == 2
+    assert set(trial.same) == {1}

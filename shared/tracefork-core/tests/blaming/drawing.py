@@ -1,0 +1,60 @@
+"""An agent whose model draws by trial and step: the same outcomes, whoever runs the forks when.
+
+Imported by its bare name, so that other processes can import it too.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import httpx2
+
+from tracefork_core.blaming.trying import trial_number
+
+STEPS = 4
+
+
+def agent() -> str:
+    """Go on from what was said before, and return the last answer."""
+    said = "begin"
+    headers = {"x-trial": str(trial_number.get())}
+    with httpx2.Client(verify=False, timeout=30, headers=headers) as client:
+        for step in range(STEPS):
+            messages = [{"role": "user", "content": f"step {step} after: {said}"}]
+            body = {"model": "gpt-5-mini", "messages": messages}
+            answer = client.post(f"{os.environ['PROVIDER']}/v1/chat/completions", json=body)
+            said = str(answer.json()["choices"][0]["message"]["content"])
+    return said
+
+
+async def asynchronous() -> str:
+    """Do the same, as an async agent."""
+    return agent()
+
+
+def dying() -> str:
+    """Do the same, but for one worker: it is killed when it has its last answer, in trial 7."""
+    said = agent()
+    if trial_number.get() == 7:
+        try:
+            Path(os.environ["DIED"]).touch(exist_ok=False)
+        except FileExistsError:
+            return said
+        os.kill(os.getpid(), signal.SIGKILL)
+    return said
+
+
+_runs: list[str] = []
+
+
+def staining() -> str:
+    """Do the same, but only once in a process."""
+    assert not _runs, "this process is not fresh"
+    _runs.append(dying())
+    return _runs[0]
+
+
+def good(answer: object) -> bool:
+    return "refund" in str(answer)

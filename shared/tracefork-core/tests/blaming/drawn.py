@@ -1,0 +1,72 @@
+"""A provider that draws by trial and step, and what a blame came to besides the time it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+
+import msgspec
+
+from tracefork_core.blaming.document import Report
+from tracefork_core.blaming.settings import Settings
+from tracefork_testkit import ModelRequest, ProviderServer, ReceivedRequest, Reply
+from tracefork_testkit.http1 import Delivery
+
+ROOT = 2
+NO_TRIAL = "None"
+
+
+class Drawing(ProviderServer):
+    """Says at step `ROOT` whether it is denied, by chance, and then repeats it.
+
+    Attributes:
+        asked: how many calls each trial made; those of the recording are of "None".
+    """
+
+    def __init__(self) -> None:
+        super().__init__(self._drawn)
+        self.asked: Counter[str] = Counter()
+        self._trial = NO_TRIAL
+        self._calls: dict[int, Callable[[], object]] = {}
+
+    def at_call(self, number: int, act: Callable[[], object]) -> None:
+        """Do something at a live call, counted from the first of all, before it is answered."""
+        self._calls[number] = act
+
+    def answer(self, received: ReceivedRequest) -> Delivery | Awaitable[Delivery]:
+        self._trial = received.header("x-trial") or NO_TRIAL
+        self.asked[self._trial] += 1
+        self._calls.pop(self.live, lambda: None)()
+        return super().answer(received)
+
+    def _drawn(self, request: ModelRequest) -> Reply:
+        step, before = request.last_user_text.removeprefix("step ").split(" after: ")
+        if int(step) > ROOT:
+            return Reply(before.split()[-1])
+        chance = sha256(f"{self._trial} {step}".encode()).digest()[0]
+        if int(step) < ROOT:
+            return Reply(f"looked up {chance}")
+        return Reply("deny" if self._trial == NO_TRIAL or chance < 40 else "refund")
+
+    def forget(self) -> None:
+        """Count from here on."""
+        self.asked.clear()
+
+    @property
+    def live(self) -> int:
+        """How many calls forks made."""
+        return self.asked.total() - self.asked[NO_TRIAL]
+
+
+def outcome(report: Report) -> object:
+    """Return everything but what it took."""
+    result = msgspec.to_builtins(report.result)
+    del result["ledger"]
+    draws = [(one.number, one.probe, one.failed, one.same, one.undefined) for one in report.draws]
+    return result, draws
+
+
+QUICK = Settings(credible=0.9, samples=60)
+SHORT = Settings(patience=1.0, samples=60)
+"""Ends early, without an answer: for what takes a process a fork."""

@@ -1,0 +1,98 @@
+"""A real agent is put on trial: forks over a real socket, graded, within a budget, journaled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import UsageError, record
+from tracefork_core.blaming.budget import Budget
+from tracefork_core.blaming.hearing import Progress
+from tracefork_core.blaming.journal import read
+from tracefork_core.blaming.run import JOURNAL, blame
+from tracefork_testkit import ProviderServer
+
+from .agent import STEPS, Desk, agent, good
+
+ROOT = 3
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk(ROOT)
+
+
+@pytest.fixture
+def tape(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Record a run that fails, and leave its provider there."""
+    path = tmp_path / "run.tape"
+    with ProviderServer(desk) as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        with record(path):
+            assert not good(agent())
+        yield path
+
+
+def test_the_step_that_doomed_a_run_is_named(tape: Path, desk: Desk) -> None:
+    """The root, and not what comes before or after it; every live call is in the ledger."""
+    seen: list[Progress] = []
+    report = blame(tape, agent, good, watch=seen.append)
+    found = report.result
+    assert (found.verdict.kind, found.verdict.units) == ("single", (ROOT,))
+    assert found.decisive is not None
+    assert found.decisive.unit == ROOT
+    assert found.ledger.live_calls == desk.asked - STEPS == seen[-1].calls
+    assert found.ledger.forks == seen[-1].forks
+    assert all(control.passed for control in found.controls)
+
+
+def test_a_budget_is_never_exceeded(tape: Path, desk: Desk) -> None:
+    """Whatever it is, no more calls are made; and what is not known is not said to be."""
+    for calls in (0, 7, 20):
+        before = desk.asked
+        report = blame(
+            tape, agent, good, budget=Budget(calls=calls), folder=tape.parent / str(calls)
+        )
+        assert desk.asked - before <= calls
+        assert report.result.verdict.kind == "undecided"
+        assert report.result.ledger.live_calls == desk.asked - before
+
+
+def test_a_blame_goes_on_where_it_was_stopped(tape: Path, desk: Desk) -> None:
+    """With what the journal has, nothing is asked again: the same verdict for the rest of it."""
+
+    def stop(progress: Progress) -> None:
+        if progress.forks == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        blame(tape, agent, good, watch=stop)
+    folder = tape.with_name("run.tape.blame")
+    assert len(read(folder / JOURNAL).trials) == 12
+    with pytest.raises(UsageError, match="begun before"):
+        blame(tape, agent, good)
+    with (folder / JOURNAL).open("ab") as journal:
+        journal.write(b'{"trial":{"numb')  # As a process that was killed leaves it.
+    report = blame(tape, agent, good, resume=True)
+    assert report.result.verdict.units == (ROOT,)
+    assert report.result.ledger.live_calls == desk.asked - STEPS
+    asked = desk.asked
+    assert blame(tape, agent, good, resume=True) == report
+    assert desk.asked == asked
+
+
+def test_a_run_that_passed_is_not_blamed(tape: Path) -> None:
+    """Held whole it is good: nothing is spent, and that is said; with credit, who saved it is."""
+    report = blame(tape, agent, lambda answer: "deny" in str(answer))
+    assert report.result.verdict.kind == "passed"
+    assert report.result.ledger.live_calls == 0
+    credit = blame(
+        tape,
+        agent,
+        lambda answer: "deny" in str(answer),
+        credit=True,
+        folder=tape.parent / "credit",
+    )
+    assert credit.result.verdict.units == (ROOT,)

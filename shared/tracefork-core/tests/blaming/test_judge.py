@@ -1,0 +1,173 @@
+"""A model that grades: what it sees, what it costs, and what becomes of what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import Tape, UsageError, record
+from tracefork_core.blaming.journal import read
+from tracefork_core.blaming.judge import Judge, UngradeableError
+from tracefork_core.blaming.oracles import Ended, read_oracle
+from tracefork_core.blaming.run import JOURNAL, blame
+from tracefork_testkit import Fault, ModelRequest, ProviderServer, Reply
+
+from . import drawing
+from .drawn import ROOT, SHORT, Drawing
+
+RUBRIC = "The customer gets the refund."
+
+
+class Bench:
+    """A judge who passes what says refund, and tells what was asked."""
+
+    def __init__(self) -> None:
+        self.seen: list[ModelRequest] = []
+        self.says: list[str] = []
+        self.faults = 0
+
+    def __call__(self, request: ModelRequest) -> Reply | Fault:
+        self.seen.append(request)
+        if self.faults:
+            self.faults -= 1
+            return Fault(status=503)
+        passed = "refund" in request.last_user_text
+        verdict = json.dumps({"verdict": "PASS" if passed else "FAIL"})
+        return Reply(self.says.pop() if self.says else verdict)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+@pytest.fixture
+def endpoint(bench: Bench) -> Iterator[str]:
+    with ProviderServer(bench) as server:
+        yield f"{server.url}/v1"
+
+
+@pytest.fixture
+def judge(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    monkeypatch.setenv("JUDGE_KEY", "sk-judge-0123456789abcdef")
+    judge = Judge(RUBRIC, "gpt-5-mini", base_url=endpoint, api_key_env="JUDGE_KEY")
+    return judge.placed(tmp_path)
+
+
+@pytest.fixture
+def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Record a run that fails, and leave its provider there."""
+    with Drawing() as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        with record(tmp_path / "run.tape"):
+            drawing.agent()
+        yield tmp_path / "run.tape"
+
+
+def test_a_judge_sees_rubric_and_outcome_alone(judge: Judge, bench: Bench, tmp_path: Path) -> None:
+    """At temperature 0; the call is on a tape, its key is not."""
+    assert judge(Ended(0, "a refund"))
+    assert not judge("nothing")
+    first = bench.seen[0]
+    assert (first.last_user_text, first.payload["temperature"]) == ("a refund", 0)
+    assert first.system.endswith(RUBRIC)
+    assert set(first.payload) == {"model", "messages", "temperature"}
+    tapes = sorted((tmp_path / "judge").glob("*.tape"))
+    assert len(tapes) == 2
+    for path in tapes:
+        with Tape.open(path) as tape:
+            assert tape.complete
+            (asked,) = tape.exchanges
+            assert b"refund" in asked.request_body
+        assert b"sk-judge" not in path.read_bytes()
+
+
+def test_an_outcome_is_paid_for_once(judge: Judge, bench: Bench) -> None:
+    """By whichever thread asks; another grade of the same outcome is another call."""
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(judge, ["a refund"] * 8))
+    assert len(bench.seen) == 1
+    assert judge.again("a refund", 1)
+    assert judge.again("a refund", 1)
+    assert (len(bench.seen), judge.spent().calls) == (2, 2)
+    assert judge.spent().tokens > 0
+
+
+@pytest.mark.parametrize(
+    "says",
+    ["PASS", '{"verdict": "pass"}', '{"verdict": "PASS", "sure": 1}', "[1]", "", '```{"verdict"'],
+)
+def test_any_other_answer_is_no_verdict(judge: Judge, bench: Bench, says: str) -> None:
+    """It is not taken for one that it resembles, and it is not asked for again."""
+    bench.says = [says]
+    for _ in range(2):
+        with pytest.raises(UngradeableError, match="no verdict"):
+            judge("a refund")
+    assert len(bench.seen) == 1
+
+
+def test_a_judge_that_is_busy_is_asked_again(judge: Judge, bench: Bench) -> None:
+    """Some times; a call that failed for good is forgotten, and can be made later."""
+    bench.faults = 1
+    assert judge("a refund")
+    bench.faults = 3
+    with pytest.raises(UngradeableError, match="HTTP 503"):
+        judge("another refund")
+    assert judge("another refund")
+
+
+def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, tmp_path: Path) -> None:
+    """In forks at the same time; no call of the judge is on a branch, or in the ledger."""
+    with ThreadPoolExecutor(3) as threads:
+        report = blame(tape, drawing.agent, judge, executor=threads, regrades=3)
+    assert report.result.verdict.units == (ROOT,)
+    assert report.noise is not None
+    assert (report.noise.false_fail, report.noise.miss) == (0, 0)
+    assert {request.last_user_text for request in bench.seen} == {"deny", "refund"}
+    assert len(bench.seen) == 2 * (1 + 3)
+    assert report.grading is not None
+    assert report.grading.calls == len(bench.seen)
+    assert report.result.ledger.live_calls == sum(one.calls for one in report.draws)
+    branches = tmp_path / "run.tape.blame"
+    for path in branches.glob("t*.tape"):
+        with Tape.open(path) as branch:
+            assert not any(b"verdict" in one.request_body for one in branch.exchanges)
+
+
+def test_forks_without_a_verdict_have_no_outcome(tape: Path, judge: Judge, bench: Bench) -> None:
+    """They are counted as such, and nobody is blamed."""
+    bench.says = ["no idea"] * 99
+    report = blame(tape, drawing.agent, judge, settings=SHORT)
+    assert report.result.verdict.kind == "undecided"
+    assert report.result.undefined.forks > 0
+    assert "no verdict" in next(iter(report.result.undefined.reasons))
+
+
+def test_another_rubric_is_another_blame(tape: Path, endpoint: str) -> None:
+    """Its hash is in the journal."""
+    blame(tape, drawing.agent, Judge(RUBRIC, "m", endpoint), settings=SHORT)
+    assert "sha256:" in read(tape.with_name("run.tape.blame") / JOURNAL).header.oracle
+    other = Judge(RUBRIC + " And fast.", "m", endpoint)
+    with pytest.raises(UsageError, match="journal of another blame: oracle was"):
+        blame(tape, drawing.agent, other, settings=SHORT, resume=True)
+
+
+def test_a_judge_in_words_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rubric is read at once; a model and a key have to be named."""
+    path = tmp_path / "rubric.md"
+    path.write_text(RUBRIC)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("TRACEFORK_JUDGE_MODEL", raising=False)
+    with pytest.raises(UsageError, match="TRACEFORK_JUDGE_MODEL"):
+        read_oracle(f"judge:{path}")
+    monkeypatch.setenv("TRACEFORK_JUDGE_MODEL", "gpt-5-mini")
+    judge = read_oracle(f"judge:{path}")
+    assert isinstance(judge, Judge)
+    assert (judge.rubric, judge.model) == (RUBRIC, "gpt-5-mini")
+    with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
+        judge.placed(tmp_path)

@@ -1,0 +1,147 @@
+"""What is good, in words; and how sure of that an oracle is that is asked again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import UsageError, record
+from tracefork_core.blaming.noise import measured
+from tracefork_core.blaming.oracles import Ended, read_oracle
+from tracefork_core.blaming.probe import Probe, Trial
+from tracefork_core.blaming.run import blame
+
+from . import drawing
+from .drawn import QUICK, SHORT, Drawing
+
+GRADED = [
+    ("exit", Ended(0, "done"), Ended(3, "done")),
+    ("exit", "returned", KeyError("raised")),
+    ("exit", "returned", SystemExit(0)),
+    ("regex:ord.r \\d+$", "for order 17", Ended(0, "for order 17.")),
+    ("regex:a:b", "a:b", "a"),
+    ("not-regex:(?i)sorry", Ended(1, "done"), "I am SORRY"),
+    ("equals:a: b", " a: b\n", "a: b c"),
+    ("equals:", "", "x"),
+    ("json:/a/0/b=1", '{"a": [{"b": 1}]}', '{"a": [{"b": 2}]}'),
+    ("json:/a=paid", {"a": "paid"}, {"a": "open"}),
+    ("json:/a=true", Ended(0, '{"a": true}'), Ended(0, "no JSON")),
+    ("json:/a~1b/~0=null", {"a/b": {"~": None}}, {"a/b": {}}),
+    ("json:={}", "{}", "[]"),
+    ("json:/a/1=2", {"a": [1, 2]}, {"a": [1]}),
+    ("json:/a/0=x", {"a": ["x"]}, {"a": "x"}),
+    ("operator:truth", [0], []),
+]
+
+
+@pytest.mark.parametrize(("words", "good", "bad"), GRADED, ids=[words for words, *_ in GRADED])
+def test_words_tell_good_from_bad(words: str, good: object, bad: object) -> None:
+    """Of what a function returned, and of what a program printed and ended with."""
+    oracle = read_oracle(words)
+    assert oracle(good)
+    assert not oracle(bad)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("", "no oracle. There are: exit"),
+        ("exits", "no oracle"),
+        ("regex", "no oracle"),
+        ("regex:(", "no pattern"),
+        ("json:/a", "say json:/pointer=VALUE"),
+        ("json:a=1", "say json:/pointer=VALUE"),
+        ("operator:nothing", "no oracle operator:nothing"),
+        ("nowhere.at_all:fn", "no oracle nowhere.at_all:fn"),
+        ("math:pi", "no function"),
+        ("judge:nowhere.md", r"cannot read the rubric .*nowhere\.md"),
+    ],
+)
+def test_words_that_mean_nothing_are_refused(words: str, says: str) -> None:
+    """With what there is instead."""
+    with pytest.raises(UsageError, match=says):
+        read_oracle(words)
+
+
+@pytest.fixture
+def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Record a run that fails, and leave its provider there."""
+    with Drawing() as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        with record(tmp_path / "run.tape"):
+            drawing.agent()
+        yield tmp_path / "run.tape"
+
+
+class Unsure:
+    """Fails 15 % of good ends, and passes 10 % of bad ones."""
+
+    def __init__(self) -> None:
+        self.chance = random.Random(3)
+        self.asked = 0
+
+    def __call__(self, outcome: object) -> bool:
+        self.asked += 1
+        good = drawing.good(outcome)
+        return good is (self.chance.random() >= (0.15 if good else 0.10))
+
+
+def test_errors_of_an_oracle_are_measured_and_taken_out(tape: Path) -> None:
+    """Some ends are graded again; the effect is larger than seen, by what the errors hide."""
+    oracle = Unsure()
+    report = blame(tape, drawing.agent, oracle, regrades=40, settings=QUICK, budget="60 calls")
+    noise, decisive = report.noise, report.result.decisive
+    assert noise is not None
+    assert noise.false_fail is not None
+    assert noise.miss is not None
+    assert noise.false_fail == pytest.approx(0.15, abs=0.06)
+    assert noise.miss == pytest.approx(0.10, abs=0.06)
+    assert decisive is not None
+    shrunk = 1 - noise.false_fail - noise.miss
+    assert decisive.corrected == pytest.approx(min(1.0, decisive.effect / shrunk))
+    assert noise.grades == sum(len(one.grades) for one in report.draws)
+    assert oracle.asked <= noise.grades + len(report.draws)
+
+
+def test_a_sure_oracle_is_found_to_be_sure(tape: Path) -> None:
+    """Nothing is corrected; and without grades nothing is said."""
+    report = blame(tape, drawing.agent, drawing.good, regrades=3, settings=SHORT)
+    assert report.noise is not None
+    assert (report.noise.minority, report.noise.false_fail, report.noise.miss) == (0, 0, 0)
+    folder = tape.parent / "other"
+    assert blame(tape, drawing.agent, drawing.good, settings=SHORT, folder=folder).noise is None
+    with pytest.raises(UsageError, match="3 times or more"):
+        blame(tape, drawing.agent, drawing.good, regrades=2, folder=tape.parent / "third")
+
+
+def graded(number: int, grades: str) -> Trial:
+    """Return a trial whose end failed at each F."""
+    fails = tuple(grade == "F" for grade in grades)
+    return Trial(number, Probe(frozenset()), failed=True, grades=fails)
+
+
+@pytest.mark.parametrize(("false_fail", "miss"), [(0.0, 0.0), (0.3, 0.05), (0.1, 0.35)])
+def test_errors_are_told_from_ends_by_grades_alone(false_fail: float, miss: float) -> None:
+    """Of a mixture whose parts nobody knows; what was graded once says nothing."""
+    chance = random.Random(1)
+    trials = []
+    for number in range(400):
+        bad = chance.random() < 0.4
+        rate = 1 - miss if bad else false_fail
+        grades = ("F" if chance.random() < rate else "." for _ in range(5))
+        trials.append(graded(number, "".join(grades)))
+    noise = measured(trials)
+    assert noise is not None
+    assert noise.false_fail == pytest.approx(false_fail, abs=0.03)
+    assert noise.miss == pytest.approx(miss, abs=0.03)
+    assert measured([graded(n, "F") for n in range(9)]) is None
+
+
+def test_what_was_not_graded_is_not_known() -> None:
+    """Only bad ends were: how often a good one fails stays open."""
+    noise = measured([graded(n, "FF.F") for n in range(5)])
+    assert noise is not None
+    assert (noise.false_fail, noise.miss) == (None, 0.25)
