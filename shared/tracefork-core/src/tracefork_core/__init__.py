@@ -3,7 +3,9 @@
 The rooms, from the top; each imports only what is below it:
 
     cli                                        what people touch
-    run                                        record and replay: open a session, switch things on
+    bench                                      blame held to runs whose truth is known
+    blaming                                    which step doomed a run, by many forks of it
+    run                                        record, replay, fork: open a session, close it
     calibration                                why two recordings of one agent differ
     joining                                    hand a session on to other processes, join one there
     seams | session | determinism | egress     siblings: where exchanges leave, what happens to them
@@ -25,6 +27,9 @@ from tracefork_core.version import __version__
 
 TYPE_CHECKING = False  # typing's own is the same to a type checker, and is most of this import
 if TYPE_CHECKING:
+    from tracefork_core.blaming.bisect import bisect
+    from tracefork_core.blaming.judge import Judge
+    from tracefork_core.blaming.run import blame
     from tracefork_core.determinism.nondet import Drifting, NondetSource
     from tracefork_core.errors import (
         BoundaryError,
@@ -56,6 +61,7 @@ _HOMES = {
     "Edit": "session.interventions",
     "EgressError": "errors",
     "Fail": "session.interventions",
+    "Judge": "blaming.judge",
     "Keep": "session.interventions",
     "NondetSource": "determinism.nondet",
     "Replace": "session.interventions",
@@ -69,6 +75,8 @@ _HOMES = {
     "UsageError": "errors",
     "WriteError": "errors",
     "bind": "seams",
+    "bisect": "blaming.bisect",
+    "blame": "blaming.run",
     "fork": "run",
     "record": "run",
     "replay": "run",
@@ -84,6 +92,7 @@ __all__ = [
     "Edit",
     "EgressError",
     "Fail",
+    "Judge",
     "Keep",
     "NondetSource",
     "Replace",
@@ -98,6 +107,8 @@ __all__ = [
     "WriteError",
     "__version__",
     "bind",
+    "bisect",
+    "blame",
     "fork",
     "record",
     "replay",

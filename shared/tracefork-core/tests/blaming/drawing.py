@@ -35,9 +35,9 @@ async def asynchronous() -> str:
 
 
 def dying() -> str:
-    """Do the same, but for one worker: it is killed when it has its last answer, in trial 7."""
+    """Do the same, but for one worker: it is killed when it has its last answer, in trial 8."""
     said = agent()
-    if trial_number.get() == 7:
+    if trial_number.get() == 8:
         try:
             Path(os.environ["DIED"]).touch(exist_ok=False)
         except FileExistsError:

@@ -32,7 +32,7 @@ from tracefork_core.blaming.run import blame
 from tracefork_core.blaming.settings import Settings
 
 if __name__ == "__main__":
-    settings = Settings(patience=1.0, samples=60)
+    settings = Settings(patience=1.0, samples=60, grades=1)
     blame(sys.argv[1], drawing.agent, drawing.good, settings=settings, resume=True,
           workers=int(sys.argv[2]))
 """
@@ -65,7 +65,9 @@ def test_a_killed_blame_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         report = blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)
     assert outcome(report) == outcome(alone)
     assert known.items() <= {one.number: one for one in report.draws}.items()
-    assert report.result.ledger.live_calls == provider.live > alone.result.ledger.live_calls
+    # A call is put down before it leaves: of each fork that was killed, the last may not have.
+    assert 0 <= report.result.ledger.live_calls - provider.live <= 2 * KILLS
+    assert provider.live > alone.result.ledger.live_calls
 
 
 def blaming(folder: Path, workers: int) -> subprocess.Popen[bytes]:

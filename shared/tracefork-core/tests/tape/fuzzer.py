@@ -24,6 +24,7 @@ from pathlib import Path
 import mutants  # type: ignore[import-not-found]  # this is a script: its folder is on the path
 
 from tracefork_core import DivergenceError, Tape, TraceforkError, replay
+from tracefork_core.blaming.units import Run
 from tracefork_core.cli import main as cli
 from tracefork_core.tape.integrity import check_integrity
 
@@ -81,6 +82,8 @@ def attempts(path: Path, number: int) -> list[Callable[[], object]]:
         *(("show", str(path), str(n)) for n in range(_PAGES)),
         ("show", "--json", str(path), "1"),
         ("verify", "--integrity", str(path)),
+        ("tree", str(path)),
+        ("tree", "--json", str(path)),
     ]
     return [
         reading(bodies),
@@ -88,6 +91,8 @@ def attempts(path: Path, number: int) -> list[Callable[[], object]]:
         reading(lambda tape: tape.draws),
         reading(lambda tape: (tape.receipt, tape.environment)),
         reading(lambda tape: tape.digest),
+        reading(lambda tape: tape.branch),
+        reading(Run.of),
         reading(lambda tape: (tape.events, tape.blobs)),
         lambda: check_integrity(path),
         lambda: replayed(path),

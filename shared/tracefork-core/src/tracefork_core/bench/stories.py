@@ -130,7 +130,7 @@ def coin(n: int, random: Random) -> Story:
 def toss(n: int, random: Random) -> Story:
     """Tell of an outcome that is a coin, tossed by a step."""
     (place,) = _places(n, 1, random)
-    truth = replace(nobody(*_NAMES_NOBODY), decisive=frozenset({place}))
+    truth = replace(nobody(*_NAMES_NOBODY), decisive=frozenset({place, None}))
     return Story(planted(n, random, graded(2, bool), {place: fault(A, 0.5)}), truth)
 
 

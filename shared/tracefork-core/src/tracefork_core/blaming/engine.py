@@ -31,6 +31,7 @@ from tracefork_core.blaming.result import Kind, Result, Verdict
 from tracefork_core.blaming.scan import preempting, scan
 from tracefork_core.blaming.settings import Settings
 
+_DOUBTFUL = "too many forks at the likeliest unit have no outcome"
 _ROUNDS = 4
 _FIRST = 2
 _BELOW = 0.3
@@ -106,13 +107,16 @@ def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
         kept, live = (RECORDED.probe(found.chain[found.step + at], "certify") for at in (1, 0))
         proof = yield from certify(inquiry, kept, live)
         if proof.doubtful:
-            return _nobody("undecided", "too many forks at the likeliest unit have no outcome")
+            return _nobody("undecided", _DOUBTFUL)
         step, case.unit = _standing(inquiry, found), found.unit
         if step == found.step and proven(inquiry, proof):
             earlier = [RECORDED.probe(kept, "certify") for kept in found.chain[: found.step + 1]]
-            if not (yield from allowed(inquiry, earlier)):
-                return _nobody("diffuse", "where it is re-decided, the run fails as often as not")
-            return (yield from _structure(inquiry, case, found, proof))
+            verdict = _nobody("diffuse", "where it is re-decided, the run fails as often as not")
+            if (yield from allowed(inquiry, earlier)):
+                verdict = yield from _structure(inquiry, case, found, proof)
+            if inquiry.book.tally(kept).doubtful or inquiry.book.tally(live).doubtful:
+                return _nobody("undecided", _DOUBTFUL)
+            return verdict
     return _nobody("undecided", "no unit is proven to make a difference")
 
 

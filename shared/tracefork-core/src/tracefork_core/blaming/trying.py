@@ -17,7 +17,8 @@ from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.taken import Taken, lost_with, set_aside, taken
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.current import outside
-from tracefork_core.run.fork import fork
+from tracefork_core.run.fork import Forking, fork
+from tracefork_core.run.scope import Scope
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit, Intervention, Keep
 from tracefork_core.session.prepared import recorded_answer
@@ -92,30 +93,13 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     What an earlier attempt took, whose process died, counts as taken by this one.
     """
     began = time.monotonic()
-    path = Path(job.tape)
-    to = path.with_name(job.branch)
+    to = Path(job.tape).with_name(job.branch)
     set_aside(to)
     lost = lost_with(to)
     failed, undefined = None, None
     grades: tuple[bool, ...] = ()
     try:
-        with Tape.open(path) as tape:
-            size = len(tape.exchanges)
-        live = [n for n in range(size) if n not in job.probe.held]
-        at = min(live, default=size)
-        scope = fork(
-            path,
-            at,
-            change=_changes(job, at, size),
-            writes=job.writes,
-            until=job.probe.until,
-            calls=None if job.calls is None else max(0, job.calls + job.lost - lost.calls),
-            tail=job.tail,
-            to=to,
-            overwrite=True,
-            mask=job.mask,
-        )
-        with scope as run:
+        with _forked(job, to, lost.calls) as run:
             came = _ended(agent, job.number)
         if run.overspent:
             undefined = "the budget allowed no more live calls"
@@ -138,6 +122,27 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
         usd=took.usd,
         seconds=time.monotonic() - began,
         grades=grades,
+    )
+
+
+def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
+    """Return the fork that a probe asks for, with the live calls that are left of its allowance."""
+    path = Path(job.tape)
+    with Tape.open(path) as tape:
+        size = len(tape.exchanges)
+    live = [n for n in range(size) if n not in job.probe.held]
+    at = min(live, default=size)
+    return fork(
+        path,
+        at,
+        change=_changes(job, at, size),
+        writes=job.writes,
+        until=job.probe.until,
+        calls=None if job.calls is None else max(0, job.calls + job.lost - lost),
+        tail=job.tail,
+        to=to,
+        overwrite=True,
+        mask=job.mask,
     )
 
 

@@ -22,6 +22,7 @@ _lock = threading.Lock()
 current_step: ContextVar[str | None] = ContextVar("tracefork_step", default=None)
 """The id of the innermost step that is running here; an exchange is attributed to it."""
 
+_outside: ContextVar[bool] = ContextVar("tracefork_outside", default=False)
 _crossing: ContextVar[bool] = ContextVar("tracefork_crossing", default=False)
 
 
@@ -34,7 +35,7 @@ def current_session() -> Session | None:
     here = _here.get()
     if here is not None and here.active:
         return here
-    if not _everywhere:
+    if not _everywhere or _outside.get():
         return None
     open_sessions = [session for session in _everywhere if session.active]
     if len(open_sessions) > 1:
@@ -50,7 +51,7 @@ def lone_session() -> Session | None:
 
     In a forked child it is its parent's, and not active.
     """
-    return _everywhere[0] if len(_everywhere) == 1 else None
+    return _everywhere[0] if len(_everywhere) == 1 and not _outside.get() else None
 
 
 @contextmanager
@@ -81,6 +82,16 @@ def carried(session: Session) -> Iterator[None]:
         yield
     finally:
         _here.reset(token)
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Keep what runs inside out of the sessions that other threads have open."""
+    token = _outside.set(True)
+    try:
+        yield
+    finally:
+        _outside.reset(token)
 
 
 @contextmanager

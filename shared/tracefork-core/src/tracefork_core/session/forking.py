@@ -16,8 +16,6 @@ from typing import Literal
 from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import UNORDERED
-from tracefork_core.providers.decode import is_model_call
-from tracefork_core.session.intervening import answer, edited
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.matching import Form
 from tracefork_core.session.prepared import recorded_answer
@@ -120,6 +118,9 @@ class Fork:
         return step
 
     def _step(self, request: Request, lane: str, comparable: Form) -> ForkStep:
+        # Only here: what providers mean takes long to load, and a recording needs nothing of it.
+        from tracefork_core.session.intervening import answer, edited
+
         waiting = self._places.get(_place(lane, comparable.record))
         recorded = waiting.popleft() if waiting and lane != UNORDERED else None
         self._over = recorded is not None and recorded.n == self.plan.until
@@ -141,8 +142,7 @@ class Fork:
 
     def _tail_of(self, request: Request) -> Edit | None:
         tail = self.plan.tail
-        asked = request.method, request.url, request.headers, request.body
-        return tail if tail and is_model_call(*asked) else None
+        return tail if tail and _asks_model(request) else None
 
 
 _Place = tuple[str, str, str]
@@ -165,9 +165,13 @@ def is_write(request: Request) -> bool:
     """Return whether a request may change the world. What is not known to be a read is a write."""
     if request.effect is not None:
         return request.effect == "write"
-    return request.method not in _READS and not is_model_call(
-        request.method, request.url, request.headers, request.body
-    )
+    return request.method not in _READS and not _asks_model(request)
+
+
+def _asks_model(request: Request) -> bool:
+    from tracefork_core.providers.decode import is_model_call
+
+    return is_model_call(request.method, request.url, request.headers, request.body)
 
 
 def is_recorded_write(exchange: Exchange) -> bool:

@@ -1,0 +1,55 @@
+"""The units of a run: what they are called, and how they are grouped by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tracefork_core import Tape, UsageError, record
+from tracefork_core.adapters import begin_step, current_step, end_step
+from tracefork_core.blaming.units import Run, grouped
+from tracefork_testkit import ProviderServer
+
+
+@pytest.fixture
+def stepped(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
+    """Record two tasks that ask by way of a tool, one of them twice, and a question of neither."""
+    with record(tape):
+        for task in ("research", "write"):
+            outer = begin_step("task", task)
+            inner = begin_step("tool", "look up", parent=outer)
+            before = current_step.set(inner)
+            for _ in range(2 if task == "research" else 1):
+                http.get(f"{provider.url}/bytes/3")
+            current_step.reset(before)
+            end_step(inner)
+            end_step(outer)
+        http.get(f"{provider.url}/bytes/4")
+    return tape
+
+
+def test_units_are_grouped_by_the_step_they_are_under(stepped: Path) -> None:
+    """By tasks: those of one task together, and what is under none by itself; by tools alike."""
+    with Tape.open(stepped) as recorded:
+        assert grouped(recorded, "task") == ((0, 1), (2,), (3,))
+        assert grouped(recorded, "tool") == ((0, 1), (2,), (3,))
+        with pytest.raises(UsageError, match=r"no step of kind .node.*kinds: task, tool"):
+            grouped(recorded, "node")
+
+
+def test_a_unit_is_named_by_its_step_or_its_line(stepped: Path) -> None:
+    """The steps from the root down where there are any; else the line of code that asked."""
+    with Tape.open(stepped) as recorded:
+        names = [unit.words for unit in Run.of(recorded).units]
+    assert names[0].startswith("research ▸ look up")
+    assert names[3].startswith("test_units.py:")
+
+
+def test_a_run_without_exchanges_has_no_units(tape: Path) -> None:
+    """There is nothing that could be to blame."""
+    with record(tape):
+        pass
+    with Tape.open(tape) as recorded, pytest.raises(UsageError, match="no exchange"):
+        Run.of(recorded)
