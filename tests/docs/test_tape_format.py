@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from pyrage import x25519
 
-from tracefork_core import Tape, record
+from tracefork_core import Replace, Tape, fork, record
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import Receipt
@@ -228,6 +228,28 @@ def test_a_second_reader_agrees_on_a_branch(tmp_path: Path, provider: ProviderSe
     second = agree(tmp_path / "branch.tape")
     bases = {blob["base"] for blob, _ in second.blobs.values() if "base" in blob}
     assert bases - set(second.blobs), "no body rests on the parent: this proved nothing about that"
+
+
+def test_a_branch_says_what_a_fork_did(tmp_path: Path, provider: ProviderServer) -> None:
+    """The branch event, and of each exchange who answered it and in whose place it was asked."""
+    path = tmp_path / "run.tape"
+
+    def ask_thrice() -> None:
+        with httpx2.Client(verify=False) as http:
+            for _ in range(3):
+                http.get(f"{provider.url}/bytes/4")
+
+    with record(path):
+        ask_thrice()
+    with fork(path, at=1, replace=Replace(body=b"other"), hold=[2]) as branch:
+        ask_thrice()
+    second = agree(branch.path)
+    (event,) = (aside for kind, _, aside in second.events if kind == "branch")
+    assert event["at"] == 1
+    assert [(one["n"], one["kind"]) for one in event["changes"]] == [(1, "replace"), (2, "keep")]
+    asides = [aside for _, aside, _ in second.exchanges]
+    assert [aside.get("answered", "") for aside in asides] == ["", "given", "recorded"]
+    assert [aside.get("place") for aside in asides] == [None, 1, 2]
 
 
 def test_a_second_reader_finds_a_changed_payload(tmp_path: Path, provider: ProviderServer) -> None:

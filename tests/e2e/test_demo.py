@@ -9,7 +9,10 @@ from pathlib import Path
 
 
 def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
-    """A streamed run is recorded, replayed with the provider gone, and one byte diverges."""
+    """A run is recorded, replayed with the provider gone, caught at a changed byte, and repaired.
+
+    Of its three steps the one that doomed it is named; asked otherwise there, it ends well.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "tracefork_core.cli.main", "demo", "--dir", "tour", "--json"],
         cwd=tmp_path,
@@ -18,8 +21,9 @@ def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    record, replay, show, diverge = json.loads(done.stdout)["steps"]
-    assert [step["exit"] for step in (record, replay, show, diverge)] == [0, 0, 0, 1]
+    steps = json.loads(done.stdout)["steps"]
+    assert [step["exit"] for step in steps] == [0, 0, 0, 1, 0, 0]
+    record, replay, show, diverge, blame, repair = steps
     answer = record["output"].split("●")[0]
     assert len(answer) > 80, "the agent says nothing a person would read"
     assert replay["output"].startswith(answer), "the replayed agent said something else"
@@ -27,3 +31,10 @@ def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     assert "0 sockets" in replay["output"]
     assert show["output"].count("support ▸ model ▸ ChatOpenAI") == 3
     assert "/messages/0/content" in diverge["output"]
+    assert "we send you another one" not in answer
+    verdict = " ".join(blame["output"].split())
+    assert "● Exchange 1 (support ▸ model ▸ ChatOpenAI → search_policy(" in verdict
+    assert ") doomed the run: with it kept, 100 % of runs fail" in verdict
+    assert "controls passed: replay, placebo, null step, drift" in verdict
+    assert "we send you another one" in repair["output"]
+    assert "1 replayed · 2 live" in repair["output"]

@@ -48,7 +48,7 @@ def test_the_demo_is_found_by_its_entry_point() -> None:
 
 
 def test_the_story(told: Any, tape: Path, paths: Any) -> None:
-    """Two tools at once, then the clock, then an answer in tokens; replayed it is the same."""
+    """Two tools at once, then the wrong policy, then no help, in tokens; and the same replayed."""
     with demo.provider() as provider:
         url = provider.url
         with tracefork.record(tape):
@@ -57,11 +57,12 @@ def test_the_story(told: Any, tape: Path, paths: Any) -> None:
     assert [len(document["messages"]) for document in asked] == [2, 5, 7]
     assert [call["function"]["name"] for call in asked[1]["messages"][2]["tool_calls"]] == [
         "lookup_order",
-        "search_policy",
+        "current_time",
     ]
+    assert asked[2]["messages"][-1]["content"] == "There is no policy about that."
     assert all(document["stream"] for document in asked)
     assert printed.startswith("ticket: Where is order 17?\n")
-    assert printed.count(". ") in (2, 3)
+    assert "I cannot promise you anything" in printed
     assert paths() == [("support", "model", "ChatOpenAI")] * 3
     with tracefork.replay(tape) as run:
         assert told(demo.AGENT, url) == printed
@@ -84,6 +85,17 @@ def test_the_edit_is_one_byte_of_the_prompt(told: Any, tape: Path, tmp_path: Pat
         told(edited, url)
     assert caught.value.divergence.pointer == "/messages/0/content"
     assert caught.value.divergence.n == 0
+
+
+def test_the_repair_is_a_policy_that_helps(told: Any, tape: Path) -> None:
+    """Asked with the words of the repair at its exchange, the agent finds the policy."""
+    at, prompt = (word.partition("=")[2] for word in demo.REPAIR)
+    with demo.provider() as provider:
+        with tracefork.record(tape):
+            told(demo.AGENT, provider.url)
+        with tracefork.fork(tape, int(at), tracefork.Edit(prompt=prompt)) as run:
+            assert "we send you another one" in told(demo.AGENT, provider.url)
+    assert (run.replayed, run.live) == (1, 2)
 
 
 def test_the_clock_of_the_tool_is_on_the_tape(told: Any, tape: Path) -> None:

@@ -4,7 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import PLAIN_AGENT, Shell
+from .conftest import Shell
+
+TOY_AGENT = """\
+import os
+
+import httpx
+
+
+def main():
+    words = ["one", "two"]
+    return [httpx.post(os.environ["PROVIDER"] + "/echo", content=word).text for word in words]
+
+
+if __name__ == "__main__":
+    print(*main(), sep="\\n")
+"""
 
 MODULE = """\
 from pathlib import Path
@@ -12,6 +27,8 @@ from tracefork_testkit import ProviderServer
 
 AGENT = Path(__file__).with_name("toy_agent.py")
 EDIT = ("one", "onE")
+BLAME = ("--agent=toy_agent:main", "--oracle=regex:3", "--allow-writes")
+REPAIR = ("--at=1", "--text=three")
 
 
 def provider():
@@ -32,12 +49,12 @@ def path(tmp_path: Path, shell: Shell) -> dict[str, str]:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-demo\nVersion: 0.1\n")
     (metadata / "entry_points.txt").write_text("[tracefork.demos]\na_toy = toy_demo\n")
     (site / "toy_demo.py").write_text(MODULE)
-    (site / "toy_agent.py").write_text(PLAIN_AGENT)
+    (site / "toy_agent.py").write_text(TOY_AGENT)
     return {"PYTHONPATH": f"{site}:{shell.python_path}"}
 
 
 def test_the_tour_runs_real_commands(shell: Shell, path: dict[str, str]) -> None:
-    """Record, replay without a provider, show, change one byte, diverge: each command is shown."""
+    """Record, replay without a provider, show, diverge, blame, fork: each command is shown."""
     done = shell.tracefork("demo", "a_toy", **path)
     assert done.exit == 0, done.err
     commands = [line[2:] for line in done.out.splitlines() if line.startswith("$ ")]
@@ -46,18 +63,23 @@ def test_the_tour_runs_real_commands(shell: Shell, path: dict[str, str]) -> None
         "tracefork replay ticket.tape toy_agent.py",
         "tracefork show ticket.tape",
         "tracefork replay ticket.tape toy_agent.py",
+        "tracefork blame ticket.tape --agent=toy_agent:main --oracle=regex:3 --allow-writes --yes",
+        "tracefork fork ticket.tape --at=1 --text=three",
     ]
     assert "  - one\n  + onE" in done.out
     assert "✓ replayed 2 of 2 exchanges bit-exact · 0 sockets" in done.err
     assert "✗ diverged at exchange 0 of 2" in done.err
-    assert (shell.folder / "tracefork-demo" / "ticket.tape").exists()
+    assert "Nothing can be told" in done.out
+    assert "three\n" in done.out
+    assert (shell.folder / "tracefork-demo" / "ticket.1.tape").exists()
 
 
 def test_the_tour_as_a_document(shell: Shell, path: dict[str, str]) -> None:
     """With --json the steps are one document; --temp leaves the current folder alone."""
     done = shell.tracefork("demo", "a_toy", "--temp", "--json", **path)
     steps = done.document["steps"]
-    assert [(step["exit"], step["expected"]) for step in steps] == [(0, 0), (0, 0), (0, 0), (1, 1)]
+    assert [step["exit"] for step in steps] == [step["expected"] for step in steps]
+    assert [step["expected"] for step in steps] == [0, 0, 0, 1, 0, 0]
     assert "✗ diverged" in steps[3]["output"]
     assert not (shell.folder / "tracefork-demo").exists()
 
@@ -67,7 +89,7 @@ def test_a_step_that_goes_wrong_ends_the_tour(
 ) -> None:
     """Where a byte that changes nothing was edited, the tour says which step differed."""
     agent = tmp_path / "site" / "toy_agent.py"
-    agent.write_text("# one\n" + PLAIN_AGENT.replace('["one", "two"]', '["1"]'))
+    agent.write_text("# one\n" + TOY_AGENT.replace('["one", "two"]', '["1"]'))
     done = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
     assert done.exit == 1
     assert "\n✗ tracefork replay ticket.tape toy_agent.py\n" in done.err

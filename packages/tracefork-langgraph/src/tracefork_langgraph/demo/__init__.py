@@ -1,7 +1,11 @@
-"""What `tracefork demo` shows: a support agent, its scripted provider, and an edit of one byte."""
+"""What `tracefork demo` shows: a support agent that fails, and its scripted provider.
+
+The model looks into the wrong policy the first time, and then each twentieth time.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +15,19 @@ if TYPE_CHECKING:
 
 AGENT = Path(__file__).with_name("support_agent.py")
 EDIT = ("at most 3 sentences", "at most 4 sentences")
+BLAME = ("--agent=support_agent:main", "--oracle=regex:we send you another", "--budget=200 calls")
+REPAIR = ("--at=1", "--prompt=Where is order 17? It is late.")
 _SECONDS_PER_CHUNK = 0.03
+_LOOKS = 20
+_RUN = 3
+"""How many requests make a run: the first one is for people, and has the pace of a real model."""
 
 
 def provider() -> ProviderServer:
     """Return the provider that answers the agent, to be started by `with`."""
     from tracefork_testkit import ProviderServer
 
-    return ProviderServer(_answer, chunk_delay=_SECONDS_PER_CHUNK)
+    return ProviderServer(_Model())
 
 
 def ENVIRONMENT(url: str) -> dict[str, str]:  # noqa: N802 - named by the contract
@@ -31,23 +40,40 @@ def ENVIRONMENT(url: str) -> dict[str, str]:  # noqa: N802 - named by the contra
     }
 
 
-def _answer(request: ModelRequest) -> Reply:
-    """Look the order and the policy up at once, then the time, then answer from all three."""
-    from tracefork_testkit import Reply, ToolCall
+class _Model:
+    """Looks the order and the time up at once, then a policy, then answers from all three."""
 
-    results = [result.text for result in request.tool_results]
-    if not results:
-        calls = [
-            ToolCall("lookup_order", {"order": 17}),
-            ToolCall("search_policy", {"question": "late delivery"}),
-        ]
-        return Reply(tool_calls=calls)
-    if len(results) == 2:
-        return Reply(tool_calls=[ToolCall("current_time", {})])
-    now = datetime.fromisoformat(results[-1])
-    due = now + timedelta(days=2)
-    return Reply(
-        f"It is {now:%A, %H:%M}, and your turntable left us three days ago. Parcels may take five "
-        f"days, so it is due by {due:%A, %d %B}. If it is not there by then, we send you another "
-        "one, free of charge."
-    )
+    def __init__(self) -> None:
+        self._asked = 0
+        self._looked = 0
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        self._asked += 1
+        reply = self._answer(request)
+        return replace(reply, chunk_delay=_SECONDS_PER_CHUNK if self._asked <= _RUN else 0.0)
+
+    def _answer(self, request: ModelRequest) -> Reply:
+        from tracefork_testkit import Reply, ToolCall
+
+        results = [result.text for result in request.tool_results]
+        if not results:
+            calls = [ToolCall("lookup_order", {"order": 17}), ToolCall("current_time", {})]
+            return Reply(tool_calls=calls)
+        if len(results) == 2:
+            question = {"question": self._policy(request)}
+            return Reply(tool_calls=[ToolCall("search_policy", question)])
+        now = datetime.fromisoformat(results[1])
+        text = f"It is {now:%A, %H:%M}, and your turntable left us three days ago. "
+        if "five days" not in results[2]:
+            return Reply(text + "I find no policy about that, so I cannot promise you anything.")
+        due = now + timedelta(days=2)
+        return Reply(
+            f"{text}Parcels may take five days, so it is due by {due:%A, %d %B}. If it is not "
+            "there by then, we send you another one, free of charge."
+        )
+
+    def _policy(self, request: ModelRequest) -> str:
+        if "late" in request.last_user_text:
+            return "late delivery"
+        self._looked += 1
+        return "returns" if self._looked % _LOOKS == 1 else "late delivery"

@@ -32,8 +32,8 @@ def current_time() -> str:
     return datetime.now().astimezone().isoformat(timespec="minutes")
 
 
-def main() -> None:
-    """Answer the ticket on the command line, word by word."""
+def main() -> str:
+    """Answer the ticket on the command line, word by word, and return the answer."""
     ticket = " ".join(sys.argv[1:]) or "Where is order 17?"
     agent = attach(
         create_agent(
@@ -45,10 +45,13 @@ def main() -> None:
     )
     print(f"ticket: {ticket}")
     question = {"messages": [{"role": "user", "content": ticket}]}
+    answer = ""
     for message, where in agent.stream(question, stream_mode="messages"):
         if where["langgraph_node"] == "model":
             print(message.content, end="", flush=True)
+            answer += message.content
     print()
+    return answer
 
 
 if __name__ == "__main__":

@@ -15,8 +15,10 @@ SUMMARIES = {
     "fork": "Run as recorded up to a point, and on from there in another way.",
     "try": "Ask one recorded question otherwise, and see both answers.",
     "blame": "Say which step doomed a failed run, and how sure that is.",
+    "bisect": "Name the step a run was lost at, where its ends are certain.",
     "tree": "Show a run and its branches.",
     "bench": "Hold blame to runs whose truth is known.",
+    "validate": "Plant faults in a real agent, and see whether blame finds them.",
     "sign": "Sign a tape with a key of your own.",
     "show": "Show the timeline of a tape, or one exchange of it.",
     "ls": "List the tapes of a folder.",
@@ -28,7 +30,9 @@ SUMMARIES = {
     "doctor": "Say what is seen here, and what would bypass it.",
     "demo": "Take a guided tour, offline, with real commands.",
 }
-WITH_AGENT = frozenset({"record", "replay", "verify", "calibrate", "race", "fork", "try", "blame"})
+WITH_AGENT = frozenset(
+    {"record", "replay", "verify", "calibrate", "race", "fork", "try", "blame", "bisect"}
+)
 """Commands whose words behind `--` belong to the agent."""
 
 EXITS = {

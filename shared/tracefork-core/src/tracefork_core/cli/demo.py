@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -39,14 +39,17 @@ class Provider(Protocol):
 class Demo(Protocol):
     """What an entry point of the group `tracefork.demos` gives: usually a module.
 
-    `AGENT` is a script; `EDIT` one byte of it, before and after.
+    `AGENT` is a script whose run is no good; `EDIT` one byte of it, before and after; `BLAME` the
+    words behind `tracefork blame TAPE`, and `REPAIR` those behind `tracefork fork TAPE`.
     """
 
     AGENT: Path
     EDIT: tuple[str, str]
+    BLAME: Sequence[str]
+    REPAIR: Sequence[str]
 
     def provider(self) -> contextlib.AbstractContextManager[Provider]:
-        """Return the provider, started by `with`."""
+        """Return the provider, started by `with`; the second time at the same address."""
 
     def ENVIRONMENT(self, url: str) -> Mapping[str, str]:  # noqa: N802 - named by the contract
         """Return the variables that point the agent at the provider."""
@@ -64,7 +67,7 @@ def demo(
     temp: Annotated[bool, typer.Option("--temp", help="Work in a fresh temporary folder.")] = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Take a guided tour: record, replay, look, change one byte, diverge.
+    """Take a guided tour: record, replay, look, change one byte, blame, repair.
 
     Everything happens on this machine, with a scripted model provider on loopback. Every command is
     shown before it runs, and is a real one.
@@ -118,36 +121,39 @@ class _Tour:
 
     def steps(self) -> Iterator[_Step]:
         """Take the tour; it ends with the first step that does not do what it should."""
-        script = Path(self.demo.AGENT).name
-        agent = Path(shutil.copy(self.demo.AGENT, self.folder / script))
-        environment: dict[str, str] = {}
-        with self._provider() as provider:
-            environment = dict(self.demo.ENVIRONMENT(provider.url))
-            self._say("Record", "an agent answers a support ticket; the model answers live.")
-            recorded = self._run(["record", "-o", TAPE, script], 0, environment)
-        yield recorded
-        rest = [
-            ("Replay", "the provider is stopped, the network closed, no key needed.", "replay", 0),
-            ("Look", "every exchange with the world is on the tape.", "show", 0),
-            ("Change one byte", "of the agent's prompt, and replay again.", "replay", 1),
-        ]
-        for title, words, verb, expected in rest if recorded.exit == 0 else ():
-            self._say(title, words)
-            if expected:
-                self._edit(agent)
-            command = [verb, TAPE, script] if verb == "replay" else [verb, TAPE]
-            yield (step := self._run(command, expected, environment))
+        for step in self._all():
+            yield step
             if step.exit != step.expected:
                 return
 
-    @contextlib.contextmanager
-    def _provider(self) -> Iterator[Provider]:
+    def _all(self) -> Iterator[_Step]:
+        script = Path(self.demo.AGENT).name
+        agent = Path(shutil.copy(self.demo.AGENT, self.folder / script))
+        manager = self._provider()
+        with manager as provider:
+            environment = dict(self.demo.ENVIRONMENT(provider.url))
+            self._say("Record", "an agent answers a support ticket, badly; the model is live.")
+            recorded = self._run(["record", "-o", TAPE, script], 0, environment)
+        yield recorded
+        self._say("Replay", "the provider is stopped, the network closed, no key needed.")
+        yield self._run(["replay", TAPE, script], 0, environment)
+        self._say("Look", "every exchange with the world is on the tape.")
+        yield self._run(["show", TAPE], 0, environment)
+        self._say("Change one byte", "of the agent's prompt, and replay again.")
+        self._edit(agent)
+        yield self._run(["replay", TAPE, script], 1, environment)
+        shutil.copy(self.demo.AGENT, agent)
+        with manager:
+            self._say("Blame", "which step doomed it? Forks are run, and graded, to find out.")
+            yield self._run(["blame", TAPE, *self.demo.BLAME, "--yes"], 0, environment)
+            self._say("Repair", "that step is asked otherwise, and the agent goes on from there.")
+            yield self._run(["fork", TAPE, *self.demo.REPAIR], 0, environment)
+
+    def _provider(self) -> contextlib.AbstractContextManager[Provider]:
         try:
-            manager = self.demo.provider()
+            return self.demo.provider()
         except ImportError as error:
             raise UsageError(f"tracefork: the demo needs {error.name}. {INSTALL}") from error
-        with manager as provider:
-            yield provider
 
     def _edit(self, agent: Path) -> None:
         before, after = self.demo.EDIT
@@ -225,7 +231,7 @@ def _print_summary(chosen: Demo, folder: Path) -> None:
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     script = Path(chosen.AGENT).name
     console.print(
-        "\n✓ Recorded live, replayed without a provider, and one changed byte was caught."
+        "\n✓ Recorded, replayed without a provider, one byte caught, the culprit repaired."
     )
     console.print(f"  All of it is in {shown}: {script}, {TAPE}.", soft_wrap=True)
     console.print("  next: tracefork record your_agent.py && tracefork replay last", soft_wrap=True)

@@ -59,6 +59,9 @@ def fork(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a tape of that name.")
     ] = False,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Take the real time and new ids from there on.")
+    ] = False,
     allow_writes: options.AllowWrites = False,
     stub_writes: options.StubWrites = False,
     mask: options.Mask = None,
@@ -81,7 +84,7 @@ def fork(
         hash_seed.restore(opened.environment.hash_seed if opened.environment else None)
     from tracefork_core.run import fork as forking  # not before the process has started anew
 
-    to = output.absolute() if output else None
+    to, here = output.absolute() if output else None, Path.cwd()
     os.chdir(folder)
     agent.prepare()
     scope = forking(
@@ -89,6 +92,7 @@ def fork(
         at,
         change,
         hold=hold or (),
+        redraw=redraw,
         writes=options.writes(allow=allow_writes, stub=stub_writes),
         to=to,
         overwrite=overwrite,
@@ -99,6 +103,7 @@ def fork(
         run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None
     remember(run.path, run.receipt.digest, agent, folder)
+    os.chdir(here)
     _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
     return ending.status
 
@@ -142,7 +147,7 @@ def _print(run: Forking, shown: str, spent: Decimal | None, seconds: float, tree
     facts = [f"{run.replayed} replayed", *given, f"{run.live} live", figures.duration(seconds)]
     head = Text("● forked ", screen.GOOD).append(printable(shown), "bold")
     console.print(head.append(f" at {run.at} · {' · '.join(facts)}", "default"))
-    cost = figures.money(spent) if run.live else "$0"
+    cost = "$0" if not run.live else "cost —" if spent is None else figures.money(spent)
     console.print(f"  {cost} · digest {figures.digest(run.receipt.digest)}")
     if run.receipt.outcome != "ok":
         console.print(f"  the agent ended with {run.receipt.outcome}")

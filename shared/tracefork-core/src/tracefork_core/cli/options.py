@@ -101,6 +101,22 @@ OtherSystem = Annotated[
 OtherPrompt = Annotated[
     str | None, typer.Option("--prompt", metavar="TEXT", help="Ask this instead.")
 ]
+OracleWords = Annotated[
+    str,
+    typer.Option(
+        "--oracle",
+        metavar="WORDS",
+        help="What is good: exit, regex:…, equals:…, json:/p=v, judge:FILE, PKG.MOD:FN.",
+    ),
+]
+TailModel = Annotated[
+    str | None,
+    typer.Option("--tail-model", metavar="MODEL", help="Ask another model whatever is live."),
+]
+TailTemperature = Annotated[
+    float | None,
+    typer.Option("--tail-temperature", metavar="T", help="Ask that at another temperature."),
+]
 AllowWrites = Annotated[
     bool, typer.Option("--allow-writes", help="Do again what may change the world.")
 ]

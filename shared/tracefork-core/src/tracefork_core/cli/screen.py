@@ -35,6 +35,12 @@ def say_json(document: dict[str, object]) -> None:
     sys.stdout.flush()
 
 
+def say_line(document: dict[str, object]) -> None:
+    """Write a document to stdout as a line of its own, one of many."""
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
 def grid(*columns: str) -> Table:
     """Return a table with a line under its titles; `>` in front of a title aligns it right.
 

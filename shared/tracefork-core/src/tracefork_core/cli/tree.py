@@ -10,7 +10,7 @@ import typer
 
 from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.account import dollars, known_cost, live_cost
-from tracefork_core.cli.text import printable
+from tracefork_core.cli.text import printable, shortened
 from tracefork_core.errors import TraceforkError
 from tracefork_core.tape import Tape
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _DEEPEST = 64
 _SHOWN = 60
+_LEAST = 12
+_INDENT = 4
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -46,7 +48,8 @@ def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
     if as_json:
         screen.say_json({"command": "tree", "exit": 0, "root": root.document()})
     else:
-        screen.stdout().print(_drawn(root, path.name))
+        console = screen.stdout()
+        console.print(_drawn(root, path.name, console.width))
     return 0
 
 
@@ -121,27 +124,31 @@ def _change(tape: Tape) -> str:
     return printable("; ".join(parts)) or f"asked again from {branch.at}"
 
 
-def _drawn(root: _Run, chosen: str) -> Tree:
+def _drawn(root: _Run, chosen: str, width: int) -> Tree:
     from rich.tree import Tree
 
-    drawn = Tree(_line(root, chosen), guide_style=screen.DIM)
-    waiting = [(root, drawn)]
+    drawn = Tree(_line(root, chosen, width), guide_style=screen.DIM)
+    waiting = [(root, drawn, width)]
     while waiting:
-        run, node = waiting.pop()
+        run, node, room = waiting.pop()
+        room -= _INDENT
         branches = sorted(run.branches, key=lambda one: (one.at, one.name))
-        waiting += [(branch, node.add(_line(branch, chosen))) for branch in branches]
+        waiting += [(one, node.add(_line(one, chosen, room)), room) for one in branches]
     return drawn
 
 
-def _line(run: _Run, chosen: str) -> Text:
+def _line(run: _Run, chosen: str, room: int) -> Text:
+    """Return a run in one line; what was changed gives way where there is little room."""
     from rich.text import Text
 
-    style = screen.STRONG if run.name == chosen else "default"
-    line = Text(printable(run.name), style)
-    facts = [f"at {run.at} · {run.change}"] if run.parent else []
-    facts.append(figures.several(run.exchanges, "exchange"))
-    facts.append(f"{run.live} live" if run.parent else "")
-    facts.append(figures.money(run.cost))
-    line.append(f"  {' · '.join(fact for fact in facts if fact)} · ", screen.DIM)
-    outcome = "cut off" if run.outcome is None else run.outcome
+    name, outcome = printable(run.name), "cut off" if run.outcome is None else run.outcome
+    facts = [figures.several(run.exchanges, "exchange")]
+    facts += [f"{run.live} live"] if run.parent else []
+    facts.append("cost —" if run.cost is None else figures.money(run.cost))
+    if run.parent:
+        said = f"  at {run.at} ·  · {' · '.join(facts)} · {outcome}"
+        left = room - len(name) - len(said)
+        facts[:0] = [f"at {run.at}", shortened(run.change, max(left, _LEAST))]
+    line = Text(name, screen.STRONG if run.name == chosen else "default")
+    line.append(f"  {' · '.join(facts)} · ", screen.DIM)
     return line.append(printable(outcome), screen.GOOD if outcome == "ok" else screen.BAD)

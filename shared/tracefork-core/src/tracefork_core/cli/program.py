@@ -1,0 +1,72 @@
+"""The agent of a command line as something to be called, in any process, as often as it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from tracefork_core.blaming.oracles import Ended
+from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.ending import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Runs an agent in its folder; returns what a function returns, or how a program ended.
+
+    What a program prints, or a function that returns None, goes into what is returned. Meant for a
+    process of its own: a program changes `sys.argv`, the folder and what is `__main__`.
+    """
+
+    agent: Agent
+    folder: Path
+
+    def __call__(self) -> object:
+        """Run it once.
+
+        Raises:
+            Exception: what the program raised.
+        """
+        os.chdir(self.folder)
+        self.agent.prepare()
+        with tempfile.TemporaryFile() as output:
+            with _printed_to(output.fileno()):
+                came = self._call() if self.agent.form == "function" else self.agent.run()
+            if not isinstance(came, Ending | None):
+                return came
+            if came is not None and isinstance(came.error, Exception):
+                raise came.error
+            output.seek(0)
+            printed = output.read().decode("utf-8", "backslashreplace")
+            return Ended(came.status if came else 0, printed)
+
+    def _call(self) -> object:
+        module, _, name = self.agent.target.partition(":")
+        value = getattr(import_module(module), name)(*self.agent.args)
+        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+
+
+async def _awaited(value: Awaitable[object]) -> object:
+    return await value
+
+
+@contextmanager
+def _printed_to(descriptor: int) -> Iterator[None]:
+    """Have what this process and its children print on stdout go elsewhere."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(descriptor, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

@@ -1,0 +1,82 @@
+"""`tracefork blame` and `bisect`, typed one after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+from .conftest import Shell
+
+pytestmark = pytest.mark.many_processes
+
+STEPS = 4
+AGENT = f"""\
+import os
+import httpx2
+
+def main():
+    said = "refund"
+    with httpx2.Client(verify=False) as client:
+        for step in range({STEPS}):
+            messages = [{{"role": "user", "content": f"{{step}}: {{said}}"}}]
+            body = {{"model": "m", "messages": messages}}
+            answer = client.post(os.environ["PROVIDER"] + "/v1/chat/completions", json=body)
+            said = answer.json()["choices"][0]["message"]["content"]
+    return said
+
+if __name__ == "__main__":
+    print(main())
+"""
+
+
+class Wrong:
+    """Goes wrong at step 2 the first time, and never again."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        step, before = request.last_user_text.split(": ")
+        self.asked += 1
+        return Reply("deny" if self.asked <= STEPS and step == "2" else before)
+
+
+@pytest.fixture
+def desk(shell: Shell) -> Iterator[Shell]:
+    """Return a shell with an agent whose run went wrong."""
+    shell.write("agent.py", AGENT)
+    with ProviderServer(Wrong()) as server:
+        shell.environment["PROVIDER"] = server.url
+        assert shell.tracefork("record", "agent.py").out == "deny\n"
+        yield shell
+
+
+def test_a_run_is_bisected(desk: Shell) -> None:
+    """Each position that is tried is told; the step that was wrong is named, with its line."""
+    done = desk.tracefork("bisect", "--oracle=equals:refund", "agent.tape")
+    assert done.exit == 0, done.err
+    named = "● The run was lost at exchange 2 (agent.py:10 → 'deny'). 4 forks · 7 live calls"
+    assert named in done.out
+    assert "· 3 answers kept: bad" in done.err
+    passes = desk.tracefork("bisect", "--oracle=equals:deny", "agent.tape")
+    assert (passes.exit, "nothing to bisect" in passes.err) == (2, True)
+
+
+def test_a_run_is_blamed(desk: Shell) -> None:
+    """By a function, in lines of JSON: how far it is, and at the end the report."""
+    assert desk.tracefork("record", "-o", "fn.tape", "--agent", "agent:main").exit == 0
+    words = ["blame", "fn.tape", "--agent", "agent:main", "--oracle=equals:deny"]
+    asked = desk.tracefork(*words)
+    assert (asked.exit, "say --yes" in asked.err) == (2, True)
+    done = desk.tracefork(*words, "--yes", "--workers=1", "--budget=30 calls", "--stream")
+    *progress, last = [json.loads(line) for line in done.out.splitlines()]
+    assert all("progress" in line for line in progress)
+    report = last["report"]
+    assert report["verdict"]["kind"] == "inert"
+    assert report["ledger"]["live_calls"] <= 30
+    looked = desk.tracefork("blame", "fn.tape", "--status", "--json")
+    assert looked.document["forks"] == report["ledger"]["forks"]
