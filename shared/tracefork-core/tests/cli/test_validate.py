@@ -1,0 +1,122 @@
+"""`tracefork validate`: faults are planted in a real agent; a blame that is wrong is told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tracefork_core import Tape
+from tracefork_core.blaming import run as blaming
+from tracefork_core.blaming.document import Report
+from tracefork_core.blaming.probe import Probe
+from tracefork_core.blaming.result import Verdict
+from tracefork_core.blaming.trying import Job, carry_out
+from tracefork_core.cli.main import main
+
+from .conftest import Done, Shell
+
+Agent = Callable[[], object]
+Oracle = Callable[[object], object]
+SUBSET = ("validate", "--faults", "tool-output,retrieval", "--positions", "4")
+_FORKS = 2
+
+
+def flip_rates(path: Path, agent: Agent, oracle: Oracle) -> list[float]:
+    """Decide again at each exchange of a run, and return how often that saves it."""
+    with Tape.open(path) as tape:
+        size = len(tape.exchanges)
+    rates = []
+    for unit in range(size):
+        job = Job(0, Probe(frozenset(range(unit))), str(path), "flip.tape", {}, writes="allow")
+        trials = [carry_out(job, agent, oracle) for _ in range(_FORKS)]
+        rates.append(sum(trial.failed is False for trial in trials) / _FORKS)
+    return rates
+
+
+def blame_by_flip_rate(path: Path, agent: Agent, oracle: Oracle, **options: Any) -> Report:
+    """Name the exchange that flips the run most often, as others do: mostly the first."""
+    report = BLAME(path, agent, oracle, **{**options, "budget": "0 calls"})
+    if report.result.verdict.kind == "passed":
+        return report
+    rates = flip_rates(path, agent, oracle)
+    verdict = Verdict(kind="single", units=(rates.index(max(rates)),), certain=True)
+    return msgspec.structs.replace(
+        report, result=msgspec.structs.replace(report.result, verdict=verdict)
+    )
+
+
+BLAME = blaming.blame
+
+
+@pytest.fixture(scope="module")
+def validated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shell, Done]:
+    """Plant two classes at one exchange; the report is in the folder."""
+    shell = Shell(tmp_path_factory.mktemp("validated"))
+    return shell, shell.tracefork(*SUBSET, "--json", "--write", "report.json")
+
+
+def test_what_is_planted_is_found_and_nobody_else_accused(validated: tuple[Shell, Done]) -> None:
+    """Two faults, their paraphrases and a coin: the planted exchange is named, and no other."""
+    shell, done = validated
+    assert done.exit == 0, done.err
+    outcomes = {one["name"]: one for one in done.document["report"]["outcomes"]}
+    for fault in ("tool-output@4", "retrieval@4"):
+        assert (outcomes[fault]["verdict"], outcomes[fault]["named"]) == ("single", [4])
+    assert {"clean", "placebo tool-output@4", "placebo retrieval@4", "coin grade"} < set(outcomes)
+    assert [one for one in outcomes.values() if one.get("control") and one.get("named")] == []
+    assert json.loads((shell.folder / "report.json").read_text()) == done.document["report"]
+
+
+def test_a_second_run_is_the_same_and_a_difference_is_told(
+    validated: tuple[Shell, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same seed gives the same report; what is otherwise in the one given is told, and is 1."""
+    _, done = validated
+    kept = done.document["report"]
+    found = next(one for one in kept["outcomes"] if one["name"] == "retrieval@4")
+    other, again = tmp_path / "other.json", tmp_path / "again.json"
+    other.write_text(json.dumps(kept).replace('"mediators": [5]', '"mediators": [6]'))
+    words = ["validate", "--faults", "retrieval", "--positions", "4"]
+    assert main([*words, "--check", str(other), "--write", str(again)]) == 1
+    *_, head, line = capsys.readouterr().out.splitlines()
+    assert head.startswith("1 change since")
+    assert line.strip() == "retrieval@4: mediators was 6, is 5"
+    assert found in json.loads(again.read_text())["outcomes"]
+    assert main([*words, "--check", str(other), "--seed", "1"]) == 2
+
+
+def test_a_blame_that_is_wrong_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The control: one that names what flips the run most often names what comes before."""
+    monkeypatch.setattr(blaming, "blame", blame_by_flip_rate)
+    words = ["validate", "--faults", "tool-output", "--positions", "6", "--json"]
+    assert main(words) == 1
+    outcomes = {
+        one["name"]: one for one in json.loads(capsys.readouterr().out)["report"]["outcomes"]
+    }
+    assert not outcomes["tool-output@6"]["holds"]
+    assert outcomes["tool-output@6"]["named"] < [6]
+    assert outcomes["clean"]["holds"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--faults", "magic"], "no class 'magic'"),
+        (["--positions", "x"], "takes exchanges"),
+        (["--faults", "retrieval", "--positions", "1"], "none of these faults applies there"),
+        (["--check", "missing.json"], "cannot be read"),
+    ],
+)
+def test_what_cannot_be_planted_is_refused(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A class or an exchange that is not there, a report that is none: told, and nothing is run."""
+    assert main(["validate", *words]) == 2
+    assert said in capsys.readouterr().err
