@@ -22,6 +22,8 @@ from .conftest import Done, Shell
 
 Agent = Callable[[], object]
 Oracle = Callable[[object], object]
+pytestmark = pytest.mark.many_processes
+
 SUBSET = ("validate", "--faults", "tool-output,retrieval", "--positions", "4")
 _FORKS = 2
 
