@@ -111,7 +111,7 @@ class Purse:
         however they turn out: in calls exactly, in dollars and tokens as far as no call takes more
         than the dearest that was recorded.
         """
-        wanted = [self._live(probe) for probe in probes]
+        wanted = [self.live(probe) for probe in probes]
         left = self._left(lost) - sum(wanted)
         if left < 0 and any(wanted):
             return None
@@ -138,7 +138,7 @@ class Purse:
             left.append((budget.tokens - tokens) // longest)
         return min(left)
 
-    def _live(self, probe: Probe) -> int:
+    def live(self, probe: Probe) -> int:
         """Return how many units of a probe are live."""
         given = {unit for unit, _ in probe.given}
         last = len(self.usd) - 1 if probe.until is None else probe.until

@@ -12,6 +12,7 @@ import msgspec
 from tracefork_core.blaming.budget import Purse
 from tracefork_core.blaming.inquiry import Standing
 from tracefork_core.blaming.journal import Journal
+from tracefork_core.blaming.pacing import Pacer
 from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Exhausted, Probe, Trial
 from tracefork_core.blaming.result import Result
@@ -54,12 +55,14 @@ class Hearing:
         pool: Pool,
         journal: Journal,
         purse: Purse,
+        pacer: Pacer,
         watch: Callable[[Progress], None],
     ) -> None:
         self._job = job
         self._pool = pool
         self._journal = journal
         self._purse = purse
+        self._pacer = pacer
         self._watch = watch
         self._standing: Standing | None = None
         self._asked = 0
@@ -104,10 +107,14 @@ class Hearing:
             self._job_of(n, probe, limit, before, again)
             for (n, probe), limit, before in zip(missing, limits, lost, strict=True)
         ]
-        for trial in self._pool.run(jobs):
-            self._journal.add(trial)
-            self._purse.book(trial)
-            self._tell()
+        while jobs:
+            count = self._pacer.take([self._purse.live(job.probe) for job in jobs])
+            for trial in self._pool.run(jobs[:count]):
+                self._journal.add(trial)
+                self._purse.book(trial)
+                self._pacer.made(trial.calls)
+                self._tell()
+            jobs = jobs[count:]
         return [self._journal.trials[number] for number, _ in numbered]
 
     def _regrades(self, before: int) -> int:

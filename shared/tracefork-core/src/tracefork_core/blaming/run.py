@@ -15,6 +15,7 @@ from tracefork_core.blaming.budget import Budget, Purse
 from tracefork_core.blaming.document import Grading, Report
 from tracefork_core.blaming.hearing import Hearing, Progress
 from tracefork_core.blaming.journal import Header, Journal
+from tracefork_core.blaming.pacing import Pacer
 from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.result import Result, Verdict
@@ -46,6 +47,7 @@ def blame(
     workers: int = 1,
     executor: Executor | None = None,
     fresh: bool = False,
+    rate: float | None = None,
     writes: Writes = "refuse",
     tail: Edit | None = None,
     mask: Sequence[str] = (),
@@ -73,6 +75,7 @@ def blame(
         seed: of the engine's chance: the same seed and the same outcomes give the same report.
         workers: how many processes to run forks in; agent and oracle must be importable then.
         fresh: run each fork in a process of its own, for agents that leave something behind.
+        rate: live calls a minute that the provider takes, to the fork; None for as many as come.
         executor: any other to run forks on: threads, `get_executor()` of a dask client. It must see
             the same folder, and other machines the same provider.
         writes: what becomes of live exchanges that may change the world, as for `fork`.
@@ -114,7 +117,7 @@ def blame(
         version=__version__,
     )
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
-    purse = Purse(limits, run.usd, run.tokens)
+    purse, pacer = Purse(limits, run.usd, run.tokens), Pacer(rate)
     with ExitStack() as stack:
         journal = Journal(place / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
@@ -136,7 +139,7 @@ def blame(
         )
         chance = Random(seed)  # noqa: S311 - to be had again from its seed
         pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
-        bench = Hearing(job, pool, journal, purse, watch)
+        bench = Hearing(job, pool, journal, purse, pacer, watch)
         result = bench.hear(engine.blame(run.costs, chance, chosen, header.groups, bench.stands))
     found = noise.measured(journal.trials.values())
     return Report(

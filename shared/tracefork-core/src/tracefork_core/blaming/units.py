@@ -19,7 +19,8 @@ _QUOTED = 32
 class UnitName(msgspec.Struct, frozen=True, kw_only=True):
     """A unit in words: its step from the root down, the line that asked, and what was asked.
 
-    `said` is how a model's answer begins, where step and line are those of other units too.
+    `said` is how a model's answer begins, where step and line are those of other units too. `usd`
+    is what it cost by the prices that a blame reckoned with, None where that was not known.
     """
 
     unit: int
@@ -27,6 +28,8 @@ class UnitName(msgspec.Struct, frozen=True, kw_only=True):
     step: tuple[str, ...] = ()
     caller: str | None = None
     said: str = ""
+    usd: float | None = None
+    tokens: int = 0
 
     @property
     def words(self) -> str:
@@ -79,7 +82,8 @@ class Run:
                 asked = call.request_model or asked
             tokens.append((usage.input_tokens or 0) + (usage.output_tokens or 0) if usage else 0)
             said = f"'{_shortened(call.text)}'" if call and call.text else _calls(call)
-            names.append(_named(tape, exchange, asked, said))
+            name = _named(tape, exchange, asked, said)
+            names.append(msgspec.structs.replace(name, usd=usd[-1], tokens=tokens[-1]))
         known = [price for price in usd if price is not None]
         costs = known if len(known) == len(usd) and sum(known) > 0 else [1.0] * len(usd)
         receipt = tape.receipt

@@ -55,6 +55,10 @@ def blame(
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, help="Forks at the same time.")
     ] = 2,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="N", help="At most N live calls a minute."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is tried.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a blame.")] = False,
     status: Annotated[
@@ -119,6 +123,7 @@ def blame(
             regrades=regrades,
             seed=seed,
             workers=workers,
+            rate=rate,
             fresh=agent.form != "function",
             writes=options.writes(allow=allow_writes, stub=stub_writes),
             tail=read_edit(tail_model, tail_temperature, None, None),
