@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -31,6 +32,8 @@ from tracefork_core.tape.beside import lay_beside
 from tracefork_core.version import __version__
 
 JOURNAL = "journal.jsonl"
+SHARED = 40
+"""Forks for each set of suspects, where the blame is shared among them."""
 
 
 def blame(
@@ -42,6 +45,7 @@ def blame(
     credit: bool = False,
     groups: Sequence[Collection[int]] = (),
     settings: Settings | None = None,
+    shares: bool = False,
     regrades: int = 0,
     seed: int = 0,
     workers: int = 1,
@@ -70,6 +74,7 @@ def blame(
         credit: of a run that passed, say which step saved it.
         groups: units by what is to be told apart first: agents, tasks, nodes.
         settings: the measures.
+        shares: run more forks, to share the blame among several steps that are named (Shapley).
         regrades: how often some ends are graded again, without a call of the agent, to know how
             often the oracle errs by chance (see `noise`): 3 or more; 0 for not at all.
         seed: of the engine's chance: the same seed and the same outcomes give the same report.
@@ -104,6 +109,8 @@ def blame(
         oracle = oracle.placed(place.absolute())
     # What is graded mostly is what was said last: held, nothing before it could make a difference.
     chosen = settings or Settings(answers=frozenset({len(run.units) - 1}))
+    if shares:
+        chosen = replace(chosen, credit=chosen.credit or SHARED)
     header = Header(
         digest=run.digest,
         units=len(run.units),

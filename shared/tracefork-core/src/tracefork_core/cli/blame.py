@@ -52,6 +52,9 @@ def blame(
     regrades: Annotated[
         int, typer.Option("--regrades", metavar="N", help="Grade some ends again, so often.")
     ] = 0,
+    shares: Annotated[
+        bool, typer.Option("--shares", help="Share the blame among several that are named.")
+    ] = False,
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, help="Forks at the same time.")
     ] = 2,
@@ -119,6 +122,7 @@ def blame(
             grades,
             budget=limits,
             credit=credit,
+            shares=shares,
             groups=groups,
             regrades=regrades,
             seed=seed,

@@ -37,6 +37,9 @@ def print_report(console: Console, report: Report) -> None:
     head.add_row(mark, Text(printable(sentence(report))))
     console.print(head)
     _print_curve(console, report)
+    if result.shares:
+        parts = [f"exchange {one.unit} {one.share:.0%}" for one in result.shares]
+        console.print(f"  shares of the blame: {', '.join(parts)}")
     failed = [control for control in result.controls if not control.passed]
     for control in failed:
         line = f"! {control.name}: {control.says}"
