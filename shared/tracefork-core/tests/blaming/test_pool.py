@@ -74,7 +74,8 @@ def test_processes_of_which_one_is_killed_come_to_the_same(
     report = blame(run, drawing.dying, drawing.good, settings=QUICK, workers=2, folder=tmp_path)
     assert (tmp_path / "died").exists()
     assert outcome(report) == serially
-    assert report.result.ledger.live_calls == provider.live - before
+    # What was put down and cut off before it left is counted as well, and may not have been asked.
+    assert report.result.ledger.live_calls - (provider.live - before) in (0, 1)
 
 
 @pytest.mark.many_processes
@@ -93,7 +94,7 @@ def test_each_fork_has_a_fresh_process_and_loses_nothing_with_it(
     )
     assert (tmp_path / "died").exists()
     assert outcome(report) == serially
-    assert report.result.ledger.live_calls == provider.live - before
+    assert report.result.ledger.live_calls - (provider.live - before) in (0, 1)
     stained = blame(run, drawing.staining, drawing.good, folder=tmp_path / "stained")
     assert stained.result.undefined.forks > 0
 

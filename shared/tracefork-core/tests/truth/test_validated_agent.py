@@ -14,8 +14,6 @@ from tracefork_core import Tape, fork, record
 from tracefork_testkit import validation
 from tracefork_testkit.validation import COINS, STEPS, Plant, Subject
 
-pytestmark = pytest.mark.many_processes
-
 PLANTS = list(validation.plants())
 DRAWS = 7
 
