@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tracefork_core.blaming.trying import Oracle
 from tracefork_core.errors import UsageError
+from tracefork_core.tape.pointer import parts
 
 SKIPS = 125
 """With this status a program says that nobody can tell, as for `git bisect run`."""
@@ -89,8 +90,7 @@ class HasValue:
             document = json.loads(str(outcome)) if isinstance(outcome, str | Ended) else outcome
         except ValueError:
             return False
-        for part in self.pointer.split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
+        for name in parts(self.pointer):
             if isinstance(document, Mapping) and name in document:
                 document = document[name]
             elif isinstance(document, list | tuple) and name in map(str, range(len(document))):

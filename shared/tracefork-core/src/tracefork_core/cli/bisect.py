@@ -51,7 +51,7 @@ def bisect(
     from tracefork_core.cli.program import Program
 
     with Tape.open(path) as opened:
-        kept = opened.environment.hash_seed if opened.environment else None
+        kept = opened.hash_seed
     os.chdir(folder)
     agent.prepare()
     grades = read_oracle(oracle)

@@ -81,7 +81,7 @@ def fork(
         )
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
     with Tape.open(path) as opened:
-        hash_seed.restore(opened.environment.hash_seed if opened.environment else None)
+        hash_seed.restore(opened.hash_seed)
     from tracefork_core.run import fork as forking  # not before the process has started anew
 
     to, here = output.absolute() if output else None, Path.cwd()

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-import sys
 import tempfile
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +14,7 @@ from pathlib import Path
 from tracefork_core.blaming.oracles import Ended
 from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.ending import Ending
+from tracefork_core.cli.screen import stdout_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Program:
         os.chdir(self.folder)
         self.agent.prepare()
         with tempfile.TemporaryFile() as output:
-            with _printed_to(output.fileno()):
+            with stdout_to(output.fileno()):
                 came = self._call() if self.agent.form == "function" else self.agent.run()
             if not isinstance(came, Ending | None):
                 return came
@@ -56,17 +55,3 @@ class Program:
 
 async def _awaited(value: Awaitable[object]) -> object:
     return await value
-
-
-@contextmanager
-def _printed_to(descriptor: int) -> Iterator[None]:
-    """Have what this process and its children print on stdout go elsewhere."""
-    sys.stdout.flush()
-    kept = os.dup(1)
-    os.dup2(descriptor, 1)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)

@@ -155,4 +155,4 @@ def _read(path: Path) -> tuple[Taped, str | None]:
         overlap = overlap_of(tape)
         words = {one.n: exchange_words(one) for one in tape.exchanges if one.n in overlap.exchanges}
         taped = Taped(path, outcome, len(tape.exchanges), overlap, words)
-        return taped, tape.environment.hash_seed if tape.environment else None
+        return taped, tape.hash_seed

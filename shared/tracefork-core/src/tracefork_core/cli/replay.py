@@ -150,7 +150,7 @@ def _read(path: Path) -> _Recorded:
             len(tape.exchanges),
             tape.digest,
             tape.receipt.outcome if tape.receipt else None,
-            tape.environment.hash_seed if tape.environment else None,
+            tape.hash_seed,
         )
 
 

@@ -78,9 +78,16 @@ def stdout_kept(for_json: bool) -> Iterator[None]:
         yield
         sys.stdout.flush()  # Our notes on stderr come after what the agent said.
         return
+    with stdout_to(2):
+        yield
+
+
+@contextmanager
+def stdout_to(descriptor: int) -> Iterator[None]:
+    """Have what this process and its children print on stdout go to another descriptor."""
     sys.stdout.flush()
     kept = os.dup(1)
-    os.dup2(2, 1)
+    os.dup2(descriptor, 1)
     try:
         yield
     finally:

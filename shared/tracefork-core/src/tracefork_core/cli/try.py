@@ -50,7 +50,7 @@ def ask(
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
     with Tape.open(path) as opened:
         number = number_of(opened, at)
-        hash_seed.restore(opened.environment.hash_seed if opened.environment else None)
+        hash_seed.restore(opened.hash_seed)
     from tracefork_core.run import fork as forking  # not before the process has started anew
 
     os.chdir(folder)

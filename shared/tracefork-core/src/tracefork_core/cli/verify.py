@@ -113,7 +113,7 @@ def _receipt(path: Path) -> _Tape:
             len(tape.exchanges),
             tape.receipt,
             tape.mode,
-            tape.environment.hash_seed if tape.environment else None,
+            tape.hash_seed,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracefork_core.errors import UsageError
+from tracefork_core.tape.pointer import parts
 
 from .lenient import Json
 
@@ -14,7 +15,7 @@ def put(document: dict[str, Json], pointer: str, value: Json) -> None:
     """
     if not pointer.startswith("/"):
         raise UsageError(f"{pointer!r} is no JSON pointer into the body: write it like /messages/0")
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
+    tokens = parts(pointer)
     node: Json = document
     for depth, token in enumerate(tokens[:-1]):
         here = "/".join(pointer.split("/")[: depth + 2])

@@ -9,29 +9,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from tracefork_core.determinism.boundary import Mode as Boundary
 from tracefork_core.determinism.chance import Chance
 from tracefork_core.determinism.nondet import NondetSource
-from tracefork_core.egress import Watch
 from tracefork_core.errors import (
     DivergenceError,
-    ReplayError,
     TapeError,
     TraceforkError,
     UsageError,
 )
 from tracefork_core.run.places import Place, number_of
-from tracefork_core.run.receipt import receipt
-from tracefork_core.run.replay import masking_of
+from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Scope, Switches
-from tracefork_core.run.surroundings import note_surroundings
+from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked
 from tracefork_core.session.interventions import Edit, Intervention, Keep, Replace, described
 from tracefork_core.tape import Receipt, Tape, TapeWriter
-from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import BRANCH, Branch, Change
 
 
@@ -66,7 +60,7 @@ class Forking:
         return self.receipt.digest if self.receipt else None
 
 
-class _Fork(Scope[Forking]):
+class _Fork(Writing[Forking]):
     def __init__(
         self,
         path: Path,
@@ -101,12 +95,7 @@ class _Fork(Scope[Forking]):
         self._mask = mask
 
     def _begin(self, stack: ExitStack) -> Forking:
-        tape = stack.enter_context(Tape.open(self._path))
-        if not tape.keeps_bodies:
-            raise ReplayError(
-                f"tracefork: {self._path} was recorded in mode metadata: it holds the hashes of "
-                "what was said, and nothing to answer with. Record in mode safe to fork."
-            )
+        tape = stack.enter_context(answering(self._path))
         plan = self._plan(tape)
         masking = masking_of(tape, self._mask)
         path = self._to or _free(self._path, plan.at)
@@ -115,9 +104,7 @@ class _Fork(Scope[Forking]):
                 f"tracefork: a branch lies beside its parent: not {path}, but in "
                 f"{self._path.absolute().parent}. `tracefork pack` makes one file of both."
             )
-        environment = msgspec.structs.replace(
-            describe(), masks=masking.masks.described() if masking.mode != "raw" else []
-        )
+        environment = environment_under(masking)
         self._writer = TapeWriter(
             path,
             environment,
@@ -127,19 +114,15 @@ class _Fork(Scope[Forking]):
             parent=tape,
             at=plan.at,
         )
-        self._watch: Watch | None = None
         stack.callback(self._discard_unless_switched_on)
         self._writer.note(BRANCH, aside=_described(plan))
         self._session = Session(
             source=tape, sink=self._writer, masking=masking, matchers=self._match, plan=plan
         )
         chance = Chance(self._session, tape.chance, forked=True)
-        self._session.before_exchange.append(chance.flush)
-        if self._switches.ambient:
-            note_surroundings(stack, self._session, environment, clock=self._switches.clock)
         self._run = Forking(path, tape, plan.at, chance.nondet, leaks=self._leaks)
         stack.callback(self._take_stock)
-        self._watch = self._switch_on(stack, self._session, "count", chance)
+        self._write(stack, environment, "count", chance)
         return self._run
 
     def _plan(self, tape: Tape) -> Plan:
@@ -160,24 +143,21 @@ class _Fork(Scope[Forking]):
         run.replayed = self._session.asked - run.given - run.live
 
     def _discard_unless_switched_on(self) -> None:
-        if self._watch is None:
+        if not self._is_switched_on:
             self._writer.discard()
 
     def _finish(self, error: BaseException | None) -> TraceforkError | None:
-        watch, session = self._watch, self._session
-        assert watch is not None
-        if session.broken is not None:
-            self._writer.abort()
-            return session.broken
+        session = self._session
         # An agent that ended before it asked for all that comes before the fork is another one.
         verdict = session.poison or session.left_over
-        if isinstance(verdict, DivergenceError | UsageError) and not self._run.live:
+        unforked = isinstance(verdict, DivergenceError | UsageError) and not self._run.live
+        if unforked and session.broken is None:
             self._writer.discard()  # Nothing was forked, and nothing was paid for.
             return verdict
-        try:
-            self._run.receipt = self._writer.close(receipt(watch, session, verdict or error))
-        except TapeError as broken:
-            return broken
+        closed = self._closed(verdict or error)
+        if isinstance(closed, TapeError):
+            return closed
+        self._run.receipt = closed
         return verdict
 
 

@@ -7,21 +7,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from tracefork_core.determinism.boundary import Mode as Boundary
 from tracefork_core.determinism.chance import Chance
 from tracefork_core.determinism.nondet import NondetSource
-from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
-from tracefork_core.run.receipt import receipt
 from tracefork_core.run.scope import Scope, Switches
-from tracefork_core.run.surroundings import note_surroundings
+from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.session import Session
 from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Receipt, TapeWriter
-from tracefork_core.tape.environment import describe
 from tracefork_core.tape.mode import Mode as Keeps
 from tracefork_core.tape.sealing import new_key
 
@@ -45,7 +40,7 @@ class Recording:
         return self.receipt.digest if self.receipt else None
 
 
-class _Record(Scope[Recording]):
+class _Record(Writing[Recording]):
     def __init__(
         self,
         path: Path,
@@ -71,9 +66,7 @@ class _Record(Scope[Recording]):
         if self._mask and self._keeps == "raw":
             raise UsageError("tracefork: mode `raw` masks nothing: leave `mask` away, or the mode.")
         masking = Masking(self._keeps, Masks.read(self._mask))
-        environment = msgspec.structs.replace(
-            describe(), masks=masking.masks.described() if masking.mode != "raw" else []
-        )
+        environment = environment_under(masking)
         if self._seal_to and self._keeps != "sealed":
             raise UsageError("tracefork: `seal_to` is for the mode `sealed`.")
         key = new_key(self._seal_to) if self._keeps == "sealed" else None
@@ -81,31 +74,22 @@ class _Record(Scope[Recording]):
             self._path, environment, overwrite=self._overwrite, mode=self._keeps, key=key
         )
         stack.callback(self._abort_unless_switched_on)
-        self._watch: Watch | None = None
         self._session = Session(sink=self._writer, masking=masking, strict=self._strict)
         chance = Chance(self._session)
-        self._session.before_exchange.append(chance.flush)
-        if self._switches.ambient:
-            note_surroundings(stack, self._session, environment, clock=self._switches.clock)
-        self._watch = self._switch_on(stack, self._session, self._guard, chance)
+        self._write(stack, environment, self._guard, chance)
         self._run = Recording(self._path, chance.nondet, leaks=self._leaks)
         return self._run
 
     def _abort_unless_switched_on(self) -> None:
-        if self._watch is None:
+        if not self._is_switched_on:
             self._writer.abort()
 
     def _finish(self, error: BaseException | None) -> TraceforkError | None:
-        watch, session = self._watch, self._session
-        assert watch is not None
-        if session.broken is not None:
-            self._writer.abort()
-            return session.broken
-        try:
-            self._run.receipt = self._writer.close(receipt(watch, session, error))
-        except TapeError as broken:
-            return broken
-        return session.poison
+        closed = self._closed(error)
+        if isinstance(closed, TapeError):
+            return closed
+        self._run.receipt = closed
+        return self._session.poison
 
 
 def record(

@@ -72,12 +72,7 @@ class _Replay(Scope[Replaying]):
         self._order = order
 
     def _begin(self, stack: ExitStack) -> Replaying:
-        tape = stack.enter_context(Tape.open(self._path))
-        if not tape.keeps_bodies:
-            raise ReplayError(
-                f"tracefork: {self._path} was recorded in mode metadata: it holds the hashes of "
-                "what was said, and nothing to answer with. Record in mode safe to replay."
-            )
+        tape = stack.enter_context(answering(self._path))
         masking = masking_of(tape, self._mask)
         self._session = Session(
             source=tape,
@@ -133,6 +128,22 @@ class _Replay(Scope[Replaying]):
                 f"({self._run.digest}) is not the tape's. Nothing is proven; please report this."
             )
         return left_over
+
+
+def answering(path: Path) -> Tape:
+    """Open a tape that a run can be answered from.
+
+    Raises:
+        ReplayError: it holds no bodies.
+    """
+    tape = Tape.open(path)
+    if tape.keeps_bodies:
+        return tape
+    tape.close()
+    raise ReplayError(
+        f"tracefork: {path} was recorded in mode metadata: it holds the hashes of what was said, "
+        "and nothing to answer with. Record in mode safe to replay and to fork."
+    )
 
 
 def masking_of(tape: Tape, mask: Sequence[str]) -> Masking:

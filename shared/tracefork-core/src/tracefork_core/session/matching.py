@@ -29,6 +29,7 @@ from tracefork_core.exchange.contract import Request
 from tracefork_core.session.credentials import header_value, is_credential, without_secrets
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.event import RequestRecord
+from tracefork_core.tape.pointer import child, parts
 
 SEMANTIC_HEADERS = frozenset(
     {
@@ -169,17 +170,3 @@ def _remove(document: object, pointer: str) -> None:
         place.pop(last, None)
     elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
         place[int(last)] = None
-
-
-def parts(pointer: str) -> list[str]:
-    """Return the names and numbers that an RFC 6901 pointer is made of."""
-    return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-
-
-def child(place: object, part: str) -> object:
-    """Return what one part of a pointer leads to, None where there is none."""
-    if isinstance(place, dict):
-        return place.get(part)
-    if isinstance(place, list) and part.isdecimal() and int(part) < len(place):
-        return place[int(part)]
-    return None

@@ -184,6 +184,11 @@ class Tape:
         return self._last(ENVIRONMENT, msgspec.json.Decoder(Environment).decode)
 
     @property
+    def hash_seed(self) -> str | None:
+        """The PYTHONHASHSEED of the recording; None where hashes were random, or nothing says."""
+        return self.environment.hash_seed if self.environment else None
+
+    @property
     def branch(self) -> Branch | None:
         """What a fork changed, where this is a branch that one made."""
         return self._last(BRANCH, msgspec.json.Decoder(Branch).decode)

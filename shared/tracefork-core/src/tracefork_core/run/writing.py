@@ -1,0 +1,77 @@
+"""What record and fork share: a run that is written to a tape of its own."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TypeVar
+
+import msgspec
+
+from tracefork_core.determinism.chance import Chance
+from tracefork_core.egress import Watch
+from tracefork_core.egress.guard import Mode
+from tracefork_core.errors import TapeError
+from tracefork_core.run.scope import Scope, Switches
+from tracefork_core.run.surroundings import note_surroundings
+from tracefork_core.session import Session
+from tracefork_core.session.masking import Masking
+from tracefork_core.tape import Environment, Receipt, TapeWriter
+from tracefork_core.tape.environment import describe
+
+R = TypeVar("R")
+
+
+class Writing(Scope[R]):
+    """A block of code whose run goes onto a tape. `_begin` sets the writer and the session."""
+
+    _writer: TapeWriter
+    _session: Session
+
+    def __init__(self, switches: Switches) -> None:
+        super().__init__(switches)
+        self._watch: Watch | None = None
+
+    @property
+    def _is_switched_on(self) -> bool:
+        return self._watch is not None
+
+    def _write(
+        self, stack: ExitStack, environment: Environment, guard: Mode, chance: Chance
+    ) -> None:
+        """Switch everything on, and have what is drawn and looked at put on the tape."""
+        self._session.before_exchange.append(chance.flush)
+        if self._switches.ambient:
+            clock = self._switches.clock
+            note_surroundings(stack, self._session, environment, clock=clock)
+        self._watch = self._switch_on(stack, self._session, guard, chance)
+
+    def _closed(self, error: BaseException | None) -> Receipt | TapeError:
+        """Close the tape of a run that ended with `error`; return its receipt, or what broke it."""
+        if self._session.broken is not None:
+            self._writer.abort()
+            return self._session.broken
+        try:
+            return self._writer.close(self._receipt(error))
+        except TapeError as broken:
+            return broken
+
+    def _receipt(self, error: BaseException | None) -> Receipt:
+        """Return what the run says about itself; its writer adds digest and counts."""
+        watch, masking = self._watch, self._session.masking
+        assert watch is not None
+        return Receipt(
+            digest="",
+            exchanges=0,
+            connections=watch.connections,
+            crossed=watch.crossed,
+            strays=[masking.text(stray) for stray in watch.strays],
+            subprocesses=[masking.text(program) for program in watch.subprocesses],
+            outcome="ok" if error is None else type(error).__name__,
+            secrets=masking.counts,
+        )
+
+
+def environment_under(masking: Masking) -> Environment:
+    """Describe where a recording is made, and what is masked in it."""
+    masks = masking.masks.described() if masking.mode != "raw" else []
+    return msgspec.structs.replace(describe(), masks=masks)
