@@ -73,9 +73,12 @@ def test_what_is_said_is_read_back(
 def test_another_text_reads_as_another(way: str) -> None:
     """The comparison above can fail."""
     request = WAYS[way]
-    assert request.read(answer(request, text="yes")).text != "no"
-    call = request.read(answer(request, text=None, tool_calls=[("f", {"a": 1})])).tool_calls[0]
-    assert call.arguments != {"a": 2}
+    yes, no = (request.read(answer(request, text=text)) for text in ("yes", "no"))
+    assert yes.text != no.text
+    one, two = (
+        request.read(answer(request, text=None, tool_calls=[("f", {"a": n})])) for n in (1, 2)
+    )
+    assert one.tool_calls[0].arguments != two.tool_calls[0].arguments
 
 
 @every_way

@@ -106,6 +106,15 @@ def test_anthropics_thinking_stays_before_a_call_and_goes_with_a_text(stream: bo
     assert usage.input_tokens == 97
 
 
+def test_the_thinking_of_a_chat_stays_before_a_call_and_goes_with_a_text() -> None:
+    """Some servers refuse a call that comes back without it."""
+    message = {"content": "yes", "reasoning_content": "hmm"}
+    before = recorded({"choices": [{"message": message, "finish_reason": "stop"}]})
+    assert b"hmm" in answer(CHAT, before, text=None, tool_calls=CALL).body
+    assert b"hmm" in answer(CHAT, before, text="yes").body
+    assert b"hmm" not in answer(CHAT, before, text="no").body
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_response_the_provider_keeps_gets_an_id_of_its_own(stream: bool) -> None:
     """By its recorded id, the next request would go on from what was recorded, not from this."""

@@ -119,6 +119,17 @@ def test_a_whole_document_goes_out_as_it_is(way: str) -> None:
     assert json.loads(from_document(WAYS[way], DOCUMENTS[way]).body) == DOCUMENTS[way]
 
 
+def test_a_signature_of_geminis_stands_on_the_last_piece_of_its_text() -> None:
+    """The pieces before it are not signed."""
+    part = {"text": "a text of many words", "thoughtSignature": "s"}
+    document = {"candidates": [{"content": {"parts": [part]}}]}
+    made = json.loads(from_document(WAYS["gemini-array"], document).body)
+    pieces = [one["candidates"][0]["content"]["parts"][0] for one in made]
+    assert len(pieces) > 2
+    signed = ["thoughtSignature" in piece for piece in pieces]
+    assert signed == [False] * (len(pieces) - 1) + [True]
+
+
 def test_other_answers_of_a_provider_are_documents_too() -> None:
     """Vectors, counts, and a prompt that was refused."""
     vectors = {"data": [{"embedding": [1.0]}], "model": "e"}
@@ -150,7 +161,28 @@ def test_a_document_of_another_kind_is_refused(request_: Ask, document: Any, why
         from_document(request_, document)
 
 
-@pytest.mark.parametrize("status", [400, 401, 429, 500, 529])
+WORDS = {
+    400: ("invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"),
+    401: ("invalid_request_error", "authentication_error", "UNAUTHENTICATED"),
+    422: ("invalid_request_error", "invalid_request_error", "UNKNOWN"),
+    429: ("requests", "rate_limit_error", "RESOURCE_EXHAUSTED"),
+    500: ("server_error", "api_error", "INTERNAL"),
+    529: ("server_error", "overloaded_error", "UNKNOWN"),
+}
+"""What OpenAI, Anthropic and Google call a status."""
+
+
+def word(way: str, status: int) -> str:
+    """Return the word of the provider that is asked; Azure has none but the number."""
+    openai, anthropic, google = WORDS[status]
+    if way.startswith("azure"):
+        return str(status)
+    if way.startswith("gemini") or way.endswith("vertex"):
+        return google
+    return anthropic if way.startswith("messages") else openai
+
+
+@pytest.mark.parametrize("status", WORDS)
 @pytest.mark.parametrize("way", sorted(WAYS))
 def test_a_refusal_has_the_form_of_the_provider(way: str, status: int) -> None:
     """Its message is read back, with the provider's word for the status."""
@@ -161,8 +193,7 @@ def test_a_refusal_has_the_form_of_the_provider(way: str, status: int) -> None:
     assert read.error is not None
     assert read.error.message == "not now \U0001f600"
     assert read.output == ()
-    words = {429: {"requests", "429", "rate_limit_error", "RESOURCE_EXHAUSTED"}}
-    assert read.error.type in words.get(status, {read.error.type})
+    assert read.error.type == word(way, status)
 
 
 def test_when_to_try_again_is_said_as_the_provider_says_it() -> None:

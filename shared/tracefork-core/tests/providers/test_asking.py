@@ -41,6 +41,8 @@ def test_a_path_keeps_all_but_the_model() -> None:
     """The method, the query and the project stay; what needs quoting is quoted."""
     url, _ = edit(WAYS["gemini-events"], model="models/new 1")
     assert url.endswith("/v1beta/models/new%201:streamGenerateContent?alt=sse")
+    escaped = Ask(GEMINI.url.replace(":generate", "%3Agenerate"), GEMINI.body)
+    assert edit(escaped, model="new")[0].endswith("/v1beta/models/new%3AgenerateContent")
     url, body = edit(AZURE, model="other")
     assert url == AZURE.url.replace("my-gpt", "other")
     assert "model" not in Ask(url, body).json
@@ -206,3 +208,6 @@ def test_embeddings_can_be_asked_of_another_model() -> None:
     """They have a model and values like any request."""
     changed = edited(EMBEDDINGS, model="e2", set={"/input": "ho"}).json
     assert (changed["model"], changed["input"]) == ("e2", "ho")
+    one = {"model": "models/old", "content": {"parts": [{"text": "hi"}]}}
+    batch = asks(GEMINI.url.replace("generateContent", "batchEmbedContents"), requests=[one, one])
+    assert edited(batch, model="new").json["requests"] == [one | {"model": "models/new"}] * 2

@@ -123,6 +123,10 @@ def test_a_message_goes_when_nothing_is_left_in_it() -> None:
     assert Ask(*edit(silent, drop_message=2)).json["messages"] == [USER]
     kept = Ask(*edit(LONG["messages"], drop_message=4)).json["messages"]
     assert [message["role"] for message in kept] == ["user", "assistant", "user"]
+    contents = LONG["gemini"].json["contents"]
+    contents[3]["parts"][0]["thought"] = True
+    kept = Ask(*edit(GEMINI.but(contents=contents), drop_message=4)).json["contents"]
+    assert kept == contents[:3]
 
 
 def test_thinking_goes_with_what_it_led_to() -> None:

@@ -157,7 +157,7 @@ def raised_by(ask: Callable[[], object]) -> type[Exception] | None:
 
 
 def test_a_poisoned_session_raises_out_of_every_tool(tape: Path) -> None:
-    """After a divergence that was swallowed, each kind of tool says so again and none runs."""
+    """After a divergence that was swallowed, sync and async tools say so again and none runs."""
     with record(tape):
         search("cats")
 

@@ -134,6 +134,30 @@ def test_an_abandoned_generator_is_recorded_as_far_as_it_was_read(read: int, tap
             agent(read + 1)
 
 
+def test_a_poisoned_session_raises_out_of_generators_too(tape: Path) -> None:
+    """After a divergence that was swallowed, both kinds say so again and neither runs."""
+
+    async def aread() -> list[Hit]:
+        return [hit async for hit in ahits(1)]
+
+    def agent() -> None:
+        asks: list[Callable[[], object]] = [
+            lambda: list(hits(2)),
+            lambda: list(hits(1)),
+            lambda: asyncio.run(aread()),
+        ]
+        for ask in asks:
+            with pytest.raises(DivergenceError):
+                ask()
+
+    with record(tape):
+        list(hits(1))
+    done = list(ran)
+    with pytest.raises(DivergenceError), replay(tape):
+        agent()
+    assert ran == done == [0, "closed"]
+
+
 def test_an_abandoned_asynchronous_generator_is_closed(tape: Path) -> None:
     """As far as it was read, and its own clean-up has run when `aclose` is over."""
 

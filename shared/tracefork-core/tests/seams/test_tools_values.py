@@ -110,6 +110,8 @@ def streamed() -> Iterator[Point]:
     yield Point(2)
 
 
+ITSELF: list[object] = []
+ITSELF.append(ITSELF)
 ZONES = [st.none(), st.just(UTC), st.just(timezone(timedelta(minutes=-90)))]
 
 
@@ -243,6 +245,7 @@ def test_a_moment_in_a_zone_comes_back_with_its_offset(tape: Path) -> None:
         pytest.param(OrderedDict(a=1), id="a kind of dictionary"),
         pytest.param(range(3), id="a range"),
         pytest.param(len, id="a function"),
+        pytest.param(ITSELF, id="a list that holds itself"),
     ],
 )
 def test_what_nothing_says_how_to_build_is_refused(odd: object, tape: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from tracefork_core.providers import model_call
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.pointer import escaped
 
 _MISSING = object()
 _DEEPEST = 100
@@ -111,9 +112,8 @@ def _said(exchange: Exchange) -> str:
 def _leaves(before: object, after: object, pointer: str, depth: int = 0) -> Iterator[_Place]:
     if isinstance(before, dict) and isinstance(after, dict) and depth < _DEEPEST:
         for key in [*before, *(key for key in after if key not in before)]:
-            escaped = str(key).replace("~", "~0").replace("/", "~1")
             pair = before.get(key, _MISSING), after.get(key, _MISSING)
-            yield from _leaves(*pair, f"{pointer}/{escaped}", depth + 1)
+            yield from _leaves(*pair, f"{pointer}/{escaped(str(key))}", depth + 1)
     elif isinstance(before, list) and isinstance(after, list) and depth < _DEEPEST:
         if before != after and _counted(before) == _counted(after):
             yield pointer, _spelled(before), _spelled(after)

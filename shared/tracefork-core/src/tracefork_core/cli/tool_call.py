@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from tracefork_core.cli import figures
 from tracefork_core.cli.text import printable, readable, shortened
+from tracefork_core.seams.tool_streams import HEAD, RETURN
 from tracefork_core.tape import Exchange
 
 _CALL, _RESULT = 26, 16
 """Characters of a table that has other columns too."""
-_YIELDS = ("content-type", "application/x-ndjson")
 _KEPT = 400
 """Bytes that are more than enough for one line."""
 
@@ -29,8 +29,8 @@ def returned(exchange: Exchange) -> str:
     if not exchange.has_bodies:
         return "→ …"
     body = exchange.response_body
-    if exchange.response_headers[:1] == [_YIELDS]:
+    if exchange.response_headers[:1] == list(HEAD.headers):
         lines = body.splitlines()
-        count = sum(not line.startswith(b'{"$return":') for line in lines)
+        count = sum(not line.startswith(RETURN) for line in lines)
         return f"→ {figures.several(count, 'value')}"
     return shortened(f"→ {readable(body[:_KEPT])}", _RESULT)

@@ -130,7 +130,7 @@ def failure_answer(
     if not 400 <= status <= 599:
         raise UsageError(f"an error answer has a status from 400 to 599, not {status}")
     draft = _draft(request, question, None, message, ())
-    body = compact(failure_document(question, draft, status, message, retry_after)).encode()
+    body = compact(failure_document(draft, status, message, retry_after)).encode()
     headers = _whole_headers(question, body)
     return Answer(status, (*headers, *retry_headers(question, retry_after)), (body,))
 

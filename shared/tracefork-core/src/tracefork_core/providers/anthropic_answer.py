@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracefork_core.errors import UsageError
-
 from .draft import Draft
 from .encoding import compact, pieces, sse
 from .lenient import Json, mapping, mappings, text
@@ -65,17 +63,12 @@ def _thinking(draft: Draft) -> list[Json]:
 def _blocks(draft: Draft) -> list[Json]:
     blocks: list[Json] = [{"type": "text", "text": draft.text}] if draft.text else []
     for part, call in enumerate(draft.calls):
-        if isinstance(call.arguments, str):
-            raise UsageError(
-                f"Anthropic has no form for arguments that are no object: give those of"
-                f" {call.name!r} as an object, not as text"
-            )
         blocks.append(
             {
                 "type": "tool_use",
                 "id": draft.call_id("toolu_01", 22, part),
                 "name": call.name,
-                "input": call.arguments,
+                "input": call.object_for("Anthropic"),
             }
         )
     return blocks

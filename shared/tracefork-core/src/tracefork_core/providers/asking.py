@@ -11,7 +11,7 @@ from tracefork_core.errors import UsageError
 
 from .dropping import drop_message as without_message
 from .encoding import compact
-from .lenient import Json, mapping, parse
+from .lenient import Json, mapping, mappings, parse
 from .offering import keep_tools
 from .pointer import put
 from .question import Asked, Question, read_question
@@ -94,7 +94,7 @@ def _set_model(url: str, question: Question, body: dict[str, Json], model: str) 
         for holder in (body, mapping(body.get("generateContentRequest"))):
             if "model" in holder:
                 holder["model"] = f"models/{name}"
-        for one in _batched(body):
+        for one in mappings(body.get("requests")):
             one["model"] = f"models/{name}"
         return _named_in(url, question, ("models", "tunedModels"), "models", name)
     collection = "deployments" if question.wire.after("deployments") else ""
@@ -103,11 +103,6 @@ def _set_model(url: str, question: Question, body: dict[str, Json], model: str) 
     if "model" in body or not collection:
         body["model"] = model
     return _named_in(url, question, (collection,), collection, model) if collection else url
-
-
-def _batched(body: dict[str, Json]) -> list[dict[str, Json]]:
-    requests = body.get("requests")
-    return [one for one in requests if isinstance(one, dict)] if isinstance(requests, list) else []
 
 
 def _named_in(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import shake_256
 
+from tracefork_core.errors import UsageError
+
 from .call import ModelCall
 from .encoding import compact
 from .lenient import Json, mapping
@@ -26,6 +28,15 @@ class Call:
     def written(self) -> str:
         """Give the arguments as text."""
         return self.arguments if isinstance(self.arguments, str) else compact(self.arguments)
+
+    def object_for(self, taker: str) -> dict[str, Json]:
+        """Give the arguments as an object; UsageError where they are text, which has no form."""
+        if isinstance(self.arguments, str):
+            raise UsageError(
+                f"{taker} has no form for arguments that are no object: give those of"
+                f" {self.name!r} as an object, not as text"
+            )
+        return self.arguments
 
 
 @dataclass(frozen=True, slots=True)

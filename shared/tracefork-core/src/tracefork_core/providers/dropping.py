@@ -12,20 +12,15 @@ from collections.abc import Iterator
 from tracefork_core.errors import UsageError
 
 from .lenient import Json, field, items, mapping, mappings, text
+from .question import MESSAGES
 
 _Message = dict[str, Json]
 _THINKING = ("thinking", "redacted_thinking")
-_PLACES = {
-    "openai.chat_completions": "messages",
-    "openai.responses": "input",
-    "anthropic.messages": "messages",
-    "gemini": "contents",
-}
 
 
 def drop_message(api: str, body: dict[str, Json], index: int) -> None:
     """Leave out one message, counted from 0, or from the end where `index` is negative."""
-    key = _PLACES[api]
+    key, _ = MESSAGES[api]
     given = body.get(key)
     alone: list[Json] = [{"role": "user", "content": given}]
     listed = alone if isinstance(given, str) else items(given)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tracefork_core.errors import UsageError
-
 from .draft import Draft
 from .encoding import compact, pieces, sse
 from .lenient import Json, count, field, mapping, mappings, text
@@ -55,12 +53,7 @@ def _calls(draft: Draft) -> Iterator[Json]:
     before = draft.recorded.tool_calls if draft.recorded else ()
     has_ids = any(call.id for call in before)
     for index, call in enumerate(draft.calls):
-        if isinstance(call.arguments, str):
-            raise UsageError(
-                f"Gemini has no form for arguments that are no object: give those of"
-                f" {call.name!r} as an object, not as text"
-            )
-        function: dict[str, Json] = {"name": call.name, "args": call.arguments}
+        function: dict[str, Json] = {"name": call.name, "args": call.object_for("Gemini")}
         if has_ids:
             function["id"] = draft.call_id("", 8, index)
         signature = _signature(draft, call.name, function["args"])
@@ -116,5 +109,5 @@ def _pieces(part: dict[str, Json]) -> list[Json]:
         return [part]
     # A signature stands on the last piece of what it signs.
     bare = {key: v for key, v in part.items() if key != "thoughtSignature"}
-    cut: list[Json] = [{**bare, "text": piece} for piece in pieces(written)]
-    return [*cut[:-1], {**part, "text": pieces(written)[-1]}]
+    *before, last = pieces(written)
+    return [*({**bare, "text": piece} for piece in before), {**part, "text": last}]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .draft import CREATED, Draft
 from .encoding import pieces, sse
-from .lenient import Json, count, field, mapping, mappings, text
+from .lenient import Json, count, mapping, mappings, text
 from .openai_parts import joined_text
 from .question import Question
 
@@ -149,6 +149,5 @@ def _call_deltas(call: dict[str, Json]) -> Iterator[dict[str, Json]]:
     name = "input" if kind == "custom" else "arguments"
     body = mapping(call.get(kind))
     yield {**call, kind: {**body, name: ""}}
-    written = field(body, name)
-    for piece in pieces(written if isinstance(written, str) else ""):
+    for piece in pieces(text(body.get(name)) or ""):
         yield {kind: {name: piece}}

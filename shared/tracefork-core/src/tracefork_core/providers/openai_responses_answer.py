@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from tracefork_core.errors import UsageError
-
 from .draft import CREATED, Call, Draft
 from .lenient import Json, mapping, mappings, text
 
@@ -109,9 +107,7 @@ def _call(draft: Draft, call: Call, part: int) -> dict[str, Json]:
     built_in = call.name in offered or f"{call.name}_use_preview" in offered
     if call.name not in named and built_in and call.name in _BUILT_IN:
         kind, place = _BUILT_IN[call.name]
-        if isinstance(call.arguments, str):
-            raise UsageError(f"a call of the built-in tool {call.name!r} takes an object, not text")
-        return {"type": kind, **linked, place: call.arguments}
+        return {"type": kind, **linked, place: call.object_for("a built-in tool")}
     return {"type": "function_call", **linked, "name": call.name, "arguments": call.written}
 
 

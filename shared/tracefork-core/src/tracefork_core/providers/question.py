@@ -12,6 +12,14 @@ from .call import ModelCall
 from .decode import decode
 from .wire import Headers, Wire, read_wire
 
+MESSAGES = {
+    "openai.chat_completions": ("messages", "content"),
+    "openai.responses": ("input", "content"),
+    "anthropic.messages": ("messages", "content"),
+    "gemini": ("contents", "parts"),
+}
+"""Where a request of each format has its messages, and each message what it says."""
+
 
 class Asked(Protocol):
     """A request as it leaves the process."""

@@ -8,16 +8,9 @@ from .draft import Draft
 from .lenient import Json
 from .question import Question
 
-_OPENAI_TYPES = {
-    400: "invalid_request_error",
-    401: "invalid_request_error",
-    403: "invalid_request_error",
-    404: "invalid_request_error",
-    429: "requests",
-}
+_OPENAI_TYPES = {429: "requests"}
 _OPENAI_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}
 _ANTHROPIC_TYPES = {
-    400: "invalid_request_error",
     401: "authentication_error",
     402: "billing_error",
     403: "permission_error",
@@ -42,10 +35,9 @@ _GOOGLE_STATUSES = {
 }
 
 
-def failure_document(
-    question: Question, draft: Draft, status: int, message: str, retry_after: float | None
-) -> Json:
+def failure_document(draft: Draft, status: int, message: str, retry_after: float | None) -> Json:
     """Give the body of an error answer; Gemini's arrays hold it as their only element."""
+    question = draft.question
     provider, api = question.call.provider, question.call.api
     if api == "gemini" or provider == "gcp.vertex_ai":
         body = _google(status, message, retry_after)
@@ -53,7 +45,7 @@ def failure_document(
             [body] if question.streams and api == "gemini" and not question.wants_events else body
         )
     if api == "anthropic.messages":
-        stated: Json = {"type": _ANTHROPIC_TYPES.get(status, "api_error"), "message": message}
+        stated: Json = {"type": _type(_ANTHROPIC_TYPES, status, "api_error"), "message": message}
         return {"type": "error", "error": stated, "request_id": draft.id("req_01", 22)}
     if provider == "azure.ai.openai":
         return {"error": {"code": str(status), "message": message}}
@@ -62,7 +54,7 @@ def failure_document(
     return {
         "error": {
             "message": message,
-            "type": _OPENAI_TYPES.get(status, "server_error"),
+            "type": _type(_OPENAI_TYPES, status, "server_error"),
             "param": None,
             "code": _OPENAI_CODES.get(status),
         }
@@ -78,6 +70,10 @@ def retry_headers(question: Question, retry_after: float | None) -> list[tuple[s
         # The header has whole seconds; OpenAI's and Anthropic's own clients look here first.
         headers.append(("retry-after-ms", str(round(retry_after * 1000))))
     return headers
+
+
+def _type(types: dict[int, str], status: int, failed: str) -> str:
+    return types.get(status, failed if status >= 500 else "invalid_request_error")
 
 
 def _google(status: int, message: str, retry_after: float | None) -> Json:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tracefork_core.errors import UsageError
 
 from .lenient import Json, items, mapping, mappings, text
+from .question import MESSAGES
 
 _INSTRUCTING = ("system", "developer")
 
@@ -21,7 +22,7 @@ def set_prompt(api: str, body: dict[str, Json], prompt: str) -> None:
     if api == "openai.responses" and isinstance(body.get("input"), str):
         body["input"] = prompt
         return
-    key, inner = _PLACES[api]
+    key, inner = MESSAGES[api]
     for message in reversed(mappings(body.get(key))):
         if (text(message.get("role")) or "user") != "user":
             continue
@@ -89,10 +90,4 @@ _SYSTEMS: dict[str, Callable[[dict[str, Json], str], None]] = {
     "openai.responses": _responses,
     "anthropic.messages": _anthropic,
     "gemini": _gemini,
-}
-_PLACES = {
-    "openai.chat_completions": ("messages", "content"),
-    "openai.responses": ("input", "content"),
-    "anthropic.messages": ("messages", "content"),
-    "gemini": ("contents", "parts"),
 }

@@ -49,9 +49,7 @@ def _record(running: Running) -> Any:
         ended = running.raised(error)
     else:
         ended = running.kept(value)
-    if ended.error is not None:
-        live.fail(ended.failure)
-        raise ended.error
+    running.check(ended)
     live.head(_head(ended.body))
     live.chunk(ended.body)
     return ended.given
@@ -67,9 +65,7 @@ async def _arecord(running: Running) -> Any:
     else:
         ended = running.kept(value)
     await running.quiet()
-    if ended.error is not None:
-        live.fail(ended.failure)
-        raise ended.error
+    running.check(ended)
     live.head(_head(ended.body))
     await running.quiet()
     live.chunk(ended.body)

@@ -188,7 +188,8 @@ class Tool:
     def _result(self) -> object:
         """The annotation of what is returned, or yielded."""
         annotation, _ = self._annotation
-        if not self.is_generator:
+        function = self.function
+        if not (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
             return annotation
         items = get_args(annotation)
         return items[0] if items else None
@@ -199,12 +200,6 @@ class Tool:
         annotation, _ = self._annotation
         items = get_args(annotation)
         return items[2] if get_origin(annotation) is Generator and len(items) == 3 else None
-
-    @cached_property
-    def is_generator(self) -> bool:
-        """Whether values are yielded, one by one."""
-        function = self.function
-        return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _told(bound: inspect.BoundArguments) -> dict[str, Any]:

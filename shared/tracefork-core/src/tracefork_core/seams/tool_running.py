@@ -9,8 +9,6 @@ from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Request
 from tracefork_core.seams.tool_definition import Args, Kwargs, Tool
 
-_NO_FAILURE = Failure("", "")
-
 
 @dataclass(frozen=True, slots=True)
 class Ended:
@@ -18,7 +16,7 @@ class Ended:
 
     body: bytes = b""
     given: Any = None
-    failure: Failure = _NO_FAILURE
+    failure: Failure | None = None
     error: Exception | None = None
 
 
@@ -57,6 +55,12 @@ class Running:
         if seen is not error:
             seen.__cause__ = error
         return Ended(failure=failure, error=seen)
+
+    def check(self, ended: Ended) -> None:
+        """Put the error that came of it onto the tape, and raise it, if one did."""
+        if ended.failure is not None and ended.error is not None:
+            self.live.fail(ended.failure)
+            raise ended.error
 
     async def quiet(self) -> None:
         """Wait for the turn of a delivery. An agent that gives up meanwhile has not seen it."""

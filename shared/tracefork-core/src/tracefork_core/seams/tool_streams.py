@@ -6,7 +6,7 @@ replayed: a value that is sent is refused, and an exception that is thrown ends 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from typing import Any, cast
 
 from tracefork_core.errors import UsageError
@@ -15,8 +15,8 @@ from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.tool_definition import Args, Kwargs, Tool
 from tracefork_core.seams.tool_running import Ended, Running
 
-_HEAD = Head(200, "OK", (("content-type", "application/x-ndjson"),))
-_RETURN, _RETURNED = b'{"$return":', b"}\n"
+HEAD = Head(200, "OK", (("content-type", "application/x-ndjson"),))
+RETURN, _RETURNED = b'{"$return":', b"}\n"
 """Around what a generator returns: no value begins like this."""
 
 
@@ -60,7 +60,7 @@ async def acall(
 
 def _record(running: Running) -> Generator[Any, Any, Any]:
     live = running.live
-    items: Iterator[Any] | None = None
+    items: Generator[Any, Any, Any] | None = None
     begun = over = False
     try:
         while not over:
@@ -75,12 +75,10 @@ def _record(running: Running) -> Generator[Any, Any, Any]:
                 ended = running.raised(error)
             else:
                 ended = running.kept(value)
-            if ended.error is not None:
-                live.fail(ended.failure)
-                raise ended.error
+            running.check(ended)
             if not begun:
                 begun = True
-                live.head(_HEAD)
+                live.head(HEAD)
             if not over:
                 live.chunk(ended.body + b"\n")
                 _refuse(running.tool, (yield ended.given))
@@ -90,7 +88,7 @@ def _record(running: Running) -> Generator[Any, Any, Any]:
         return ended.given
     finally:
         live.abandon()
-        if isinstance(items, Generator):
+        if items is not None:
             with crossing_seam():
                 items.close()
 
@@ -112,12 +110,10 @@ async def _arecord(running: Running) -> AsyncGenerator[Any, Any]:
             else:
                 ended = running.kept(value)
             await running.quiet()
-            if ended.error is not None:
-                live.fail(ended.failure)
-                raise ended.error
+            running.check(ended)
             if not begun:
                 begun = True
-                live.head(_HEAD)
+                live.head(HEAD)
                 await running.quiet()
             if not over:
                 live.chunk(ended.body + b"\n")
@@ -135,8 +131,8 @@ def _replay(tool: Tool, answer: Recorded) -> Generator[Any, Any, Any]:
         piece: Head | Failure | bytes | None = answer.receive_head()
         while piece is not None:
             for line in _lines(tool, piece):
-                if line.startswith(_RETURN):
-                    returned = line[len(_RETURN) : -1]
+                if line.startswith(RETURN):
+                    returned = line[len(RETURN) : -1]
                     while answer.receive_chunk() is not None:
                         pass
                     return tool.rebuild(returned, ending=True)
@@ -167,7 +163,7 @@ def _lines(tool: Tool, piece: Head | Failure | bytes) -> list[bytes]:
 
 def _returned(ended: Ended) -> bytes:
     """Return the line of what a generator returned; nothing where that is None."""
-    return b"" if ended.given is None else _RETURN + ended.body + _RETURNED
+    return b"" if ended.given is None else RETURN + ended.body + _RETURNED
 
 
 def _refuse(tool: Tool, sent: object) -> None:

@@ -24,8 +24,9 @@ from uuid import UUID
 
 import msgspec
 
-_SORTED = msgspec.json.Encoder(order="sorted").encode
-_AS_GIVEN = msgspec.json.Encoder().encode
+from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.pointer import escaped
+
 _OBJECT, _ENUM = "$object", "$enum"
 _PATH = type(Path())
 _WORDS = 2**63
@@ -56,7 +57,7 @@ def compared(values: dict[str, object]) -> bytes:
     Raises:
         NoValueError: something in them has no such form.
     """
-    return _SORTED(_Tree(exact=False).of_mapping(values, ""))
+    return canonical(_Tree(exact=False).of_mapping(values, ""))
 
 
 def kept(value: object) -> Kept:
@@ -66,7 +67,7 @@ def kept(value: object) -> Kept:
         NoValueError: something in it could not be rebuilt.
     """
     tree = _Tree(exact=True)
-    body = _AS_GIVEN(tree.of(value, ""))
+    body = msgspec.json.encode(tree.of(value, ""))
     return Kept(body, tuple(tree.classes))
 
 
@@ -84,7 +85,7 @@ class _Tree:
             raise NoValueError("", type(value).__name__, " that holds itself") from None
 
     def of_mapping(self, values: dict[str, object], where: str) -> dict[str, object]:
-        return {name: self.of(value, f"{where}/{_escaped(name)}") for name, value in values.items()}
+        return {name: self.of(value, f"{where}/{escaped(name)}") for name, value in values.items()}
 
     def _of(self, value: object, where: str) -> object:
         kind = type(value)
@@ -120,18 +121,18 @@ class _Tree:
         tag_like = len(names) == 1 and isinstance(names[0], str) and names[0].startswith("$")
         if not tag_like and all(type(name) is str and _is_text(name) for name in names):
             return {
-                name: self._of(item, f"{where}/{_escaped(str(name))}")
+                name: self._of(item, f"{where}/{escaped(str(name))}")
                 for name, item in given.items()
             }
         pairs = [
-            [self._of(name, where), self._of(item, f"{where}/{_escaped(str(name))}")]
+            [self._of(name, where), self._of(item, f"{where}/{escaped(str(name))}")]
             for name, item in given.items()
         ]
-        return {"$dict": pairs if self._exact else sorted(pairs, key=_SORTED)}
+        return {"$dict": pairs if self._exact else sorted(pairs, key=canonical)}
 
     def of_set(self, tag: str, items: Iterable[object], where: str) -> object:
         before = len(self.classes)
-        tree = sorted((self._of(item, where) for item in items), key=_SORTED)
+        tree = sorted((self._of(item, where) for item in items), key=canonical)
         # In an order of their own: which of the classes came first is up to their hashes.
         self.classes[before:] = sorted(self.classes[before:], key=lambda kind: kind.__qualname__)
         return {tag: tree}
@@ -169,10 +170,6 @@ def _is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _base64(data: bytes) -> str:

@@ -11,6 +11,7 @@ from tracefork_core.exchange.caller import caller
 from tracefork_core.session.hints import hints
 from tracefork_core.session.matching import Form, is_ignored
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.tape.pointer import escaped
 
 _MISSING = object()
 _SHOWN = 60
@@ -181,9 +182,8 @@ def _leaves(before: object, now: object, pointer: str, depth: int = 0) -> Iterat
             yield Difference(pointer, _short(before), _short(now))
     elif isinstance(before, dict) and isinstance(now, dict):
         for key in [*now, *(key for key in before if key not in now)]:
-            escaped = key.replace("~", "~0").replace("/", "~1")
             pair = before.get(key, _MISSING), now.get(key, _MISSING)
-            yield from _leaves(*pair, f"{pointer}/{escaped}", depth + 1)
+            yield from _leaves(*pair, f"{pointer}/{escaped(key)}", depth + 1)
     elif isinstance(before, list) and isinstance(now, list):
         for i in range(max(len(before), len(now))):
             yield from _leaves(_at(before, i), _at(now, i), f"{pointer}/{i}", depth + 1)

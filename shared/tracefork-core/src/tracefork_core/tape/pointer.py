@@ -8,6 +8,11 @@ def parts(pointer: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
+def escaped(part: str) -> str:
+    """Return a name as a part of a pointer."""
+    return part.replace("~", "~0").replace("/", "~1")
+
+
 def child(place: object, part: str) -> object:
     """Return what one part of a pointer leads to, None where there is none."""
     if isinstance(place, dict):
