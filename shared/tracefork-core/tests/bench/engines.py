@@ -17,7 +17,7 @@ def knowing(instance: Instance) -> Engine:
     """Return an engine that says the truth of one run, after two live forks."""
     answer = instance.truth.answers[0]
     decisive = min(instance.truth.decisive, key=lambda unit: (unit is None, unit))
-    curve = enumerate(instance.recorded.curve())
+    curve = instance.recorded.curve()
 
     def engine(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
         yield [Probe(frozenset(range(len(costs))))]
@@ -26,9 +26,11 @@ def knowing(instance: Instance) -> Engine:
             yield [Probe(frozenset())]
             reach("repair")
             yield [Probe(frozenset({0}))]
-        intervals = tuple(Interval("curve", at, risk - 0.01, risk + 0.01) for at, risk in curve)
+        intervals = tuple(
+            Interval("curve", at, risk - 0.01, risk + 0.01) for at, risk in enumerate(curve)
+        )
         units, mediators = tuple(answer.units), tuple(answer.mediators)
-        return Said(answer.kind, units, mediators, decisive, (decisive,), intervals)
+        return Said(answer.kind, units, mediators, decisive, intervals)
 
     return engine
 
@@ -38,7 +40,7 @@ def lying(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
     yield [Probe(frozenset())]
     units = tuple(range(len(costs)))
     intervals = tuple(Interval("curve", at, 2.0, 3.0) for at in range(len(costs) + 1))
-    return Said("joint", units, (), len(costs) - 1, (0,), intervals)
+    return Said("joint", units, (), len(costs) - 1, intervals)
 
 
 def uniform(each: int) -> Engine:

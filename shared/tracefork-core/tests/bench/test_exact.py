@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations, product
+from itertools import product
 from math import sqrt
 from random import Random
 
 import pytest
 
-from tracefork_core.bench.cases import CASES, Instance
-from tracefork_core.bench.exact import Recorded, responsibility
+from tracefork_core.bench.cases import CASES
+from tracefork_core.bench.exact import Recorded, changes, responsibility
 from tracefork_core.bench.program import Program, Step
+from tracefork_core.blaming.credit import interaction
 
 STATES, RESPONSES = 3, 3
 
@@ -86,12 +87,12 @@ def test_advantages_add_up_and_average_to_nothing() -> None:
     """Advantages sum to V(n) - V(0), and over what a step draws they average to zero."""
     recorded = arbitrary(4, 3)
     curve = recorded.curve()
-    assert sum(recorded.advantages()) == pytest.approx(curve[-1] - curve[0])
+    assert sum(changes(curve)) == pytest.approx(curve[-1] - curve[0])
     first = recorded.program.steps[0].policy[0]
     average = 0.0
     for response, chance in enumerate(first):
         other = Recorded(recorded.program, (response, *recorded.responses[1:]))
-        average += chance * other.advantages()[0]
+        average += chance * changes(other.curve())[0]
     assert average == pytest.approx(0.0, abs=1e-12)
 
 
@@ -100,40 +101,10 @@ def test_responsibility_forgives_what_is_won_back() -> None:
     assert responsibility([0.1, 0.6, 0.1, 0.9, 0.9]) == pytest.approx([0.0, 0.0, 0.8, 0.0])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_credit_is_shapleys(seed: int) -> None:
-    """The credit is the mean gain over every order, and adds up to V(n) - V(0)."""
-    recorded = arbitrary(5, seed)
-    risks = {held: recorded.risk(held) for held in subsets(5)}
-    orders = list(permutations(range(5)))
-    mean = [0.0] * 5
-    for order in orders:
-        held: frozenset[int] = frozenset()
-        for step in order:
-            mean[step] += (risks[held | {step}] - risks[held]) / len(orders)
-            held |= {step}
-    assert recorded.shapley() == pytest.approx(mean)
-    assert sum(recorded.shapley()) == pytest.approx(risks[frozenset(range(5))] - risks[frozenset()])
-
-
-def test_interaction_is_the_mean_of_the_second_differences() -> None:
-    """Over three players it is the Shapley interaction index, written out."""
-    recorded = arbitrary(5, 2)
-
-    def second(*others: int) -> float:
-        both, none = recorded.risk((0, 2, *others)), recorded.risk(others)
-        return both - recorded.risk((0, *others)) - recorded.risk((2, *others)) + none
-
-    expected = (second() + second(4)) / 2
-    assert recorded.interaction(0, 2, players=(0, 2, 4)) == pytest.approx(expected)
-
-
-def instance(case: str) -> Instance:
-    return CASES[case].instance(8, 1)
-
-
 def test_interaction_tells_and_from_or() -> None:
     """Two halves of a conjunction help one another, two full causes are in each other's way."""
     for case, sign in (("and-2", 1), ("or", -1)):
-        one, other = sorted(instance(case).truth.answers[0].units)
-        assert sign * instance(case).recorded.interaction(one, other) > 0.1
+        instance = CASES[case].instance(8, 1)
+        one, other = sorted(instance.truth.answers[0].units)
+        worths = {held: instance.recorded.risk(held) for held in subsets(8)}
+        assert sign * interaction(worths, range(8), (one, other)) > 0.1

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import Tape, UsageError, record
+from tracefork_core.blaming.bisect import bisect
 from tracefork_core.blaming.journal import read
 from tracefork_core.blaming.judge import Judge, UngradeableError
 from tracefork_core.blaming.oracles import Ended, read_oracle
@@ -59,13 +60,18 @@ def judge(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jud
 
 
 @pytest.fixture
-def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Record a run that fails, and leave its provider there."""
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
     with Drawing() as server:
         monkeypatch.setenv("PROVIDER", server.url)
-        with record(tmp_path / "run.tape"):
-            drawing.agent()
-        yield tmp_path / "run.tape"
+        yield server
+
+
+@pytest.fixture
+def tape(tmp_path: Path, desk: Drawing) -> Path:
+    """Record a run that fails, and leave its provider there."""
+    with record(tmp_path / "run.tape"):
+        drawing.agent()
+    return tmp_path / "run.tape"
 
 
 def test_a_judge_sees_rubric_and_outcome_alone(judge: Judge, bench: Bench, tmp_path: Path) -> None:
@@ -120,7 +126,7 @@ def test_a_judge_that_is_busy_is_asked_again(judge: Judge, bench: Bench) -> None
     assert judge("another refund")
 
 
-def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, tmp_path: Path) -> None:
+def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, desk: Drawing) -> None:
     """In forks at the same time; no call of the judge is on a branch, or in the ledger."""
     with ThreadPoolExecutor(3) as threads:
         report = blame(tape, drawing.agent, judge, executor=threads, regrades=3)
@@ -131,11 +137,22 @@ def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, tmp_path: Path)
     assert len(bench.seen) == 2 * (1 + 3)
     assert report.grading is not None
     assert report.grading.calls == len(bench.seen)
-    assert report.result.ledger.live_calls == sum(one.calls for one in report.draws)
-    branches = tmp_path / "run.tape.blame"
-    for path in branches.glob("t*.tape"):
+    assert report.result.ledger.live_calls == desk.live
+    bodies: list[bytes] = []
+    for path in tape.with_name("run.tape.blame").glob("t*.tape"):
         with Tape.open(path) as branch:
-            assert not any(b"verdict" in one.request_body for one in branch.exchanges)
+            bodies += [one.request_body for one in branch.exchanges]
+    assert any(b"after: refund" in body for body in bodies)
+    assert not any(b"verdict" in body for body in bodies)
+
+
+def test_a_bisection_is_judged(endpoint: str, bench: Bench, tape: Path) -> None:
+    """An end that came twice is paid for once; its tapes go with the forks."""
+    found = bisect(tape, drawing.agent, Judge(RUBRIC, "m", endpoint))
+    assert found.unit is not None
+    assert found.skipped == ()
+    assert sorted(request.last_user_text for request in bench.seen) == ["deny", "refund"]
+    assert [one.name for one in tape.parent.iterdir()] == [tape.name]
 
 
 def test_forks_without_a_verdict_have_no_outcome(tape: Path, judge: Judge, bench: Bench) -> None:

@@ -113,8 +113,9 @@ def test_a_sure_oracle_is_found_to_be_sure(tape: Path) -> None:
     assert (report.noise.minority, report.noise.false_fail, report.noise.miss) == (0, 0, 0)
     folder = tape.parent / "other"
     assert blame(tape, drawing.agent, drawing.good, settings=SHORT, folder=folder).noise is None
-    with pytest.raises(UsageError, match="3 times or more"):
-        blame(tape, drawing.agent, drawing.good, regrades=2, folder=tape.parent / "third")
+    for regrades in (2, -3):
+        with pytest.raises(UsageError, match="3 times or more"):
+            blame(tape, drawing.agent, drawing.good, regrades=regrades, folder=folder)
 
 
 def graded(number: int, grades: str) -> Trial:

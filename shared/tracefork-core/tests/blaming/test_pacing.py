@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tracefork_core import UsageError
+from tracefork_core import UsageError, record
+from tracefork_core.blaming import run
 from tracefork_core.blaming.pacing import Pacer
+
+from . import drawing
+from .drawn import SHORT, Drawing
 
 
 class Clock:
@@ -64,3 +70,17 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
     """It would wait for ever."""
     with pytest.raises(UsageError, match="above 0"):
         Pacer(rate)
+
+
+def test_a_blame_keeps_to_a_rate(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two forks a minute: it waits a minute for each two that it makes besides."""
+    monkeypatch.setattr(run, "Pacer", lambda rate: pacer(clock, rate))
+    rate = 2 * drawing.STEPS
+    with Drawing() as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        with record(tmp_path / "run.tape"):
+            drawing.agent()
+        run.blame(tmp_path / "run.tape", drawing.agent, drawing.good, settings=SHORT, rate=rate)
+    assert rate < server.live <= rate * (1 + len(clock.slept))

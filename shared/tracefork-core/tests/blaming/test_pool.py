@@ -141,7 +141,8 @@ def test_what_an_oracle_asks_is_of_no_fork(
         done.result()
     assert outcome(report) == alone(run, drawing, SHORT)
     with Tape.open(branch) as tape:
-        assert not any("echo" in one.url for one in tape.exchanges)
+        assert all("chat/completions" in one.url for one in tape.exchanges)
+        assert len(tape.exchanges) == drawing.STEPS
 
 
 def test_what_no_other_process_can_import_is_refused(

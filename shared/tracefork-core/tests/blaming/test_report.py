@@ -96,11 +96,12 @@ def test_some_forks_may_break_off(seed: int) -> None:
     assert result.undefined.forks > 0
     assert result.undefined.reasons == {"it broke off": result.undefined.forks}
     assert result.verdict.units in {(3,), ()}
-    for point in result.curve:
-        if point.undefined and point.forks:
-            tried = point.forks + point.undefined
-            assert point.interval[0] < point.failures / tried
-            assert point.interval[1] >= (point.failures + point.undefined) / tried
+    broken = [point for point in result.curve if point.undefined and point.forks]
+    assert broken
+    for point in broken:
+        tried = point.forks + point.undefined
+        assert point.interval[0] < point.failures / tried
+        assert point.interval[1] >= (point.failures + point.undefined) / tried
 
 
 def test_where_most_forks_break_off_nothing_is_decided() -> None:

@@ -62,6 +62,7 @@ def test_a_killed_blame_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             trials = {one.number: one for one in read(journal).trials} if journal.exists() else {}
             assert known.items() <= trials.items()
             known.update(trials)
+        assert known
         report = blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)
     assert outcome(report) == outcome(alone)
     assert known.items() <= {one.number: one for one in report.draws}.items()

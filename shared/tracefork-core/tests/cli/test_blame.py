@@ -74,6 +74,7 @@ def test_a_run_is_blamed(desk: Shell) -> None:
     assert (asked.exit, "say --yes" in asked.err) == (2, True)
     done = desk.tracefork(*words, "--yes", "--workers=1", "--budget=30 calls", "--stream")
     *progress, last = [json.loads(line) for line in done.out.splitlines()]
+    assert progress
     assert all("progress" in line for line in progress)
     report = last["report"]
     assert report["verdict"]["kind"] == "inert"

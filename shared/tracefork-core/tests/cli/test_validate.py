@@ -17,6 +17,7 @@ from tracefork_core.blaming.probe import Probe
 from tracefork_core.blaming.result import Verdict
 from tracefork_core.blaming.trying import Job, carry_out
 from tracefork_core.cli.main import main
+from tracefork_core.cli.validate_result import Document, Outcome, changed
 
 from .conftest import Done, Shell
 
@@ -92,6 +93,16 @@ def test_a_second_run_is_the_same_and_a_difference_is_told(
     assert main([*words, "--check", str(other), "--seed", "1"]) == 2
 
 
+def test_a_case_that_is_no_longer_run_is_told() -> None:
+    """Of the whole validation; where only some cases were asked for, the others are not missed."""
+    one, other = (
+        Outcome(name=name, holds=True, verdict="", forks=0, live_calls=0) for name in "ab"
+    )
+    before, after = (Document.of(ran, seed=0, budget="") for ran in ((one, other), (one,)))
+    assert changed(before, after, whole=True) == ["b: gone"]
+    assert changed(before, after, whole=False) == changed(before, before, whole=True) == []
+
+
 def test_a_blame_that_is_wrong_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,6 +125,7 @@ def test_a_blame_that_is_wrong_is_told(
         (["--positions", "x"], "takes exchanges"),
         (["--faults", "retrieval", "--positions", "1"], "none of these faults applies there"),
         (["--check", "missing.json"], "cannot be read"),
+        (["--write", "missing/report.json"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_planted_is_refused(

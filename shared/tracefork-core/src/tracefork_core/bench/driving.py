@@ -47,7 +47,6 @@ class Said:
         units: whom it names.
         mediators: who passed the fault on.
         decisive: the unit that doomed the run, or most likely did; None for nobody.
-        candidates: the credible set of the decisive unit.
         intervals: all that are printed about the curve.
     """
 
@@ -55,7 +54,6 @@ class Said:
     units: tuple[int, ...] = ()
     mediators: tuple[int, ...] = ()
     decisive: int | None = None
-    candidates: tuple[int | None, ...] = ()
     intervals: tuple[Interval, ...] = ()
 
 
@@ -73,14 +71,12 @@ class Ledger:
         phase: what the engine says it is at.
         calls: live calls, by phase.
         forks: how many probes were carried out.
-        undefined: how many of them had no outcome, where one was wanted.
         exhausted: whether it was told that the budget is used up.
     """
 
     phase: str = "replay"
     calls: dict[str, int] = field(default_factory=dict)
     forks: int = 0
-    undefined: int = 0
     exhausted: bool = False
 
     @property
@@ -96,7 +92,6 @@ class Ledger:
         """Enter what a trial took."""
         self.calls[self.phase] = self.calls.get(self.phase, 0) + trial.calls
         self.forks += 1
-        self.undefined += trial.undefined is not None
 
 
 def drive(

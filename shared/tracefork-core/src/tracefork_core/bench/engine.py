@@ -28,7 +28,6 @@ def said(result: Result) -> Said:
         verdict.units,
         verdict.mediators,
         None if decisive is None else decisive.unit,
-        result.credible,
         tuple(_intervals(result)),
     )
 

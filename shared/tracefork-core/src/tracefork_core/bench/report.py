@@ -81,9 +81,9 @@ def _cell_document(cell: Cell) -> dict[str, object]:
         "right": cell.rights,
         "first_suspect_right": cell.finds,
         "false_accusations": cell.accusations,
-        "calls": {"p50": quantile(calls, 0.5), "p90": quantile(calls, 0.9)},
-        "calls_to_suspect": {"p50": quantile(suspect, 0.5), "p90": quantile(suspect, 0.9)},
-        "forks": {"p50": quantile(forks, 0.5), "p90": quantile(forks, 0.9)},
+        "calls": _spread(calls),
+        "calls_to_suspect": _spread(suspect),
+        "forks": _spread(forks),
         "intervals": sum(len(one.said.intervals) for one in cell.scored),
         "uncovered": sum(len(one.uncovered) for one in cell.scored),
         "rivals": {
@@ -95,6 +95,10 @@ def _cell_document(cell: Cell) -> dict[str, object]:
             for rule in RIVALS
         },
     }
+
+
+def _spread(values: Sequence[int]) -> dict[str, int]:
+    return {"p50": quantile(values, 0.5), "p90": quantile(values, 0.9)}
 
 
 def _miss_document(one: Scored) -> dict[str, object]:

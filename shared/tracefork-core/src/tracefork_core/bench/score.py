@@ -15,8 +15,6 @@ from tracefork_core.bench.world import World
 
 LOCALISING = frozenset({"replay", "baseline", "localise"})
 """The phases until a first suspect is named: rivals do nothing but this."""
-
-
 _ENOUGH, _RARELY = 30, 0.05
 
 

@@ -52,10 +52,6 @@ class World:
         live = (unit for number, unit in enumerate(self.units) if number not in fixed)
         return sum(step <= last for unit in live for step in unit)
 
-    def try_all(self, probes: Iterable[Probe]) -> list[Trial]:
-        """Carry probes out, one after another."""
-        return [self.try_one(probe) for probe in probes]
-
     def try_one(self, probe: Probe) -> Trial:
         """Carry one probe out.
 

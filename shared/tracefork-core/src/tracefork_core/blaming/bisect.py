@@ -15,7 +15,7 @@ import msgspec
 
 from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Probe, Trial
-from tracefork_core.blaming.trying import Agent, Job, Oracle
+from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
 from tracefork_core.blaming.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.session.forking import Writes
@@ -74,9 +74,11 @@ def bisect(
     path = Path(path)
     with Tape.open(path) as tape:
         run = Run.of(tape)
-    place = tempfile.mkdtemp(prefix=".tracefork-bisect-", dir=path.absolute().parent)
+    place = Path(tempfile.mkdtemp(prefix=".tracefork-bisect-", dir=path.absolute().parent))
     try:
-        there = lay_beside(path, Path(place)).absolute()
+        there = lay_beside(path, place)
+        if isinstance(oracle, Placed):
+            oracle = oracle.placed(place)
         job = Job(
             number=0,
             probe=Probe(frozenset()),

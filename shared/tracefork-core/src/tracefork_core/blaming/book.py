@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tracefork_core.blaming.intervals import Count
@@ -26,6 +26,16 @@ class Tally:
         return self.failures + self.passes
 
     @property
+    def tried(self) -> int:
+        """All of them, with an outcome or without."""
+        return self.trials + self.undefined
+
+    @property
+    def rate(self) -> float | None:
+        """Failures by trials; None without trials."""
+        return self.failures / self.trials if self.trials else None
+
+    @property
     def count(self) -> Count:
         """Failures and trials."""
         return self.failures, self.trials
@@ -33,7 +43,7 @@ class Tally:
     @property
     def doubtful(self) -> bool:
         """Whether more than one in five had no outcome."""
-        return self.undefined * 5 > self.trials + self.undefined
+        return self.undefined * 5 > self.tried
 
     def add(self, trial: Trial) -> None:
         """Count one trial."""
@@ -94,7 +104,7 @@ def arm(probe: Probe) -> Arm:
     return probe.held, probe.given
 
 
-def counted(trials: Sequence[Trial]) -> Tally:
+def counted(trials: Iterable[Trial]) -> Tally:
     """Return what some trials came to."""
     tally = Tally()
     for trial in trials:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import log
 
 from tracefork_core.blaming.book import Tally
 from tracefork_core.blaming.inquiry import Asking, Inquiry
@@ -14,6 +14,7 @@ from tracefork_core.blaming.intervals import (
     confidence_sequence,
     contrast,
     e_bh,
+    evalue,
     log_gap_evalue,
 )
 from tracefork_core.blaming.probe import Probe
@@ -23,7 +24,6 @@ _FAIR = 400
 _NEARER = 0.8
 """How far below the ceiling a rate lies that is to be told from it, as a share of it."""
 _MISSED = 0.03
-_LARGEST_LOG = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,8 @@ class Contrast:
     @property
     def effect(self) -> float:
         """The difference of the rates seen; 0 where an arm was never seen."""
-        if not self.kept.trials or not self.live.trials:
-            return 0.0
-        return self.kept.failures / self.kept.trials - self.live.failures / self.live.trials
+        kept, live = self.kept.rate, self.live.rate
+        return 0.0 if kept is None or live is None else kept - live
 
     @property
     def doubtful(self) -> bool:
@@ -53,7 +52,7 @@ class Contrast:
     @property
     def evalue(self) -> float:
         """Against "keeping it does not raise the rate", whatever runs without an outcome hide."""
-        return exp(min(_LARGEST_LOG, log_gap_evalue(*_least(self.kept, self.live))))
+        return evalue(log_gap_evalue(*_least(self.kept, self.live)))
 
     def interval(self, level: float) -> Interval:
         """Return the differences that are not refuted, whatever runs without an outcome hide.
@@ -84,7 +83,7 @@ def certify(inquiry: Inquiry, kept: Probe, live: Probe, among: int = 1) -> Askin
     most = None
     while True:
         found = contrasted(inquiry, kept, live)
-        tried = [arm.trials + arm.undefined for arm in (found.kept, found.live)]
+        tried = [arm.tried for arm in (found.kept, found.live)]
         most = most or min(tried) + _MOST
         if proven(inquiry, found, among) or min(tried) >= most or _hopeless(found):
             return found
@@ -132,7 +131,7 @@ def allowed(inquiry: Inquiry, earlier: Sequence[Probe]) -> Asking[bool]:
             return True
         if any(_ratio(count, ceiling) >= log(2 / level) for count in counts):
             return True
-        if _ratio(here.count, ceiling) <= log(_MISSED) or here.trials + here.undefined >= _FAIR:
+        if _ratio(here.count, ceiling) <= log(_MISSED) or here.tried >= _FAIR:
             return False
         yield from inquiry.ask([earlier[-1]] * inquiry.pace())
 
@@ -152,6 +151,6 @@ def _hopeless(found: Contrast) -> bool:
 def _least(kept: Tally, live: Tally) -> tuple[Count, Count]:
     """Return both counts as they are where what has no outcome passed if kept, failed if live."""
     return (
-        (kept.failures, kept.trials + kept.undefined),
-        (live.failures + live.undefined, live.trials + live.undefined),
+        (kept.failures, kept.tried),
+        (live.failures + live.undefined, live.tried),
     )

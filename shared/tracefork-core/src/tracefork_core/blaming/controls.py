@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracefork_core.blaming.book import Tally, counted
+from tracefork_core.blaming.book import counted
 from tracefork_core.blaming.certify import contrasted
 from tracefork_core.blaming.inquiry import RECORDED, Asking, Inquiry, prefixes
 from tracefork_core.blaming.intervals import Count, contrast, drift_evalue
@@ -69,7 +69,7 @@ def _replay(inquiry: Inquiry) -> Control:
     return Control(
         name="replay",
         passed=tally.failures > tally.passes,
-        forks=tally.trials + tally.undefined,
+        forks=tally.tried,
         says=f"as recorded, the run failed {tally.failures} of {tally.trials} times",
     )
 
@@ -81,16 +81,14 @@ def _placebo(inquiry: Inquiry, suspect: int | None) -> Control:
     return Control(
         name="placebo",
         passed=low <= 0 <= high,
-        forks=tally.trials + tally.undefined,
+        forks=tally.tried,
         says=f"with its recorded response given again it failed {tally.failures} of {tally.trials}",
         interval=(low, high),
     )
 
 
 def _null(inquiry: Inquiry, unit: int) -> Control:
-    whole = prefixes(inquiry.size)
-    kept, live = (RECORDED.probe(whole[at]) for at in (unit + 1, unit))
-    found = contrasted(inquiry, kept, live)
+    found = contrasted(inquiry, *RECORDED.sides(prefixes(inquiry.size), unit))
     low, high = found.interval(inquiry.narrow)
     return Control(
         name="null step",
@@ -109,8 +107,8 @@ def _drift(inquiry: Inquiry) -> Control:
     late_forks = 0
     for kept in dict.fromkeys((*inquiry.chain, *prefixes(inquiry.size))):
         trials = list(inquiry.book.of(RECORDED.probe(kept)))
-        late: Tally = counted(list(inquiry.book.of(RECORDED.probe(kept), border)))
-        early = counted(trials[: len(trials) - late.trials - late.undefined])
+        late = counted(inquiry.book.of(RECORDED.probe(kept), border))
+        early = counted(trials[: len(trials) - late.tried])
         if early.trials and late.trials:
             pairs.append((early.count, late.count))
             late_forks += late.trials

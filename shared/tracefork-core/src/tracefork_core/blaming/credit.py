@@ -43,9 +43,8 @@ def worths(book: Book, players: Collection[int], units: int, live: Collection[in
     """Return the risk seen for each coalition that was tried."""
     seen = {}
     for some, probe in zip(coalitions(players), designed(players, units, live), strict=True):
-        tally = book.tally(probe)
-        if tally.trials:
-            seen[some] = tally.failures / tally.trials
+        if (risk := book.tally(probe).rate) is not None:
+            seen[some] = risk
     return seen
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Sequence
 from random import Random
 
-from tracefork_core.blaming.certify import Contrast, allowed, certify, proven
+from tracefork_core.blaming.certify import allowed, certify, proven
 from tracefork_core.blaming.controls import controls, unsuspected
 from tracefork_core.blaming.credit import LARGEST, designed
 from tracefork_core.blaming.inquiry import (
@@ -104,7 +104,7 @@ def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
                 return verdict
             continue
         inquiry.enter("certify")
-        kept, live = (RECORDED.probe(found.chain[found.step + at], "certify") for at in (1, 0))
+        kept, live = RECORDED.sides(found.chain, found.step, "certify")
         proof = yield from certify(inquiry, kept, live)
         if proof.doubtful:
             return _nobody("undecided", _DOUBTFUL)
@@ -113,7 +113,7 @@ def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
             earlier = [RECORDED.probe(kept, "certify") for kept in found.chain[: found.step + 1]]
             verdict = _nobody("diffuse", "where it is re-decided, the run fails as often as not")
             if (yield from allowed(inquiry, earlier)):
-                verdict = yield from _structure(inquiry, case, found, proof)
+                verdict = yield from _structure(inquiry, case, found)
             if inquiry.book.tally(kept).doubtful or inquiry.book.tally(live).doubtful:
                 return _nobody("undecided", _DOUBTFUL)
             return verdict
@@ -166,11 +166,11 @@ def _inert(inquiry: Inquiry) -> Asking[bool]:
     return True
 
 
-def _structure(inquiry: Inquiry, case: Case, found: Finding, proof: Contrast) -> Asking[Verdict]:
+def _structure(inquiry: Inquiry, case: Case, found: Finding) -> Asking[Verdict]:
     unit = found.unit
     assert unit is not None
     inquiry.enter("peel")
-    own = yield from peel(inquiry, unit, proof)
+    own = yield from peel(inquiry, unit)
     if own.unproven:
         return _nobody("undecided", f"unit {unit} was not enough alone; with whom is not known")
     case.repaired = yield from repair(inquiry, max(own.units))

@@ -90,10 +90,11 @@ class Hearing:
         self._tell()
 
     def _carried_out(self, probes: Sequence[Probe]) -> list[Trial]:
-        numbered = list(enumerate(probes, self._asked))
+        first = self._asked
         self._asked += len(probes)
+        numbered = list(enumerate(probes, first))
         known = [trial for number, _ in numbered if (trial := self._journal.trials.get(number))]
-        if any(trial.probe != probes[trial.number - numbered[0][0]] for trial in known):
+        if any(trial.probe != probes[trial.number - first] for trial in known):
             raise TapeError(f"tracefork: {self._journal.path} is damaged: not what was asked for.")
         for trial in known:
             self._purse.book(trial)
@@ -102,7 +103,7 @@ class Hearing:
         limits = self._purse.limits([probe for _, probe in missing], lost)
         if limits is None:
             raise Exhausted(known)
-        again = self._regrades(numbered[0][0]) if numbered else 0
+        again = self._regrades(first)
         jobs = [
             self._job_of(n, probe, limit, before, again)
             for (n, probe), limit, before in zip(missing, limits, lost, strict=True)

@@ -60,6 +60,10 @@ class World:
         given = {unit for unit, _ in self.given}
         return Probe((self.base | frozenset(kept)) - self.free - given, self.given, None, purpose)
 
+    def sides(self, chain: Chain, step: int, purpose: str = "curve") -> tuple[Probe, Probe]:
+        """Return the probe that keeps a step of a chain, and the one that draws it again."""
+        return self.probe(chain[step + 1], purpose), self.probe(chain[step], purpose)
+
     def holding(self, units: Iterable[int]) -> World:
         """Return this world with more units held throughout."""
         return replace(self, base=self.base | frozenset(units))
@@ -137,7 +141,7 @@ class Inquiry:
     def reach(self, probe: Probe, trials: int) -> Asking[Tally]:
         """Have a probe carried out until its arm has so many trials, with outcomes or without."""
         tally = self.book.tally(probe)
-        yield from self.repeat(probe, trials - tally.trials - tally.undefined)
+        yield from self.repeat(probe, trials - tally.tried)
         return self.book.tally(probe)
 
     def mostly_fails(self, probe: Probe, low: float = 0.25, high: float = 0.75) -> Asking[bool]:
@@ -149,12 +153,11 @@ class Inquiry:
         while True:
             tally = self.book.tally(probe)
             ratio = tally.failures * fail + tally.passes * good
-            tried = tally.trials + tally.undefined
             blind = not tally.trials and tally.undefined >= _BLIND
-            if abs(ratio) >= log(_ODDS) or blind or tried >= _MOST:
+            if abs(ratio) >= log(_ODDS) or blind or tally.tried >= _MOST:
                 return ratio > 0
             least = max(1, ceil((log(_ODDS) - abs(ratio)) / max(fail, -good)))
-            yield from self.ask([probe] * min(least, self.settings.batch, _MOST - tried))
+            yield from self.ask([probe] * min(least, self.settings.batch, _MOST - tally.tried))
 
     def pace(self) -> int:
         """Return how many probes to ask for at once: one, where each answer may be the last."""

@@ -110,15 +110,11 @@ def wilson(failures: int, trials: int, z: float = 1.959964) -> Interval:
     return low, 1.0 if failures == trials else min(1.0, middle + half)
 
 
-def corrected_rate(rate: float, false_fail: float, miss: float) -> float:
-    """Return the rate a perfect oracle would have seen (Rogan & Gladen 1978), within 0..1."""
-    return min(1.0, max(0.0, (rate - false_fail) / (1 - false_fail - miss)))
-
-
 def corrected_effect(effect: float, false_fail: float, miss: float) -> float:
     """Return a difference of rates as a perfect oracle would have seen it, within -1..1.
 
-    An oracle that errs alike in both arms shrinks a difference by 1 - false_fail - miss.
+    An oracle that errs alike in both arms shrinks a difference by 1 - false_fail - miss (Rogan &
+    Gladen 1978).
     """
     return min(1.0, max(-1.0, effect / (1 - false_fail - miss)))
 
@@ -136,6 +132,11 @@ def log_gap_evalue(after: Count, before: Count) -> float:
     return evidence - log_likelihood(*after, _rate(after)) - log_likelihood(*before, _rate(before))
 
 
+def evalue(log_evalue: float) -> float:
+    """Return the e-value of a log e-value; one that is too large for a float is cut off."""
+    return exp(min(_LARGEST_LOG, log_evalue))
+
+
 def drift_evalue(pairs: Sequence[tuple[Count, Count]]) -> float:
     """Return the e-value against "no arm's rate changed between its early and late throws".
 
@@ -145,7 +146,7 @@ def drift_evalue(pairs: Sequence[tuple[Count, Count]]) -> float:
     logs = (
         log_mixture(*early) + log_mixture(*late) - _pooled(early, late) for early, late in pairs
     )
-    return sum(exp(min(_LARGEST_LOG, one)) for one in logs) / len(pairs) if pairs else 1.0
+    return sum(map(evalue, logs)) / len(pairs) if pairs else 1.0
 
 
 def e_bh(evalues: Sequence[float], level: float = 0.05) -> tuple[int, ...]:

@@ -137,6 +137,6 @@ def read(path: Path) -> Found:
 
 
 def _difference(before: Header, now: Header) -> str:
-    names = (name for name in Header.__struct_fields__)
+    names = Header.__struct_fields__
     differ = next(name for name in names if getattr(before, name) != getattr(now, name))
     return f"{differ} was {getattr(before, differ)!r} and is {getattr(now, differ)!r}"

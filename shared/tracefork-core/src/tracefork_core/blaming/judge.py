@@ -23,6 +23,7 @@ import msgspec
 
 from tracefork_core.blaming.taken import Taken, charge
 from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.providers.taped import model_call
 from tracefork_core.run.record import record
 from tracefork_core.seams.binding import bind
 from tracefork_core.tape import Tape
@@ -116,11 +117,11 @@ class Judge:
             with Tape.open(path) as tape:
                 for exchange in tape.exchanges:
                     took.calls += 1
-                    charge(took, exchange)
+                    charge(took, exchange, model_call(exchange))
         return took
 
     def _asked(self, path: Path, text: str) -> bytes:
-        """Ask, on a tape, and return the answer; no tape is left of what was not answered."""
+        """Ask, on a tape, and return the answer; no tape is left of a refusal."""
         body: dict[str, object] = {
             "model": self.model,
             "messages": [

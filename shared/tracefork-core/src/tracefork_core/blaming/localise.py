@@ -19,7 +19,7 @@ from tracefork_core.blaming.inquiry import (
 from tracefork_core.blaming.probe import Probe
 from tracefork_core.blaming.search import next_positions
 
-PEELING = 0.7
+_PEELING = 0.7
 """Changes that are expected of a curve whose largest jump is already known and held."""
 _ENOUGH = 24
 _FEW = 4
@@ -88,9 +88,9 @@ def _search(inquiry: Inquiry, chain: Chain, world: World) -> Asking[Finding]:
         forks = sum(inquiry.book.tally(probes[at]).trials for at in places)
         if found := _answer(belief, forks, settings.credible):
             least = settings.least if world == RECORDED else 0
-            if found[0] is not None or _tried(inquiry, probes[0]) >= least:
+            if found[0] is not None or inquiry.book.tally(probes[0]).tried >= least:
                 return Finding(chain, belief, found[0], sure=True)
-            chosen = [0] * min(settings.batch, least - _tried(inquiry, probes[0]))
+            chosen = [0] * min(settings.batch, least - inquiry.book.tally(probes[0]).tried)
         else:
             costs = {at: inquiry.price(probes[at]) for at in places if _seeing(inquiry, probes[at])}
             costs[len(chain) - 1] = _GRADING
@@ -122,11 +122,6 @@ def _leaning(belief: Belief) -> int | None:
     return step if chance >= _LEANING else None
 
 
-def _tried(inquiry: Inquiry, probe: Probe) -> int:
-    tally = inquiry.book.tally(probe)
-    return tally.trials + tally.undefined
-
-
 def _seeing(inquiry: Inquiry, probe: Probe) -> bool:
     """Return whether anything can still be learned from an arm: not where most runs break off."""
     tally = inquiry.book.tally(probe)
@@ -139,7 +134,7 @@ def _hazards(inquiry: Inquiry, chain: Chain, probes: Sequence[Probe], world: Wor
     A_i <= P(unit i answers otherwise when drawn again), so a step's chance is scaled by how often
     it did. Seen in the recorded context only, hence not where a unit is given another response.
     """
-    changes = inquiry.settings.changes if not world.base and not world.given else PEELING
+    changes = inquiry.settings.changes if not world.base and not world.given else _PEELING
     usual = min(0.5, changes / max(4, len(chain) - 1))
     hazards = []
     for step in range(len(chain) - 1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracefork_core.blaming.certify import Contrast, certify, proven
+from tracefork_core.blaming.certify import certify, proven
 from tracefork_core.blaming.inquiry import RECORDED, Asking, Inquiry, World, prefixes
 from tracefork_core.blaming.localise import localise
 
@@ -20,40 +20,38 @@ class Peeled:
 
     Attributes:
         units: its members, in order.
-        contrasts: what each member adds to the others, by unit.
         unproven: whether a member is believed to be one, and not proven.
     """
 
     units: tuple[int, ...]
-    contrasts: dict[int, Contrast]
     unproven: bool
 
 
-def peel(inquiry: Inquiry, first: int, proof: Contrast, world: World = RECORDED) -> Asking[Peeled]:
+def peel(inquiry: Inquiry, first: int, world: World = RECORDED) -> Asking[Peeled]:
     """Hold the decisive unit and search what is left of the curve, until nothing jumps.
 
     What is held then dooms the run by itself: v(H) is high. Members that the others make
     do without are dropped, so that each is but-for (NESS: Wright 1985; Halpern 2015).
     """
     chain = prefixes(inquiry.size)
-    proofs, unproven, doubts = {first: proof}, False, 0
-    while len(proofs) < _LARGEST:
-        held = world.holding(proofs)
+    members, unproven, doubts = [first], False, 0
+    while len(members) < _LARGEST:
+        held = world.holding(members)
         found = yield from localise(inquiry, chain, held)
         if found.unit is None:
             if (yield from inquiry.mostly_fails(held.probe((), "peel"), *_ENOUGH)):
                 break
         else:
-            kept, live = (held.probe(chain[found.unit + at], "peel") for at in (1, 0))
-            proof = yield from certify(inquiry, kept, live, among=len(proofs) + 1)
-            if proven(inquiry, proof, among=len(proofs) + 1):
-                proofs[found.unit] = proof
+            kept, live = held.sides(chain, found.unit, "peel")
+            proof = yield from certify(inquiry, kept, live, among=len(members) + 1)
+            if proven(inquiry, proof, among=len(members) + 1):
+                members.append(found.unit)
                 continue
         doubts += 1  # what was found does not hold: search again, with what was seen since
         if unproven := doubts > _DOUBTS:
             break
-    units = yield from _needed(inquiry, sorted(proofs), world)
-    return Peeled(units, {unit: proofs[unit] for unit in units}, unproven)
+    units = yield from _needed(inquiry, sorted(members), world)
+    return Peeled(units, unproven)
 
 
 def _needed(inquiry: Inquiry, units: list[int], world: World) -> Asking[tuple[int, ...]]:

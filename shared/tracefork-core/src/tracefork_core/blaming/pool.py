@@ -58,8 +58,9 @@ class Pool:
                     pickle.dumps(function)
                 except Exception as error:
                     raise UsageError(
-                        f"tracefork: {workers} processes cannot be given the {what} {function!r}. "
-                        "It has to be a function at the top of a module; or use one worker."
+                        f"tracefork: other processes cannot be given the {what} {function!r}. It "
+                        "has to be a function at the top of a module; or use one worker, which is "
+                        "this process (without fresh=True)."
                     ) from error
 
     def __enter__(self) -> Self:

@@ -114,10 +114,9 @@ def _carrier(
             continue
         if (yield from _carries(inquiry, found.unit, world)):
             return found.unit, None
-        kept, live = (world.probe(whole[found.unit + at], "release") for at in (1, 0))
-        proof = yield from certify(inquiry, kept, live)
+        proof = yield from certify(inquiry, *world.sides(whole, found.unit, "release"))
         if proven(inquiry, proof):
-            return found.unit, (yield from peel(inquiry, found.unit, proof, world))
+            return found.unit, (yield from peel(inquiry, found.unit, world))
     return None, None
 
 

@@ -20,7 +20,7 @@ def reproduces(inquiry: Inquiry) -> Asking[bool | None]:
     most = max(_MOST, inquiry.settings.grades)
     while True:
         tally = yield from inquiry.reach(probe, inquiry.settings.grades)
-        if tally.doubtful and tally.trials + tally.undefined >= _BLIND:
+        if tally.doubtful and tally.tried >= _BLIND:
             return None
         if tally.doubtful:
             yield from inquiry.repeat(probe, inquiry.settings.grades)
@@ -28,6 +28,6 @@ def reproduces(inquiry: Inquiry) -> Asking[bool | None]:
         if not tally.passes or not tally.failures:
             return not tally.passes
         low, high = confidence_sequence(*tally.count, inquiry.settings.level)
-        if low > 0.5 or high < 0.5 or tally.trials + tally.undefined >= most:
+        if low > 0.5 or high < 0.5 or tally.tried >= most:
             return low > 0.5
         yield from inquiry.repeat(probe, inquiry.settings.grades)

@@ -83,7 +83,7 @@ def report(
         shares=shares,
         interactions=interactions,
         undefined=_undefined(inquiry.book.trials),
-        ledger=_ledger(inquiry.book.trials),
+        ledger=ledger(inquiry.book.trials),
     )
 
 
@@ -92,15 +92,15 @@ def _decisive(inquiry: Inquiry, belief: Belief, unit: int | None) -> Decisive | 
     step = belief.likeliest()[0] if unit is None else _step_of(chain, unit)
     if step is None or not any(trial.probe.held != inquiry.all for trial in inquiry.book.trials):
         return None
-    found = contrasted(inquiry, *(RECORDED.probe(chain[step + at]) for at in (1, 0)))
+    found = contrasted(inquiry, *RECORDED.sides(chain, step))
     return Decisive(
         unit=first_unit(chain, step),
         probability=belief.chance(step),
         effect=found.effect,
         interval=found.interval(inquiry.narrow),
         evalue=found.evalue,
-        kept=_share(found.kept),
-        redecided=_share(found.live),
+        kept=found.kept.rate,
+        redecided=found.live.rate,
         corrected=corrected_effect(found.effect, settings.false_fail, settings.miss),
     )
 
@@ -123,7 +123,7 @@ def _curve(inquiry: Inquiry, belief: Belief) -> tuple[Point, ...]:
                 forks=tally.trials,
                 failures=tally.failures,
                 undefined=tally.undefined,
-                rate=_share(tally),
+                rate=tally.rate,
                 interval=_interval(tally, inquiry.narrow),
                 believed=belief.level(place),
             )
@@ -138,12 +138,10 @@ def _units(inquiry: Inquiry, belief: Belief) -> tuple[Unit, ...]:
         step = _step_of(chain, unit)
         tally = inquiry.book.tally(RECORDED.probe(chain[step]))
         otherwise = counted(
-            [
-                trial
-                for kept in {whole[unit], inquiry.all - {unit}}
-                for trial in inquiry.book.of(RECORDED.probe(kept))
-                if not trial.same.get(unit, False)
-            ]
+            trial
+            for kept in {whole[unit], inquiry.all - {unit}}
+            for trial in inquiry.book.of(RECORDED.probe(kept))
+            if not trial.same.get(unit, False)
         )
         changed, drawn = inquiry.book.changed(unit)
         # A step that was not looked into is shared alike by its units.
@@ -212,7 +210,7 @@ def _rate(inquiry: Inquiry, tally: Tally, level: float) -> Rate:
         forks=tally.trials,
         failures=tally.failures,
         undefined=tally.undefined,
-        rate=_share(tally),
+        rate=tally.rate,
         interval=_interval(tally, level),
     )
 
@@ -225,10 +223,6 @@ def _step_of(chain: Chain, unit: int) -> int:
     return next(step for step in range(len(chain) - 1) if unit in chain[step + 1])
 
 
-def _share(tally: Tally) -> float | None:
-    return tally.failures / tally.trials if tally.trials else None
-
-
 def _undefined(trials: Sequence[Trial]) -> Undefined:
     reasons = Counter(trial.undefined for trial in trials if trial.undefined is not None)
     return Undefined(
@@ -236,7 +230,8 @@ def _undefined(trials: Sequence[Trial]) -> Undefined:
     )
 
 
-def _ledger(trials: Sequence[Trial]) -> Ledger:
+def ledger(trials: Sequence[Trial]) -> Ledger:
+    """Return what some trials took."""
     prices = [trial.usd for trial in trials]
     known = [price for price in prices if price is not None]
     return Ledger(

@@ -103,7 +103,7 @@ def blame(
             _check_writes(tape)
     place = Path(folder) if folder is not None else path.with_name(f"{path.name}.blame")
     place.mkdir(parents=True, exist_ok=True)
-    if 0 < regrades < noise.LEAST:
+    if regrades and regrades < noise.LEAST:
         raise UsageError(f"tracefork: an end is graded again {noise.LEAST} times or more, or not.")
     if isinstance(oracle, Placed):
         oracle = oracle.placed(place.absolute())

@@ -59,7 +59,7 @@ def _named(report: Report, verdict: Verdict, decisive: Decisive | None) -> str:
         parts[0] += (
             f": with {which} kept, {_share(decisive.kept)} of runs {end}; decided again, "
             f"{_share(decisive.redecided)}; effect {decisive.effect * 100:+.0f} points "
-            f"{_interval(decisive.interval)}"
+            f"{interval_words(decisive.interval)}"
         )
     parts.append(f"From scratch, {_percent(report.result.baseline)} {end}")
     if verdict.mediators:
@@ -96,12 +96,12 @@ def _share(rate: float) -> str:
     return f"{rate * 100:.0f} %"
 
 
-def _interval(interval: Interval) -> str:
+def interval_words(interval: Interval) -> str:
+    """Return "[3 to 41]", in percent."""
     return f"[{interval[0] * 100:.0f} to {interval[1] * 100:.0f}]"
 
 
 def _percent(rate: Rate) -> str:
     if rate.rate is None:
         return "an unknown share"
-    low, high = rate.interval
-    return f"{_share(rate.rate)} [{low * 100:.0f} to {high * 100:.0f}]"
+    return f"{_share(rate.rate)} {interval_words(rate.interval)}"

@@ -10,7 +10,7 @@ class Settings:
     """The measures of a blame. The defaults are those its published numbers were measured with.
 
     Attributes:
-        threshold: the least gain R that makes a step decisive; a set is enough at 1 - threshold.
+        threshold: the least gain R that makes a step decisive.
         credible: chance at which the search for the decisive step ends.
         level: chance that any interval of a family is ever wrong.
         batch: probes asked for at once; more take fewer rounds, and more forks.

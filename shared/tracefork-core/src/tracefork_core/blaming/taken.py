@@ -8,6 +8,7 @@ from itertools import count, takewhile
 from pathlib import Path
 
 from tracefork_core.errors import TapeError
+from tracefork_core.providers import ModelCall
 from tracefork_core.providers.taped import model_call, price_of
 from tracefork_core.session.forking import RECORDED
 from tracefork_core.tape import Exchange, Tape
@@ -44,7 +45,7 @@ def taken(branch: Path) -> Taken:
         for exchange in own:
             if not exchange.aside.answered:
                 took.calls += 1
-                charge(took, exchange)
+                charge(took, exchange, model_call(exchange))
     return took
 
 
@@ -74,9 +75,8 @@ def _asides(branch: Path) -> Iterator[Path]:
     return (branch.with_name(f"{branch.stem}.lost{n}.tape") for n in count())
 
 
-def charge(took: Taken, exchange: Exchange) -> None:
-    """Add what a live call was charged."""
-    call = model_call(exchange)
+def charge(took: Taken, exchange: Exchange, call: ModelCall | None) -> None:
+    """Add what an exchange was charged, as the model call that it is."""
     if call is None or call.error is not None:
         return  # A refused call is not charged.
     if call.usage is not None:

@@ -157,14 +157,17 @@ class _Came:
 def _ended(agent: Agent, number: int) -> _Came:
     token = trial_number.set(number)
     try:
-        value = agent()
-        if inspect.isawaitable(value):
-            value = asyncio.run(_awaited(value))
+        value = finished(agent())
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the agent's, whatever it is
         return _Came(error=error)
     finally:
         trial_number.reset(token)
     return _Came(value)
+
+
+def finished(value: object) -> object:
+    """Return what a function came to, of async ones too."""
+    return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
 
 
 async def _awaited(value: Awaitable[object]) -> object:
@@ -183,9 +186,7 @@ def _graded(
     regrade: Callable[[object, int], object] | None = getattr(oracle, "again", None)
     try:
         with outside():  # Other forks may be open in other threads.
-            good = regrade(end, again) if again and regrade else oracle(end)
-            if inspect.isawaitable(good):
-                good = asyncio.run(_awaited(good))
+            good = finished(regrade(end, again) if again and regrade else oracle(end))
         return bool(good) is job.credit, None
     except AssertionError:
         return not job.credit, None

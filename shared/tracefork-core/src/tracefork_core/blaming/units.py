@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tracefork_core.blaming.taken import Taken, charge
 from tracefork_core.errors import UsageError
 from tracefork_core.providers import ModelCall
-from tracefork_core.providers.taped import model_call, price_of
+from tracefork_core.providers.taped import model_call
 from tracefork_core.tape import Exchange, Tape
 
 _QUOTED = 32
@@ -72,18 +73,16 @@ class Run:
         tokens, names = [], []
         for exchange in exchanges:
             call = model_call(exchange)
-            usage = call.usage if call else None
+            took = Taken()
+            charge(took, exchange, call)
+            usd.append(took.usd)
+            tokens.append(took.tokens)
             asked = f"{exchange.method} {exchange.url.partition('?')[0]}"
-            if call is None or call.error is not None:
-                usd.append(0.0)
-            else:
-                price = price_of(exchange, call)
-                usd.append(None if price is None else float(price))
+            if call is not None and call.error is None:
                 asked = call.request_model or asked
-            tokens.append((usage.input_tokens or 0) + (usage.output_tokens or 0) if usage else 0)
             said = f"'{_shortened(call.text)}'" if call and call.text else _calls(call)
             name = _named(tape, exchange, asked, said)
-            names.append(msgspec.structs.replace(name, usd=usd[-1], tokens=tokens[-1]))
+            names.append(msgspec.structs.replace(name, usd=took.usd, tokens=took.tokens))
         known = [price for price in usd if price is not None]
         costs = known if len(known) == len(usd) and sum(known) > 0 else [1.0] * len(usd)
         receipt = tape.receipt

@@ -111,7 +111,7 @@ class Agent:
             elif self.form == "module":
                 _as_main(*_module(self.target))
             else:
-                self._call()
+                self.call()
         except BaseException as error:  # noqa: BLE001 - whatever ends the agent is its ending
             return Ending.of(error)
         return Ending(0)
@@ -132,15 +132,14 @@ class Agent:
                 f"tracefork: no module named {top or module} in {Path.cwd()} or installed."
             )
 
-    def _call(self) -> None:
+    def call(self) -> object:
+        """Call the function, an async one too, and return what it returns."""
         import asyncio
         import inspect
 
         module, _, name = self.target.partition(":")
-        function = getattr(import_module(module), name)
-        answer = function(*self.args)
-        if inspect.iscoroutine(answer):
-            asyncio.run(answer)
+        value = getattr(import_module(module), name)(*self.args)
+        return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
 def read_agent(

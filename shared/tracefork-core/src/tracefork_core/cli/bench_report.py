@@ -35,11 +35,8 @@ def document(report: Report, code: int) -> dict[str, object]:
 
 def print_report(report: Report, seconds: float) -> None:
     """Print the result for people."""
-    from rich.text import Text
-
     console = screen.stdout()
-    head = Text("✓ " if report.holds else "✗ ", screen.GOOD if report.holds else screen.BAD)
-    console.print(head.append(_verdict(report, seconds), "default"), soft_wrap=True)
+    _print_rule(console, report.holds, _verdict(report, seconds))
     _print_cases(console, report.cells)
     for standing in report.standings:
         _print_standing(console, standing)

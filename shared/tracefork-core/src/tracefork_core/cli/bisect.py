@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -52,9 +53,10 @@ def bisect(
 
     with Tape.open(path) as opened:
         kept = opened.hash_seed
+    here = Path.cwd()
     os.chdir(folder)
     agent.prepare()
-    grades = read_oracle(oracle)
+    grades = read_oracle(oracle, here)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
     found = bisecting(
         path,

@@ -108,7 +108,7 @@ def blame(
     with Tape.open(path) as opened:
         run = Run.of(opened)
         groups = grouped(opened, by) if by else ()
-        kept = opened.environment.hash_seed if opened.environment else None
+        kept = opened.hash_seed
     os.chdir(home)
     agent.prepare()
     grades = read_oracle(oracle, here)
@@ -194,22 +194,20 @@ def _cost(usd: float | None) -> str:
 def _look_on(place: Path, *, as_json: bool) -> int:
     """Show how far a blame is, from its journal."""
     from tracefork_core.blaming.journal import read
+    from tracefork_core.blaming.report import ledger
     from tracefork_core.blaming.run import JOURNAL
 
     found = read(place / JOURNAL)
-    calls = sum(trial.calls for trial in found.trials)
-    prices = [trial.usd for trial in found.trials if trial.calls]
-    usd = None if None in prices else sum(price or 0.0 for price in prices)
-    standing = found.standing
+    took, standing = ledger(found.trials), found.standing
     age = time.time() - (place / JOURNAL).stat().st_mtime
     if as_json:
         screen.say_json(
             {
                 "command": "blame",
                 "exit": 0,
-                "forks": len(found.trials),
-                "live_calls": calls,
-                "usd": usd,
+                "forks": took.forks,
+                "live_calls": took.live_calls,
+                "usd": took.usd,
                 "phase": standing.phase if standing else None,
                 "unit": standing.unit if standing else None,
                 "chance": standing.chance if standing else None,
@@ -217,8 +215,9 @@ def _look_on(place: Path, *, as_json: bool) -> int:
             }
         )
         return 0
-    words = f"{figures.several(len(found.trials), 'fork')} · {figures.several(calls, 'live call')}"
-    words += f" · {_cost(usd)} · last written {figures.duration(age)} ago"
+    words = f"{figures.several(took.forks, 'fork')} · "
+    words += f"{figures.several(took.live_calls, 'live call')}"
+    words += f" · {_cost(took.usd)} · last written {figures.duration(age)} ago"
     if standing is not None:
         words += f" · {standing.phase}"
         if standing.unit is not None:

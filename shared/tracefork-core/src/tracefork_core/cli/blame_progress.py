@@ -28,7 +28,7 @@ def following(*, streamed: bool = False) -> Iterator[Callable[[Progress], None]]
 
 
 def words(state: Progress) -> str:
-    """Return "certify · 31 forks · 140 live calls · $0.41 of $5 · exchange 3 (97 %) · 1:20"."""
+    """Return "certify · 31 forks · 140 live calls · likeliest: exchange 3 (97%) · 80.0 s"."""
     standing = state.standing
     parts = [standing.phase] if standing else []
     parts.append(figures.several(state.forks, "fork"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from tracefork_core.blaming.sentence import is_credit, sentence
+from tracefork_core.blaming.sentence import interval_words, is_credit, sentence
 from tracefork_core.cli import figures, screen, tapes
 from tracefork_core.cli.text import printable
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tracefork_core.blaming.document import Report
-    from tracefork_core.blaming.result import Interval, Point
+    from tracefork_core.blaming.result import Point
 
 _WIDTH = 20
-_NAMED = ("single", "joint", "over-determined", "preempted")
 
 
 def print_report(console: Console, report: Report) -> None:
@@ -31,7 +30,7 @@ def print_report(console: Console, report: Report) -> None:
     from rich.text import Text
 
     result = report.result
-    named = result.verdict.kind in _NAMED
+    named = result.verdict.units
     head = Table.grid(padding=(0, 1, 0, 0))
     mark = Text("●", screen.BAD) if named else Text("○", screen.WARN)
     head.add_row(mark, Text(printable(sentence(report))))
@@ -58,8 +57,8 @@ def print_report(console: Console, report: Report) -> None:
     for line in _oracle(report):
         console.print(f"  {line}", style=screen.DIM)
     console.print(f"  {_took(report)}", style=screen.DIM)
-    if named and result.verdict.units:
-        unit, tape = result.verdict.units[0], shlex.quote(tapes.shown(Path(report.tape)))
+    if named:
+        unit, tape = named[0], shlex.quote(tapes.shown(Path(report.tape)))
         for command in (f"tracefork show {tape} {unit}", f"tracefork fork {tape} --at {unit}"):
             console.print(f"  next: {command}", style=screen.DIM, soft_wrap=True)
 
@@ -108,7 +107,7 @@ def _bar(point: Point) -> str:
 
 
 def _words(report: Report, point: Point) -> str:
-    figure = f"{(point.rate or 0.0) * 100:3.0f} % {_interval(point.interval)}"
+    figure = f"{(point.rate or 0.0) * 100:3.0f} % {interval_words(point.interval)}"
     forks = figures.several(point.forks, "fork")
     last = point.position - 1
     decisive = report.result.decisive
@@ -130,10 +129,6 @@ def _oracle(report: Report) -> Iterator[str]:
         cost = None if grading.usd is None else Decimal(str(grading.usd))
         calls = figures.several(grading.calls, "call")
         yield f"judge, besides: {calls} · {figures.money(cost)}"
-
-
-def _interval(interval: Interval) -> str:
-    return f"[{interval[0] * 100:.0f} to {interval[1] * 100:.0f}]"
 
 
 def _took(report: Report) -> str:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import os
 import tempfile
-from collections.abc import Awaitable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from tracefork_core.blaming.oracles import Ended
@@ -38,7 +34,7 @@ class Program:
         self.agent.prepare()
         with tempfile.TemporaryFile() as output:
             with stdout_to(output.fileno()):
-                came = self._call() if self.agent.form == "function" else self.agent.run()
+                came = self.agent.call() if self.agent.form == "function" else self.agent.run()
             if not isinstance(came, Ending | None):
                 return came
             if came is not None and isinstance(came.error, Exception):
@@ -46,12 +42,3 @@ class Program:
             output.seek(0)
             printed = output.read().decode("utf-8", "backslashreplace")
             return Ended(came.status if came else 0, printed)
-
-    def _call(self) -> object:
-        module, _, name = self.agent.target.partition(":")
-        value = getattr(import_module(module), name)(*self.agent.args)
-        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
-
-
-async def _awaited(value: Awaitable[object]) -> object:
-    return await value

@@ -64,9 +64,11 @@ def ask(
         with screen.stdout_kept(for_json=True):  # What the agent says is not the result.
             run, _ = agent.run_under(scope, show=False)
         with Tape.open(parent) as recorded, Tape.open(run.path) as branch:
-            if len(branch.exchanges) <= number:
+            # Others may have been asked at the same time: it need not have the same number.
+            asked = [one for one in branch.exchanges[number:] if one.aside.place == number]
+            if not asked:
                 raise ReplayError(f"tracefork: the agent asked nothing in the place of {number}.")
-            _report(recorded.exchanges[number], branch.exchanges[number], as_json=as_json)
+            _report(recorded.exchanges[number], asked[0], as_json=as_json)
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return 0

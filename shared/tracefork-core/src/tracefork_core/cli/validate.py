@@ -67,10 +67,13 @@ def validate(
 
     chosen, began = _load(), time.monotonic()
     before = None if check is None else _read(check, seed, budget)
+    if write is not None and (write.is_dir() or not write.absolute().parent.is_dir()):
+        raise UsageError(f"tracefork: {write} cannot be written: give a file in a folder there is.")
     cases = list(_cases(chosen, _names(faults, chosen.CLASSES), _numbers(positions)))
     outcomes = _run(chosen, cases, seed, budget)
     report = Document.of(outcomes, seed=seed, budget=budget)
-    changes = [] if before is None else changed(before, report)
+    whole = faults is None and positions is None
+    changes = [] if before is None else changed(before, report, whole=whole)
     code = HOLDS if report.holds and not changes else BROKEN
     if write is not None:
         write.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")

@@ -141,8 +141,11 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         return all(one.holds for one in self.outcomes)
 
 
-def changed(before: Document, after: Document) -> list[str]:
-    """Return what is not as it was, of the cases that were run: one line each."""
+def changed(before: Document, after: Document, *, whole: bool) -> list[str]:
+    """Return what is not as it was, of the cases that were run: one line each.
+
+    Where all were run (`whole`), one that is no longer there is told as well.
+    """
     known = {one.name: one for one in before.outcomes}
     lines = []
     for one in after.outcomes:
@@ -151,7 +154,8 @@ def changed(before: Document, after: Document) -> list[str]:
             lines.append(f"{one.name}: new")
         elif was != one:
             lines.append(f"{one.name}: {'; '.join(_differences(was, one))}")
-    return lines
+    gone = known.keys() - {one.name for one in after.outcomes} if whole else set()
+    return lines + [f"{name}: gone" for name in sorted(gone)]
 
 
 def _differences(was: Outcome, now: Outcome) -> list[str]:

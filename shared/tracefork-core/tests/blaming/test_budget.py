@@ -1,0 +1,62 @@
+"""A budget in words, and what it allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracefork_core import UsageError
+from tracefork_core.blaming.budget import Budget, Purse
+from tracefork_core.blaming.probe import Probe, Trial
+
+FRESH, HELD = Probe(frozenset()), Probe(frozenset({0, 1}))
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "words"),
+    [
+        ("$5", Budget(usd=5), "$5"),
+        ("0.50 usd", Budget(usd=0.5), "$0.5"),
+        ("1 call", Budget(calls=1), "1 calls"),
+        ("1.5k calls", Budget(calls=1500), "1500 calls"),
+        ("1.5M tokens", Budget(tokens=1_500_000), "1500000 tokens"),
+        ("10m", Budget(seconds=600), "600 s"),
+        ("1.5 h", Budget(seconds=5400), "5400 s"),
+        ("$2, 30 calls,90s", Budget(usd=2, calls=30, seconds=90), "$2, 30 calls, 90 s"),
+    ],
+)
+def test_a_budget_is_read(text: str, budget: Budget, words: str) -> None:
+    """Dollars, calls, tokens, time, or several; and it is told as it was taken."""
+    assert Budget.read(text) == budget
+    assert budget.words == words
+
+
+@pytest.mark.parametrize("text", ["", "5", "$", "-3 calls", "calls", "$5 30 calls", "5 days"])
+def test_what_is_no_budget_is_refused(text: str) -> None:
+    """With what one looks like."""
+    with pytest.raises(UsageError, match="a budget is"):
+        Budget.read(text)
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=5), Budget(usd=0.55), Budget(tokens=50)])
+def test_a_batch_that_cannot_be_paid_for_is_not_begun(budget: Budget) -> None:
+    """Two units a fork, each for ten cents and ten tokens at most: two forks, and not three."""
+    purse = Purse(budget, [0.1, 0.05], [10, 4])
+    assert purse.limits([FRESH] * 2, []) == [3, 2]
+    assert purse.limits([FRESH] * 3, []) is None
+    purse.book(Trial(0, FRESH, failed=True, calls=4, usd=0.4, tokens=40))
+    assert purse.limits([FRESH], []) is None
+    assert purse.limits([HELD], []) == [0]
+
+
+def test_when_time_is_up_nothing_live_begins() -> None:
+    """What is held whole asks nothing, and may still be graded."""
+    purse = Purse(Budget(seconds=0), [0.1, 0.05], [10, 4])
+    assert purse.limits([FRESH], []) is None
+    assert purse.limits([HELD], []) == [0]
+
+
+def test_dollars_need_a_price_for_every_model() -> None:
+    """What is not priced would be spent unseen."""
+    with pytest.raises(UsageError, match="known price for every model"):
+        Purse(Budget(usd=5), [0.1, None], [10, 10])
+    assert Purse(Budget(calls=5), [0.1, None], [10, 10]).limits([FRESH], []) is not None
