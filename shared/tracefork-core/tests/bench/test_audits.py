@@ -3,9 +3,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from tracefork_core.bench.audits import BUDGETS, budgeted, grouped, undefined
+import pytest
+
+from tracefork_core.bench import audits
+from tracefork_core.bench.audits import BUDGETS, budgeted, grouped, transported, undefined
 from tracefork_core.bench.driving import Asking, Interval, Said
 from tracefork_core.bench.engine import blame_engine
+from tracefork_core.bench.transport import AskingWorld
 from tracefork_core.blaming.probe import Exhausted, Probe
 
 from .engines import Reach, lying, uniform
@@ -47,8 +51,30 @@ def test_what_is_lost_has_to_show() -> None:
     assert len(bad.misses) == bad.runs == 6
 
 
+class Doubling(AskingWorld):
+    """An agent that asks once more than its world knows, wherever it asks for step 15."""
+
+    def _ask(self, step: int, state: int) -> int:
+        if step == 15:
+            super()._ask(step, state)
+        return super()._ask(step, state)
+
+
+def test_calls_are_counted_where_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork by fork they are what the world says; a call that it does not know of is a miss."""
+    good = transported(uniform(3), range(2))
+    assert (good.holds, good.misses) == (True, ())
+    assert good.runs == 2 * (3 * 17 + 1)
+    monkeypatch.setattr(audits, "AskingWorld", Doubling)
+    bad = transported(uniform(3), range(1))
+    assert not bad.holds
+    assert len(bad.misses) == 3 * 16  # All but those that keep every step.
+    monkeypatch.setattr(audits, "http_library", lambda: None)
+    assert transported(uniform(3), range(1)).misses == ("pip install httpx2 for this",)
+
+
 def test_blame_passes_the_audits() -> None:
     """The real engine, on one run each."""
-    for audit in (grouped, budgeted, undefined):
+    for audit in (grouped, budgeted, undefined, transported):
         found = audit(blame_engine, range(1))
         assert found.holds, found.misses

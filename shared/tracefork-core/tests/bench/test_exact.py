@@ -10,7 +10,7 @@ import pytest
 from tracefork_core.bench.cases import CASES
 from tracefork_core.bench.exact import Recorded, changes, responsibility
 from tracefork_core.bench.program import Program, Step
-from tracefork_core.blaming.credit import interaction
+from tracefork_core.blaming.sharing import interaction
 
 STATES, RESPONSES = 3, 3
 

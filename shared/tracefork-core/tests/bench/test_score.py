@@ -88,6 +88,15 @@ def test_the_tail_is_that_of_every_sequence() -> None:
         assert at_most(hits, 5, 0.3) == pytest.approx(total)
 
 
+def test_the_tail_is_known_for_a_whole_bench() -> None:
+    """Of thousands of runs too; all of certain ones, none of impossible ones."""
+    assert at_most(1619, 1620, 0.95) == pytest.approx(1 - 0.95**1620)
+    assert at_most(810, 1620, 0.5) == pytest.approx(0.5, abs=0.02)
+    assert at_most(1500, 1620, 0.95) < 1e-4
+    assert [at_most(hits, 2000, 1.0) for hits in (1999, 2000)] == [0, 1]
+    assert at_most(0, 2000, 0.0) == 1
+
+
 def test_quantiles_are_values_that_were_there() -> None:
     """The median of four is the second, the 90th percentile of ten the ninth."""
     assert quantile([4, 1, 3, 2], 0.5) == 2
@@ -128,6 +137,7 @@ def test_uniform_forks_stand_where_the_rule_of_the_drop_does() -> None:
     assert standing.rival("flip rate").found < 1
 
 
+@pytest.mark.no_cover  # Many forks through lines that others cover.
 def test_blame_keeps_its_rules_on_a_few_runs_of_every_case() -> None:
     """The real engine, one run of each case: at most one wrong verdict, and nobody wronged."""
     runs = [case.instance(case.size or 8, 11) for case in CASES.values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,8 @@ import pytest
 from tracefork_core import UsageError, record
 from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.hearing import Progress
-from tracefork_core.blaming.journal import read
-from tracefork_core.blaming.run import JOURNAL, blame
+from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.run import blame
 from tracefork_testkit import ProviderServer
 
 from .agent import STEPS, Desk, agent, good
@@ -59,6 +60,17 @@ def test_a_budget_is_never_exceeded(tape: Path, desk: Desk) -> None:
         assert desk.asked - before <= calls
         assert report.result.verdict.kind == "undecided"
         assert report.result.ledger.live_calls == desk.asked - before
+
+
+def test_what_a_fork_took_that_died_is_told(tape: Path) -> None:
+    """Where the budget does not pay for another attempt, too: it was paid for."""
+    folder = tape.with_name("run.tape.blame")
+    report = blame(tape, agent, good, budget="20 calls")
+    live = next(draw for draw in report.draws if draw.calls)
+    shutil.copy(folder / f"t{live.number}.tape", folder / f"t{len(report.draws)}.tape")
+    again = blame(tape, agent, good, budget="20 calls", resume=True)
+    assert again.draws == report.draws
+    assert again.result.ledger.live_calls == report.result.ledger.live_calls + live.calls
 
 
 def test_a_blame_goes_on_where_it_was_stopped(tape: Path, desk: Desk) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tracefork_core import UsageError
-from tracefork_core.blaming.budget import Budget, Purse
+from tracefork_core.blaming.budget import Allowed, Budget, Purse
 from tracefork_core.blaming.probe import Probe, Trial
+from tracefork_core.blaming.taken import Spending, Taken
 
 FRESH, HELD = Probe(frozenset()), Probe(frozenset({0, 1}))
 
@@ -41,18 +42,57 @@ def test_what_is_no_budget_is_refused(text: str) -> None:
 def test_a_batch_that_cannot_be_paid_for_is_not_begun(budget: Budget) -> None:
     """Two units a fork, each for ten cents and ten tokens at most: two forks, and not three."""
     purse = Purse(budget, [0.1, 0.05], [10, 4])
-    assert purse.limits([FRESH] * 2, []) == [3, 2]
+    assert purse.limits([FRESH] * 2, []) == Allowed([3, 2], 0)
     assert purse.limits([FRESH] * 3, []) is None
     purse.book(Trial(0, FRESH, failed=True, calls=4, usd=0.4, tokens=40))
     assert purse.limits([FRESH], []) is None
-    assert purse.limits([HELD], []) == [0]
+    assert purse.limits([HELD], []) == Allowed([0], 0)
 
 
 def test_when_time_is_up_nothing_live_begins() -> None:
     """What is held whole asks nothing, and may still be graded."""
     purse = Purse(Budget(seconds=0), [0.1, 0.05], [10, 4])
     assert purse.limits([FRESH], []) is None
-    assert purse.limits([HELD], []) == [0]
+    assert purse.limits([HELD], []) == Allowed([0])
+    assert purse.limits([HELD], [], grades=1) is None
+
+
+def test_the_last_call_that_can_be_paid_for_is_made() -> None:
+    """Three times ten cents are thirty, whatever a sum of fractions says."""
+    purse = Purse(Budget(usd=0.3), [0.1], [0])
+    for spent in range(3):
+        assert purse.limits([Probe(frozenset())], []) == Allowed([3 - spent], 0)
+        purse.book(Trial(spent, FRESH, failed=True, calls=1, usd=0.1))
+    assert purse.limits([Probe(frozenset())], []) is None
+
+
+def test_what_has_no_price_is_not_free() -> None:
+    """A call of a model that no list knows counts as the dearest one, where there is a limit."""
+    purse = Purse(Budget(usd=0.5), [0.1, 0.05], [0, 0])
+    purse.book(Trial(0, FRESH, failed=True, calls=2, usd=None))
+    assert purse.limits([FRESH], [Taken(1, 0, None)]) == Allowed([2], 0)
+    assert purse.limits([FRESH], [Taken(2, 0, None)]) is None
+    free = Purse(Budget(calls=9), [None, None], [0, 0])
+    free.book(Trial(0, FRESH, failed=True, calls=2, usd=None))
+    assert free.all_usd == 0
+
+
+@pytest.mark.parametrize("budget", [Budget(calls=10), Budget(usd=0.7), Budget(tokens=70)])
+def test_an_oracle_that_asks_is_paid_from_the_same_purse(budget: Budget) -> None:
+    """Two calls of each fork, its grade, and what the oracle asks again; what it took before, too.
+
+    A call of the oracle is a cent and a token here, and one of the agent ten: in calls, both are 1.
+    """
+    purse = Purse(budget, [0.1, 0.1], [10, 10], Spending(Taken(3), Taken(1, 1, 0.01)))
+    alone = purse.limits([FRESH] * 3, [], grades=0)
+    graded = purse.limits([FRESH] * 3, [], grades=3)
+    assert alone is not None
+    if budget.calls:
+        assert (sum(alone.calls), alone.grading, graded) == (7, 3, None)
+    else:
+        assert sum(alone.calls) == 7
+        assert graded == Allowed([2, 2, 2], 3 + 3 + 6)
+    assert purse.limits([HELD], [], grades=99) is None
 
 
 def test_dollars_need_a_price_for_every_model() -> None:
@@ -60,3 +100,6 @@ def test_dollars_need_a_price_for_every_model() -> None:
     with pytest.raises(UsageError, match="known price for every model"):
         Purse(Budget(usd=5), [0.1, None], [10, 10])
     assert Purse(Budget(calls=5), [0.1, None], [10, 10]).limits([FRESH], []) is not None
+    unknown = Spending(Taken(), Taken(1, 100, None))
+    with pytest.raises(UsageError, match="known price for the judge"):
+        Purse(Budget(usd=5), [0.1, 0.1], [10, 10], unknown)

@@ -191,7 +191,7 @@ def test_a_pair_beside_a_single_cause_is_found() -> None:
 
 def test_named_units_share_the_blame_where_that_is_asked() -> None:
     """The parts of a conjunction share alike, and need each other."""
-    result = judged(both(), 0, Settings(credit=40))
+    result = judged(both(), 0, Settings(sharing=40))
     assert [share.unit for share in result.shares] == [2, 5]
     assert sum(share.share for share in result.shares) == pytest.approx(0.94, abs=0.2)
     assert result.interactions[0].value > 0.2

@@ -11,10 +11,10 @@ import pytest
 
 from tracefork_core import Tape, UsageError, record
 from tracefork_core.blaming.bisect import bisect
-from tracefork_core.blaming.journal import read
+from tracefork_core.blaming.journal import JOURNAL, read
 from tracefork_core.blaming.judge import Judge, UngradeableError
 from tracefork_core.blaming.oracles import Ended, read_oracle
-from tracefork_core.blaming.run import JOURNAL, blame
+from tracefork_core.blaming.run import blame
 from tracefork_testkit import Fault, ModelRequest, ProviderServer, Reply
 
 from . import drawing
@@ -99,8 +99,8 @@ def test_an_outcome_is_paid_for_once(judge: Judge, bench: Bench) -> None:
     assert len(bench.seen) == 1
     assert judge.again("a refund", 1)
     assert judge.again("a refund", 1)
-    assert (len(bench.seen), judge.spent().calls) == (2, 2)
-    assert judge.spent().tokens > 0
+    assert (len(bench.seen), judge.spent({}).total.calls) == (2, 2)
+    assert judge.spent({}).total.tokens > 0
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import record
-from tracefork_core.blaming.journal import read
-from tracefork_core.blaming.run import JOURNAL, blame
+from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.run import blame
 
 from .drawn import SHORT, Drawing, outcome
 

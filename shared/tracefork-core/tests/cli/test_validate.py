@@ -16,6 +16,7 @@ from tracefork_core.blaming.document import Report
 from tracefork_core.blaming.probe import Probe
 from tracefork_core.blaming.result import Verdict
 from tracefork_core.blaming.trying import Job, carry_out
+from tracefork_core.cli import validate
 from tracefork_core.cli.main import main
 from tracefork_core.cli.validate_result import Document, Outcome, changed
 
@@ -76,10 +77,16 @@ def test_what_is_planted_is_found_and_nobody_else_accused(validated: tuple[Shell
 
 
 def test_a_second_run_is_the_same_and_a_difference_is_told(
-    validated: tuple[Shell, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    validated: tuple[Shell, Done],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same seed gives the same report; what is otherwise in the one given is told, and is 1."""
-    _, done = validated
+    """The same seed gives the same report; what is otherwise in the one given is told, and is 1.
+
+    The document has nothing in it that is timed; compared with its own report, the exit is 0.
+    """
+    shell, done = validated
     kept = done.document["report"]
     found = next(one for one in kept["outcomes"] if one["name"] == "retrieval@4")
     other, again = tmp_path / "other.json", tmp_path / "again.json"
@@ -91,6 +98,14 @@ def test_a_second_run_is_the_same_and_a_difference_is_told(
     assert line.strip() == "retrieval@4: mediators was 6, is 5"
     assert found in json.loads(again.read_text())["outcomes"]
     assert main([*words, "--check", str(other), "--seed", "1"]) == 2
+    assert set(done.document) == {"command", "exit", "result", "tracefork", "report"}
+    capsys.readouterr()
+    ran = list(msgspec.convert(kept, type=Document).outcomes)
+    monkeypatch.setattr(validate, "_run", lambda *words: ran)
+    assert main([*SUBSET, "--check", str(shell.folder / "report.json")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("✓ as in ")
+    assert main([*SUBSET, "--json"]) == 0
+    assert capsys.readouterr().out == done.out
 
 
 def test_a_case_that_is_no_longer_run_is_told() -> None:
@@ -123,6 +138,7 @@ def test_a_blame_that_is_wrong_is_told(
     [
         (["--faults", "magic"], "no class 'magic'"),
         (["--positions", "x"], "takes exchanges"),
+        (["--positions", "4,99"], "no exchange 99 to plant at"),
         (["--faults", "retrieval", "--positions", "1"], "none of these faults applies there"),
         (["--check", "missing.json"], "cannot be read"),
         (["--write", "missing/report.json"], "cannot be written"),

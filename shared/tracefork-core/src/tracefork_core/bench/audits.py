@@ -1,4 +1,4 @@
-"""What is looked at besides the planted cases: groups, the budget, and forks without an outcome."""
+"""What is looked at besides the planted cases: groups, the budget, lost outcomes, the count."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from tracefork_core.bench.chance import chance
 from tracefork_core.bench.driving import Engine, Said, drive
 from tracefork_core.bench.exact import responsibility
 from tracefork_core.bench.score import accepted
+from tracefork_core.bench.transport import AskingWorld
 from tracefork_core.bench.world import World
+from tracefork_core.blaming.library import http_library
 
 BUDGETS = (0, 3, 20, 90, 300)
 _SIZE = 16
 _LOST = (0.05, 0.35), (0.2, 0.2), (0.35, 0.05)
 """The chance that a run has no outcome, if it would have passed and if it would have failed."""
 _DOUBTFUL = 0.2
+_SAMPLE = 5
+"""Runs whose live calls are counted at a transport as well, which takes a hundred times as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,12 @@ class Audit:
 
 def audits(engine: Engine, seeds: Sequence[int]) -> list[Audit]:
     """Carry out every audit, on one run for each seed."""
-    return [grouped(engine, seeds), budgeted(engine, seeds), undefined(engine, seeds)]
+    return [
+        grouped(engine, seeds),
+        budgeted(engine, seeds),
+        undefined(engine, seeds),
+        transported(engine, seeds[:_SAMPLE]),
+    ]
 
 
 def grouped(engine: Engine, seeds: Iterable[int]) -> Audit:
@@ -119,6 +128,24 @@ def _doubts(said: Said) -> bool:
     around = [one for one in said.intervals if one.position - said.decisive in (0, 1)]
     seen = [one.seen for one in around if one.seen is not None]
     return all(lost <= _DOUBTFUL * (failures + passes + lost) for failures, passes, lost in seen)
+
+
+def transported(engine: Engine, seeds: Iterable[int]) -> Audit:
+    """Count the live calls of some forks at an HTTP transport too: the same, fork for fork."""
+    outcomes: dict[str, bool] = {}
+    library = http_library()
+    for seed in seeds:
+        instance = _any(("echo", "or", "recovery"), seed)
+        name = f"{instance.name} at a transport"
+        if library is None:
+            outcomes["pip install httpx2 for this"] = False
+            continue
+        world = AskingWorld(instance.recorded, chance(name), library)
+        _, ledger = drive(engine, world, chance(f"{name}/engine"))
+        for fork in range(world.forks):
+            outcomes[f"{name}, fork {fork}"] = fork not in world.differing
+        outcomes[f"{name}, all forks"] = ledger.total == world.calls
+    return _audit(20, "live calls at an HTTP transport", 1.0, outcomes)
 
 
 def _any(names: Sequence[str], seed: int) -> Instance:

@@ -13,7 +13,7 @@ from tracefork_core.blaming.units import UnitName
 
 
 class Grading(msgspec.Struct, frozen=True, kw_only=True):
-    """What an oracle took that asks a model, besides the budget. `usd` is None where not known."""
+    """What an oracle took that asks a model, of the same budget. `usd` is None where not known."""
 
     calls: int
     tokens: int
@@ -32,6 +32,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         draws: every fork that was run, by its number.
         grading: what the oracle took, where it asks a model; it is not in the ledger.
         noise: how often the oracle errs, where ends were graded again.
+        prices: the versions of the price lists that were reckoned with; None for none.
     """
 
     tape: str
@@ -42,3 +43,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     draws: tuple[Trial, ...] = ()
     grading: Grading | None = None
     noise: Noise | None = None
+    prices: tuple[str | None, ...] = ()

@@ -11,7 +11,6 @@ from random import Random
 
 from tracefork_core.blaming.certify import allowed, certify, proven
 from tracefork_core.blaming.controls import controls, unsuspected
-from tracefork_core.blaming.credit import LARGEST, designed
 from tracefork_core.blaming.inquiry import (
     RECORDED,
     Asking,
@@ -30,6 +29,7 @@ from tracefork_core.blaming.report import Case, report
 from tracefork_core.blaming.result import Kind, Result, Verdict
 from tracefork_core.blaming.scan import preempting, scan
 from tracefork_core.blaming.settings import Settings
+from tracefork_core.blaming.sharing import LARGEST, designed
 
 _DOUBTFUL = "too many forks at the likeliest unit have no outcome"
 _ROUNDS = 4
@@ -67,7 +67,7 @@ def blame(
     try:
         yield from _phases(inquiry, case)
     except Exhausted:
-        if inquiry.phase != "credit":  # by then the verdict stands
+        if inquiry.phase != "sharing":  # by then the verdict stands
             reason = f"the budget was used up in phase {inquiry.phase!r}"
             case.verdict = _nobody("undecided", reason)
     return report(inquiry, case, groups)
@@ -84,10 +84,10 @@ def _phases(inquiry: Inquiry, case: Case) -> Asking[None]:
     case.verdict = yield from _judged(inquiry, case)
     yield from _controls(inquiry, case)
     named = case.verdict.units
-    if inquiry.settings.credit and 2 <= len(named) <= LARGEST:
-        inquiry.enter("credit")
+    if inquiry.settings.sharing and 2 <= len(named) <= LARGEST:
+        inquiry.enter("sharing")
         for probe in designed(named, inquiry.size, case.verdict.mediators):
-            yield from inquiry.reach(probe, inquiry.settings.credit)
+            yield from inquiry.reach(probe, inquiry.settings.sharing)
 
 
 def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:

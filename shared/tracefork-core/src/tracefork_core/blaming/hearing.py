@@ -17,7 +17,7 @@ from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Exhausted, Probe, Trial
 from tracefork_core.blaming.result import Result
 from tracefork_core.blaming.taken import Taken, lost_with
-from tracefork_core.blaming.trying import Job
+from tracefork_core.blaming.trying import Job, Placed
 from tracefork_core.errors import TapeError
 
 _GOOD_ENDS = 8
@@ -31,7 +31,7 @@ class Progress:
         standing: the phase, the likeliest unit so far and how sure that is; None before the first.
         forks: runs that were made.
         calls: live calls.
-        usd: what they cost, as far as prices are known.
+        usd: what they cost, and those of the oracle, as far as prices are known.
         left: dollars left of the budget, None without such a budget.
         share: of the budget that is used up, None without one.
         seconds: since it began.
@@ -47,11 +47,16 @@ class Progress:
 
 
 class Hearing:
-    """Hears an engine: has carried out what it asks for, unless the journal has that already."""
+    """Hears an engine: has carried out what it asks for, unless the journal has that already.
+
+    Attributes:
+        unfinished: what forks took that died, and could not be paid for again.
+    """
 
     def __init__(
         self,
         job: Job,
+        oracle: object,
         pool: Pool,
         journal: Journal,
         purse: Purse,
@@ -59,12 +64,15 @@ class Hearing:
         watch: Callable[[Progress], None],
     ) -> None:
         self._job = job
+        self._placed = oracle if isinstance(oracle, Placed) else None
+        self._graded: dict[str, list[Taken]] = {}
         self._pool = pool
         self._journal = journal
         self._purse = purse
         self._pacer = pacer
         self._watch = watch
         self._standing: Standing | None = None
+        self.unfinished: Sequence[Taken] = ()
         self._asked = 0
         self._began = time.monotonic()
 
@@ -100,14 +108,17 @@ class Hearing:
             self._purse.book(trial)
         missing = [(n, probe) for n, probe in numbered if n not in self._journal.trials]
         lost = [lost_with(self._branch(number)) for number, _ in missing]
-        limits = self._purse.limits([probe for _, probe in missing], lost)
-        if limits is None:
+        again, batch = self._regrades(first), [probe for _, probe in missing]
+        self._look_at_grading()
+        allowed = self._purse.limits(batch, lost, self._grades(batch, again))
+        if allowed is None:
+            self.unfinished = lost
             raise Exhausted(known)
-        again = self._regrades(first)
         jobs = [
             self._job_of(n, probe, limit, before, again)
-            for (n, probe), limit, before in zip(missing, limits, lost, strict=True)
+            for (n, probe), limit, before in zip(missing, allowed.calls, lost, strict=True)
         ]
+        jobs = [msgspec.structs.replace(job, grading=allowed.grading) for job in jobs]
         while jobs:
             count = self._pacer.take([self._purse.live(job.probe) for job in jobs])
             for trial in self._pool.run(jobs[:count]):
@@ -116,7 +127,21 @@ class Hearing:
                 self._pacer.made(trial.calls)
                 self._tell()
             jobs = jobs[count:]
+        self._look_at_grading()
         return [self._journal.trials[number] for number, _ in numbered]
+
+    def _look_at_grading(self) -> None:
+        if self._placed is not None:
+            self._purse.grading = self._placed.spent(self._graded)
+
+    def _grades(self, probes: Sequence[Probe], again: int) -> int:
+        """Return how many calls of the oracle a batch needs: runs held whole end alike."""
+        if self._placed is None:
+            return 0
+        ends = [probe for probe in probes if probe.until is None and self._purse.live(probe)]
+        whole = {probe for probe in probes if probe.until is None} - {*ends}
+        replays = sum(probe.purpose == "replay" for probe in whole)
+        return (len(ends) + len(whole)) * (1 + again) + replays * (self._job.regrades - again)
 
     def _regrades(self, before: int) -> int:
         """Return how often good ends are graded again in the batch that begins with a trial."""
@@ -149,8 +174,8 @@ class Hearing:
                 self._standing,
                 len(self._journal.trials),
                 purse.spent_calls,
-                purse.spent_usd,
-                None if limit is None else limit - purse.spent_usd,
+                purse.all_usd,
+                None if limit is None else limit - purse.all_usd,
                 purse.share,
                 time.monotonic() - self._began,
             )

@@ -16,6 +16,13 @@ from tracefork_core.blaming.probe import Trial
 from tracefork_core.blaming.settings import Settings
 from tracefork_core.errors import TapeError, UsageError
 
+JOURNAL = "journal.jsonl"
+
+
+def beside(tape: Path) -> Path:
+    """Return the folder that the journal and the branches of a tape's blame go into."""
+    return tape.with_name(f"{tape.name}.blame")
+
 
 class Header(msgspec.Struct, frozen=True):
     """What a blame is of: the same header, and the same trials, lead to the same result.
@@ -45,8 +52,21 @@ class Header(msgspec.Struct, frozen=True):
     regrades: int = 0
 
 
+class Prices(msgspec.Struct, frozen=True):
+    """What was reckoned with when a blame was begun, or gone on with.
+
+    Attributes:
+        lists: the version of the price lists that were installed; None without any.
+        units: what each unit cost in dollars; None where its price was not known.
+    """
+
+    lists: str | None
+    units: tuple[float | None, ...]
+
+
 class _Line(msgspec.Struct, omit_defaults=True):
     header: Header | None = None
+    prices: Prices | None = None
     trial: Trial | None = None
     standing: Standing | None = None
 
@@ -66,6 +86,7 @@ class Journal:
         """
         self.path = path
         self.trials: dict[int, Trial] = {}
+        self.prices: list[Prices] = []
         if path.exists() and not resume:
             raise UsageError(
                 f"tracefork: {path} is there: this blame was begun before. Go on with it "
@@ -79,11 +100,23 @@ class Journal:
                     f"{_difference(found.header, header)}. Blame into another folder."
                 )
             self.trials = {trial.number: trial for trial in found.trials}
+            self.prices = found.prices
             with path.open("r+b") as whole:
                 whole.truncate(found.size)
         self._file = path.open("ab", buffering=0)
         if not self.trials and self._file.tell() == 0:
             self._write(_Line(header=header))
+
+    def price(self, now: Prices) -> Prices:
+        """Return the prices that the blame was begun with; put down those of today, if others.
+
+        Each trial is put down with what it cost. So all figures of a report are those of the
+        journal, whatever lists are installed when it is read again.
+        """
+        if all(now.lists != one.lists for one in self.prices):
+            self.prices.append(now)
+            self._write(_Line(prices=now))
+        return self.prices[0]
 
     def add(self, trial: Trial) -> None:
         """Put a trial down, durably."""
@@ -107,6 +140,7 @@ class Found(msgspec.Struct):
     """What a journal holds; `size` is how many bytes of it are whole."""
 
     header: Header
+    prices: list[Prices]
     trials: list[Trial]
     standing: Standing | None
     size: int
@@ -133,7 +167,8 @@ def read(path: Path) -> Found:
         raise TapeError(f"tracefork: {path} is no journal of a blame.")
     standings = [line.standing for line in lines if line.standing is not None]
     trials = [line.trial for line in lines if line.trial is not None]
-    return Found(header, trials, standings[-1] if standings else None, size)
+    prices = [line.prices for line in lines if line.prices is not None]
+    return Found(header, prices, trials, standings[-1] if standings else None, size)
 
 
 def _difference(before: Header, now: Header) -> str:

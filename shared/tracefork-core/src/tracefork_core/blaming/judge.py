@@ -14,23 +14,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
 import msgspec
 
-from tracefork_core.blaming.taken import Taken, charge
+from tracefork_core.blaming import tickets
+from tracefork_core.blaming.budget import INSISTING
+from tracefork_core.blaming.library import http_library
+from tracefork_core.blaming.taken import Spending, Taken, charge, set_aside
 from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.providers.decode import decode
+from tracefork_core.providers.prices import cost
 from tracefork_core.providers.taped import model_call
 from tracefork_core.run.record import record
 from tracefork_core.seams.binding import bind
 from tracefork_core.tape import Tape
 
-FOLDER = "judge"
+FOLDER, _CALLS = "judge", "calls"
 _OPENAI = "https://api.openai.com/v1"
-_ATTEMPTS = 3
 _PAUSE = 0.5
 _PATIENCE = 120
 _ORDERS = """\
@@ -56,6 +59,8 @@ class Judge:
         api_key_env: the variable that holds the key; a server that wants none needs none.
         temperature: 0; None is the model's own, for those that take no other.
         folder: where its tapes go; a blame chooses its own.
+        most: how many calls all judges of that folder may make together, those that were made
+            counted; None for as many as it takes.
     """
 
     rubric: str
@@ -64,6 +69,7 @@ class Judge:
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float | None = 0.0
     folder: str | None = None
+    most: int | None = None
 
     def __repr__(self) -> str:
         """What makes its verdicts what they are: the journal of another rubric is another's."""
@@ -86,6 +92,10 @@ class Judge:
         place = folder / FOLDER
         place.mkdir(parents=True, exist_ok=True)
         return replace(self, folder=str(place))
+
+    def capped(self, calls: int) -> Self:
+        """Return the judge that stops where so many calls were made, by whomever."""
+        return replace(self, most=calls)
 
     def __call__(self, outcome: object) -> bool:
         """Say whether an outcome passes.
@@ -110,18 +120,38 @@ class Judge:
             answer = _answered(path)
             return _verdict(self._asked(path, text) if answer is None else answer)
 
-    def spent(self) -> Taken:
-        """Add up what was paid for its verdicts, from the tapes."""
-        took = Taken()
-        for path in sorted(Path(self.folder or ".").glob("*.tape")):
-            with Tape.open(path) as tape:
-                for exchange in tape.exchanges:
-                    took.calls += 1
-                    charge(took, exchange, model_call(exchange))
-        return took
+    def spent(self, known: dict[str, list[Taken]]) -> Spending:
+        """Add up what was paid for its verdicts, from the tapes; those `known` are not read again.
 
-    def _asked(self, path: Path, text: str) -> bytes:
-        """Ask, on a tape, and return the answer; no tape is left of a refusal."""
+        Every call counts that was begun. Before the first one a call is thought to take as many
+        tokens as its rubric has bytes.
+        """
+        folder = Path(self.folder or ".")
+        total, dearest = Taken(), self._guessed()
+        for path in sorted(folder.glob("*.tape")):
+            for call in known[path.name] if path.name in known else _paid(path, known):
+                total.add(call)
+                dearest.tokens = max(dearest.tokens, call.tokens)
+                if dearest.usd is not None:
+                    dearest.usd = max(dearest.usd, call.usd or 0.0)
+        total.calls = max(total.calls, tickets.taken(folder / _CALLS))
+        return Spending(total, dearest)
+
+    def _guessed(self) -> Taken:
+        """Return what a call takes, as long as nobody made one; its price where that is known."""
+        tokens = len((_ORDERS + self.rubric).encode())
+        usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
+        answer = {"object": "chat.completion", "model": self.model, "choices": [], "usage": usage}
+        head, asked = [("content-type", "application/json")], msgspec.json.encode(self._body(""))
+        call = decode("POST", self._url, head, asked, 200, head, msgspec.json.encode(answer))
+        price = None if call is None else cost(call, None)
+        return Taken(1, tokens, None if price is None else float(price))
+
+    @property
+    def _url(self) -> str:
+        return f"{self.base_url.rstrip('/')}/chat/completions"
+
+    def _body(self, text: str) -> dict[str, object]:
         body: dict[str, object] = {
             "model": self.model,
             "messages": [
@@ -131,38 +161,58 @@ class Judge:
         }
         if self.temperature is not None:
             body["temperature"] = self.temperature
+        return body
+
+    def _asked(self, path: Path, text: str) -> bytes:
+        """Ask, on a tape, and return the answer; the tape of a refusal answers nobody."""
+        self._take_ticket()
+        set_aside(path)
         # Bound, with nothing patched: other forks may be running in this process.
-        whole = record(path, overwrite=True, ambient=False, clock=False, entropy=False)
+        whole = record(path, ambient=False, clock=False, entropy=False)
         with _library().Client(timeout=_PATIENCE) as client, whole:
             key = os.environ.get(self.api_key_env)
-            url = f"{self.base_url.rstrip('/')}/chat/completions"
             headers = {"authorization": f"Bearer {key}"} if key else {}
-            post = bind(client).post
-            response = _insisted(lambda: post(url, json=body, headers=headers))
+            body, post = self._body(text), bind(client).post
+            response = self._insisted(lambda: post(self._url, json=body, headers=headers))
         if response.status_code != 200:
-            path.unlink()
             raise UngradeableError(f"HTTP {response.status_code}: {response.text[:200]}")
         answer: bytes = response.content
         return answer
 
+    def _insisted(self, ask: Callable[[], Any]) -> Any:
+        """Ask until an answer is final, or asked often enough."""
+        for attempt in range(INSISTING - 1):
+            response = ask()
+            if response.status_code != 429 and response.status_code < 500:
+                return response
+            self._take_ticket()
+            time.sleep(_PAUSE * 2**attempt)
+        return ask()
+
+    def _take_ticket(self) -> None:
+        if not tickets.take(Path(self.folder or ".") / _CALLS, self.most):
+            raise UngradeableError("the budget allowed no more calls of the judge")
+
 
 def _library() -> ModuleType:
-    for name in ("httpx2", "httpx"):
-        try:
-            return import_module(name)
-        except ImportError:
-            continue
-    raise UsageError("tracefork: a judge asks through httpx2 or httpx: pip install httpx2.")
+    if (found := http_library()) is None:
+        raise UsageError("tracefork: a judge asks through httpx2 or httpx: pip install httpx2.")
+    return found
 
 
-def _insisted(ask: Callable[[], Any]) -> Any:
-    """Ask until an answer is final, or asked often enough."""
-    for attempt in range(_ATTEMPTS - 1):
-        response = ask()
-        if response.status_code != 429 and response.status_code < 500:
-            return response
-        time.sleep(_PAUSE * 2**attempt)
-    return ask()
+def _paid(path: Path, known: dict[str, list[Taken]]) -> list[Taken]:
+    """Return what each call on a tape took; note it, once nothing more can come."""
+    found = []
+    try:
+        with Tape.open(path) as tape:
+            for exchange in tape.exchanges:
+                found.append(Taken(calls=1))
+                charge(found[-1], exchange, model_call(exchange))
+            if _answer_on(tape) is not None:  # Else it may yet be set aside for another.
+                known[path.name] = found
+    except TapeError:  # A process died before it was a tape.
+        return []
+    return found
 
 
 def _answered(path: Path) -> bytes | None:
@@ -171,10 +221,14 @@ def _answered(path: Path) -> bytes | None:
         return None
     try:
         with Tape.open(path) as tape:
-            last = tape.exchanges[-1] if tape.complete and tape.exchanges else None
-            return last.response_body if last is not None and last.status == 200 else None
+            return _answer_on(tape)
     except TapeError:  # A process died before it was a tape.
         return None
+
+
+def _answer_on(tape: Tape) -> bytes | None:
+    last = tape.exchanges[-1] if tape.complete and tape.exchanges else None
+    return last.response_body if last is not None and last.status == 200 else None
 
 
 class _Message(msgspec.Struct):

@@ -10,7 +10,6 @@ from itertools import combinations
 from tracefork_core.blaming.book import Tally, counted
 from tracefork_core.blaming.certify import contrasted
 from tracefork_core.blaming.controls import checked
-from tracefork_core.blaming.credit import LARGEST, coalitions, interaction, shapley, worths
 from tracefork_core.blaming.curve import Belief
 from tracefork_core.blaming.inquiry import (
     RECORDED,
@@ -39,6 +38,7 @@ from tracefork_core.blaming.result import (
     Unit,
     Verdict,
 )
+from tracefork_core.blaming.sharing import LARGEST, coalitions, interaction, shapley, worths
 
 _SILENT = ("diffuse", "fails anyway", "not reproducible", "inert", "passed", "preempted")
 
@@ -69,7 +69,7 @@ def report(
     verdict, belief = case.verdict, believed(inquiry, inquiry.chain)
     decisive = None if verdict.kind in _SILENT else _decisive(inquiry, belief, case.unit)
     units = _units(inquiry, belief)
-    shares, interactions = _credit(inquiry, verdict)
+    shares, interactions = _shares(inquiry, verdict)
     return Result(
         verdict=verdict,
         decisive=decisive,
@@ -186,7 +186,7 @@ def _repair(inquiry: Inquiry, repaired: Repaired | None) -> Repair | None:
     )
 
 
-def _credit(
+def _shares(
     inquiry: Inquiry, verdict: Verdict
 ) -> tuple[tuple[Share, ...], tuple[Interaction, ...]]:
     players = verdict.units

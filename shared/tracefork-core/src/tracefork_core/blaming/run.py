@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
@@ -15,23 +16,25 @@ from tracefork_core.blaming import engine, noise
 from tracefork_core.blaming.budget import Budget, Purse
 from tracefork_core.blaming.document import Grading, Report
 from tracefork_core.blaming.hearing import Hearing, Progress
-from tracefork_core.blaming.journal import Header, Journal
+from tracefork_core.blaming.journal import JOURNAL, Header, Journal, Prices, beside
 from tracefork_core.blaming.pacing import Pacer
 from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.result import Result, Verdict
 from tracefork_core.blaming.sentence import CREDIT
 from tracefork_core.blaming.settings import Settings
+from tracefork_core.blaming.taken import Spending, Taken
 from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
 from tracefork_core.blaming.units import Run
 from tracefork_core.errors import UsageError
+from tracefork_core.providers import prices
 from tracefork_core.session.forking import Writes, is_recorded_write
 from tracefork_core.session.interventions import Edit, described
 from tracefork_core.tape import Tape
 from tracefork_core.tape.beside import lay_beside
 from tracefork_core.version import __version__
 
-JOURNAL = "journal.jsonl"
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 SHARED = 40
 """Forks for each set of suspects, where the blame is shared among them."""
 
@@ -101,7 +104,7 @@ def blame(
         run = Run.of(tape)
         if writes == "refuse":
             _check_writes(tape)
-    place = Path(folder) if folder is not None else path.with_name(f"{path.name}.blame")
+    place = Path(folder) if folder is not None else beside(path)
     place.mkdir(parents=True, exist_ok=True)
     if regrades and regrades < noise.LEAST:
         raise UsageError(f"tracefork: an end is graded again {noise.LEAST} times or more, or not.")
@@ -110,7 +113,7 @@ def blame(
     # What is graded mostly is what was said last: held, nothing before it could make a difference.
     chosen = settings or Settings(answers=frozenset({len(run.units) - 1}))
     if shares:
-        chosen = replace(chosen, credit=chosen.credit or SHARED)
+        chosen = replace(chosen, sharing=chosen.sharing or SHARED)
     header = Header(
         digest=run.digest,
         units=len(run.units),
@@ -124,10 +127,11 @@ def blame(
         version=__version__,
     )
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
-    purse, pacer = Purse(limits, run.usd, run.tokens), Pacer(rate)
+    purse, pacer = Purse(limits, run.usd, run.tokens, _spending(oracle)), Pacer(rate)
     with ExitStack() as stack:
         journal = Journal(place / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
+        run = run.at(journal.price(Prices(prices.lists(), tuple(run.usd))).units)
         tape_there = place / path.name
         if not tape_there.exists():
             lay_beside(path, place)
@@ -146,16 +150,19 @@ def blame(
         )
         chance = Random(seed)  # noqa: S311 - to be had again from its seed
         pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
-        bench = Hearing(job, pool, journal, purse, pacer, watch)
+        bench = Hearing(job, oracle, pool, journal, purse, pacer, watch)
         result = bench.hear(engine.blame(run.costs, chance, chosen, header.groups, bench.stands))
-    found = noise.measured(journal.trials.values())
+        result = _with_unfinished(result, bench.unfinished)
+    draws = tuple(journal.trials[number] for number in sorted(journal.trials))
+    found = noise.measured(draws)
     return Report(
         tape=str(path),
         header=header,
         budget=limits,
         units=run.units,
-        result=noise.without(found, chosen, _judged(result, journal.trials.values())),
-        draws=tuple(journal.trials[number] for number in sorted(journal.trials)),
+        result=noise.without(found, chosen, _judged(result, draws)),
+        draws=draws,
+        prices=tuple(one.lists for one in journal.prices),
         grading=_grading(oracle),
         noise=found,
     )
@@ -174,15 +181,34 @@ def _check_writes(tape: Tape) -> None:
 
 
 def _name(function: object) -> str:
+    """Return what calls a function, or another thing that is called, the same in every process."""
     module = getattr(function, "__module__", type(function).__module__)
-    return f"{module}:{getattr(function, '__qualname__', repr(function))}"
+    return f"{module}:{getattr(function, '__qualname__', _ADDRESS.sub('', repr(function)))}"
 
 
-def _grading(oracle: Oracle) -> Grading | None:
+def _spending(oracle: object) -> Spending:
+    return oracle.spent({}) if isinstance(oracle, Placed) else Spending(Taken(), Taken())
+
+
+def _grading(oracle: object) -> Grading | None:
     if not isinstance(oracle, Placed):
         return None
-    took = oracle.spent()
+    took = oracle.spent({}).total
     return Grading(calls=took.calls, tokens=took.tokens, usd=took.usd)
+
+
+def _with_unfinished(result: Result, lost: Sequence[Taken]) -> Result:
+    """Return the result with what forks took that never ended: it was paid for."""
+    all_of_it = Taken(result.ledger.live_calls, result.ledger.tokens, result.ledger.usd)
+    for one in lost:
+        all_of_it.add(one)
+    ledger = msgspec.structs.replace(
+        result.ledger,
+        live_calls=all_of_it.calls,
+        tokens=all_of_it.tokens,
+        usd=all_of_it.usd,
+    )
+    return msgspec.structs.replace(result, ledger=ledger)
 
 
 def _judged(result: Result, trials: Iterable[Trial]) -> Result:

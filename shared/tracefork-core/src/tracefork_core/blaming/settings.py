@@ -26,7 +26,7 @@ class Settings:
             all others held.
         false_fail: how often the oracle fails a good run.
         miss: how often the oracle passes a bad one.
-        credit: forks for each set of suspects, to share the blame among them; 0 for no shares.
+        sharing: forks for each set of suspects, to share the blame among them; 0 for no shares.
     """
 
     threshold: float = 0.30
@@ -43,4 +43,4 @@ class Settings:
     answers: frozenset[int] = frozenset()
     false_fail: float = 0.0
     miss: float = 0.0
-    credit: int = 0
+    sharing: int = 0

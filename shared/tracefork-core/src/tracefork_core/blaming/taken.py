@@ -31,6 +31,14 @@ class Taken:
         self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What an oracle took that asks a model, and what one call of it takes at most, so far."""
+
+    total: Taken
+    dearest: Taken
+
+
 def taken(branch: Path) -> Taken:
     """Add up a branch; one that was not kept took nothing."""
     took = Taken()

@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from tracefork_core.blaming.probe import Probe, Trial
-from tracefork_core.blaming.taken import Taken, lost_with, set_aside, taken
+from tracefork_core.blaming.taken import Spending, Taken, lost_with, set_aside, taken
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.current import outside
 from tracefork_core.run.fork import Forking, fork
@@ -36,13 +36,16 @@ One with a true attribute `grades_errors` is given what the agent raised, too. O
 
 @runtime_checkable
 class Placed(Protocol):
-    """An oracle that keeps something: a blame tells it where before anything is spent."""
+    """An oracle that asks a model, and keeps what it asked where a blame tells it to."""
 
     def placed(self, folder: Path) -> Oracle:
         """Return the oracle of a blame in that folder."""
 
-    def spent(self) -> Taken:
-        """Return what its grades took so far."""
+    def capped(self, calls: int) -> Oracle:
+        """Return the oracle that makes no call once there were so many, in whatever process."""
+
+    def spent(self, known: dict[str, list[Taken]]) -> Spending:
+        """Return what its grades took so far; `known` is what it noted when it was asked before."""
 
 
 trial_number: ContextVar[int | None] = ContextVar("tracefork_trial", default=None)
@@ -69,6 +72,7 @@ class Job(msgspec.Struct, frozen=True):
         mask: as for `fork`.
         credit: whether it is the good end that is looked into: a good run counts as failed.
         regrades: how often the same end is graded again, where the run is held whole or is good.
+        grading: how many calls the oracle may have made when this is done, those before counted.
         tail: as for `fork`.
     """
 
@@ -84,6 +88,7 @@ class Job(msgspec.Struct, frozen=True):
     mask: tuple[str, ...] = ()
     credit: bool = False
     regrades: int = 0
+    grading: int | None = None
     tail: Edit | None = None
 
 
@@ -96,6 +101,8 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     to = Path(job.tape).with_name(job.branch)
     set_aside(to)
     lost = lost_with(to)
+    if job.grading is not None and isinstance(oracle, Placed):
+        oracle = oracle.capped(job.grading)
     failed, undefined = None, None
     grades: tuple[bool, ...] = ()
     try:

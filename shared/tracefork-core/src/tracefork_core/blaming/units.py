@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -83,15 +83,26 @@ class Run:
             said = f"'{_shortened(call.text)}'" if call and call.text else _calls(call)
             name = _named(tape, exchange, asked, said)
             names.append(msgspec.structs.replace(name, usd=took.usd, tokens=took.tokens))
-        known = [price for price in usd if price is not None]
-        costs = known if len(known) == len(usd) and sum(known) > 0 else [1.0] * len(usd)
         receipt = tape.receipt
         crash = None if receipt is None or receipt.outcome == "ok" else receipt.outcome
-        return cls(tape.digest, usd, tokens, costs, _told_apart(names), crash)
+        return cls(tape.digest, usd, tokens, _costs(usd), _told_apart(names), crash)
+
+    def at(self, prices: Sequence[float | None]) -> Run:
+        """Return the run with what its units cost by other prices than those of today."""
+        units = tuple(
+            msgspec.structs.replace(unit, usd=usd)
+            for unit, usd in zip(self.units, prices, strict=True)
+        )
+        return replace(self, usd=list(prices), costs=_costs(prices), units=units)
+
+
+def _costs(usd: Sequence[float | None]) -> list[float]:
+    known = [price for price in usd if price is not None]
+    return known if len(known) == len(usd) and sum(known) > 0 else [1.0] * len(usd)
 
 
 def _named(tape: Tape, exchange: Exchange, asked: str, said: str) -> UnitName:
-    step, caller = tape.step_path(exchange.step), exchange.aside.caller
+    step, caller = exchange.step_path, exchange.aside.caller
     return UnitName(unit=exchange.n, asked=asked, step=step, caller=caller, said=said)
 
 
@@ -123,18 +134,14 @@ def grouped(tape: Tape, kind: str) -> tuple[tuple[int, ...], ...]:
     Raises:
         UsageError: no step of that kind asked for anything.
     """
-    steps = {step.id: step for step in tape.steps}
     groups: dict[object, list[int]] = {}
     found = False
     for exchange in tape.exchanges:
-        step = steps.get(exchange.step or "")
-        for _ in range(len(steps)):
-            if step is None or step.kind == kind:
-                break
-            step = steps.get(step.parent or "")
+        under = (step for step in reversed(exchange.steps) if step.kind == kind)
+        step = next(under, None)
         found = found or step is not None
         groups.setdefault(step.id if step else exchange.n, []).append(exchange.n)
     if not found:
-        kinds = ", ".join(sorted({step.kind for step in steps.values()})) or "none"
+        kinds = ", ".join(sorted({step.kind for step in tape.steps})) or "none"
         raise UsageError(f"tracefork: no step of kind {kind!r} on {tape.path}; kinds: {kinds}.")
     return tuple(tuple(group) for group in groups.values())

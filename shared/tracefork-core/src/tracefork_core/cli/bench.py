@@ -55,7 +55,7 @@ def bench(
     with progress() as show:
 
         def tell(words: str, done: int, of: int) -> None:
-            show(f"{words} · {done} of {of} runs{left(began, done, of)}")
+            show(f"{words} · {done} of {of} runs{left(began, done, of)}", done / of, "of the runs")
 
         report = run(blame_engine, chosen, steps, seed=seed, seeds=seeds, tell=tell)
     code = HOLDS if report.holds else BROKEN
@@ -81,10 +81,8 @@ def _cases(names: str | None) -> Sequence[Case]:
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and word.isascii() for word in words):
-        raise UsageError(f"tracefork: --sizes takes numbers of steps (8,16,32), not {text!r}.")
-    sizes = tuple(dict.fromkeys(map(int, words)))
+    words = f"--sizes takes numbers of steps (8,16,32), not {text!r}"
+    sizes = tuple(dict.fromkeys(options.numbers(text, words)))
     if not all(_SHORTEST <= size <= _LONGEST for size in sizes):
         raise UsageError(
             f"tracefork: --sizes takes from {_SHORTEST} to {_LONGEST} steps, not {text!r}."

@@ -22,7 +22,7 @@ from tracefork_core.tape import Tape
 if TYPE_CHECKING:
     from tracefork_core.blaming.budget import Budget
     from tracefork_core.blaming.document import Report
-    from tracefork_core.blaming.units import Run
+    from tracefork_core.blaming.estimate import Estimate
 
 UNDECIDED = 1
 
@@ -87,8 +87,10 @@ def blame(
     Which ones are tried is decided as they come in, to need few. What it may take is told before
     anything is spent; every fork is journaled, so nothing is lost when it is stopped.
     """
+    from tracefork_core.blaming.journal import beside
+
     path = tapes.find(tape)
-    place = (folder or path.with_name(f"{path.name}.blame")).absolute()
+    place = (folder or beside(path)).absolute()
     if status:
         return _look_on(place, as_json=as_json)
     agent, home = agent_for(path, command or [], options.given(ctx.obj), module, function)
@@ -98,6 +100,7 @@ def blame(
             "not-regex:PATTERN, equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md, PKG.MOD:FN."
         )
     from tracefork_core.blaming.budget import Budget
+    from tracefork_core.blaming.estimate import estimate
     from tracefork_core.blaming.oracles import read_oracle
     from tracefork_core.blaming.run import blame as blaming
     from tracefork_core.blaming.units import Run, grouped
@@ -112,10 +115,11 @@ def blame(
     os.chdir(home)
     agent.prepare()
     grades = read_oracle(oracle, here)
+    about = estimate(run)
     if not yes:
-        _ask(run, limits)
+        _ask(about, limits)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
-    with following(streamed=stream) as watch, _resumable():
+    with _resumable(), following(streamed=stream, expected=about.calls) as watch:
         report = blaming(
             path,
             Program(agent, home),
@@ -140,16 +144,13 @@ def blame(
     return _tell(report, as_json=as_json, stream=stream)
 
 
-def _ask(run: Run, limits: Budget) -> None:
+def _ask(about: Estimate, limits: Budget) -> None:
     """Say what it will take, and ask before it is spent.
 
     Raises:
         UsageError: nobody is there to be asked.
         KeyboardInterrupt: they say no.
     """
-    from tracefork_core.blaming.estimate import estimate
-
-    about = estimate(run)
     words = f"about {about.calls} live calls, {_cost(about.usd)}"
     if limits.words:
         words += f"; at most {limits.words}"
@@ -193,9 +194,8 @@ def _cost(usd: float | None) -> str:
 
 def _look_on(place: Path, *, as_json: bool) -> int:
     """Show how far a blame is, from its journal."""
-    from tracefork_core.blaming.journal import read
+    from tracefork_core.blaming.journal import JOURNAL, read
     from tracefork_core.blaming.report import ledger
-    from tracefork_core.blaming.run import JOURNAL
 
     found = read(place / JOURNAL)
     took, standing = ledger(found.trials), found.standing

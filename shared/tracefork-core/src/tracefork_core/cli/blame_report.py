@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -64,27 +64,37 @@ def print_report(console: Console, report: Report) -> None:
 
 
 def document(report: Report, code: int) -> dict[str, object]:
-    """Return the report as JSON-able values."""
-    result: dict[str, object] = msgspec.to_builtins(report.result)
+    """Return the report as JSON-able values: but for `seconds`, the same for the same draws."""
+    result: dict[str, object] = _builtins(report.result)
     header = report.header
     return {
         "command": "blame",
         "exit": code,
         "sentence": sentence(report),
         **result,
-        "names": msgspec.to_builtins(report.units),
-        "draws": msgspec.to_builtins(report.draws),
-        "grading": msgspec.to_builtins(report.grading),
-        "noise": msgspec.to_builtins(report.noise),
+        "names": _builtins(report.units),
+        "draws": _builtins(report.draws),
+        "grading": _builtins(report.grading),
+        "noise": _builtins(report.noise),
         "tape": report.tape,
         "digest": header.digest,
         "seed": header.seed,
-        "settings": msgspec.to_builtins(header.settings),
+        "settings": _builtins(header.settings),
         "agent": header.agent,
         "oracle": header.oracle,
-        "budget": msgspec.to_builtins(report.budget),
-        "versions": {"tracefork-core": header.version},
+        "budget": _builtins(report.budget),
+        "versions": {"tracefork-core": header.version, "genai-prices": _lists(report)},
     }
+
+
+def _builtins(value: object) -> Any:
+    """Return JSON-able values, sets in order: how they iterate is another thing after a resume."""
+    return msgspec.to_builtins(value, order="deterministic")
+
+
+def _lists(report: Report) -> str | None:
+    """Return the versions of the price lists that were reckoned with, None without any."""
+    return ", ".join(version for version in report.prices if version) or None
 
 
 def _print_curve(console: Console, report: Report) -> None:

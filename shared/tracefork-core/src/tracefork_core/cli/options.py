@@ -176,13 +176,23 @@ def order_of(text: str | None) -> int | list[int] | None:
     if text is None:
         return None
     listed, comma = text.strip().removesuffix(","), "," in text
-    words = [word.strip() for word in listed.split(",")] if listed or not comma else []
+    if comma and not listed:
+        return []
+    takes = "--order takes a seed (7) or numbers of exchanges (0,2,1)"
+    found = numbers(listed, f"{takes}, not {text!r}")
+    return found if comma else found[0]
+
+
+def numbers(text: str, otherwise: str) -> list[int]:
+    """Return the numbers of a list with commas between.
+
+    Raises:
+        UsageError: it is none; `otherwise` says what it should be.
+    """
+    words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and word.isascii() for word in words):
-        raise UsageError(
-            f"tracefork: --order takes a seed (7) or numbers of exchanges (0,2,1), not {text!r}."
-        )
-    numbers = [int(word) for word in words]
-    return numbers if comma else numbers[0]
+        raise UsageError(f"tracefork: {otherwise}.")
+    return [int(word) for word in words]
 
 
 def given(after: object) -> list[str]:

@@ -69,7 +69,8 @@ def validate(
     before = None if check is None else _read(check, seed, budget)
     if write is not None and (write.is_dir() or not write.absolute().parent.is_dir()):
         raise UsageError(f"tracefork: {write} cannot be written: give a file in a folder there is.")
-    cases = list(_cases(chosen, _names(faults, chosen.CLASSES), _numbers(positions)))
+    units = _positions(positions, len(chosen.STEPS))
+    cases = list(_cases(chosen, _names(faults, chosen.CLASSES), units))
     outcomes = _run(chosen, cases, seed, budget)
     report = Document.of(outcomes, seed=seed, budget=budget)
     whole = faults is None and positions is None
@@ -77,11 +78,10 @@ def validate(
     code = HOLDS if report.holds and not changes else BROKEN
     if write is not None:
         write.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
-    seconds = time.monotonic() - began
     if as_json:
-        screen.say_json(document(report, code, seconds, None if check is None else changes))
+        screen.say_json(document(report, code, None if check is None else changes))
     else:
-        print_report(report, seconds, chosen.CLASSES, check, changes)
+        print_report(report, time.monotonic() - began, chosen.CLASSES, check, changes)
     return code
 
 
@@ -101,7 +101,8 @@ def _run(chosen: Validation, cases: Sequence[Case], seed: int, budget: str) -> l
         for outcome in validator.outcomes(cases):
             outcomes.append(outcome)
             done, of = len(outcomes), len(cases)
-            show(f"{outcome.name} · {done} of {of} runs{left(began, done, of)}")
+            words = f"{outcome.name} · {done} of {of} runs{left(began, done, of)}"
+            show(words, done / of, "of the runs")
     return outcomes
 
 
@@ -166,18 +167,21 @@ def _names(words: str | None, known: Collection[str]) -> list[str]:
     return wanted
 
 
-def _numbers(words: str | None) -> list[int]:
+def _positions(words: str | None, of: int) -> list[int]:
     """Return the exchanges that are asked for, none for all.
 
     Raises:
-        UsageError: these are no numbers.
+        UsageError: these are no numbers, or none of the run's.
     """
     if words is None:
         return []
-    numbers = [word.strip() for word in words.split(",")]
-    if not all(word.isdecimal() and word.isascii() for word in numbers):
-        raise UsageError(f"tracefork: --positions takes exchanges (2,5), not {words!r}.")
-    return list(map(int, numbers))
+    found = options.numbers(words, f"--positions takes exchanges (2,5), not {words!r}")
+    for number in found:
+        if number >= of:
+            raise UsageError(
+                f"tracefork: there is no exchange {number} to plant at: the run has 0 to {of - 1}."
+            )
+    return found
 
 
 def _load() -> Validation:

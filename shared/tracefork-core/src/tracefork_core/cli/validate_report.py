@@ -24,10 +24,8 @@ _CONTROLS = {
 }
 
 
-def document(
-    report: Document, code: int, seconds: float, changes: Sequence[str] | None
-) -> dict[str, object]:
-    """Return the result as JSON-able values; all that is timed is outside of `report`."""
+def document(report: Document, code: int, changes: Sequence[str] | None) -> dict[str, object]:
+    """Return the result as JSON-able values: nothing in it is timed."""
     from tracefork_core.version import __version__
 
     compared = {} if changes is None else {"changes": list(changes)}
@@ -38,7 +36,6 @@ def document(
         "tracefork": __version__,
         **compared,
         "report": msgspec.to_builtins(report),
-        "seconds": round(seconds, 1),
     }
 
 

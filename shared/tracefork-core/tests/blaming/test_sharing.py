@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from tracefork_core.blaming.book import Book
-from tracefork_core.blaming.credit import coalitions, designed, interaction, shapley, worths
 from tracefork_core.blaming.probe import Trial
+from tracefork_core.blaming.sharing import coalitions, designed, interaction, shapley, worths
 
 
 def game(players: list[int], seed: int) -> dict[frozenset[int], float]:

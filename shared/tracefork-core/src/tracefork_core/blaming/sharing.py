@@ -36,7 +36,7 @@ def designed(players: Collection[int], units: int, live: Collection[int] = ()) -
         live: units that follow what the players do: mediators.
     """
     others = frozenset(range(units)) - frozenset(players) - frozenset(live)
-    return [Probe(others | some, (), None, "credit") for some in coalitions(players)]
+    return [Probe(others | some, (), None, "sharing") for some in coalitions(players)]
 
 
 def worths(book: Book, players: Collection[int], units: int, live: Collection[int] = ()) -> Worths:

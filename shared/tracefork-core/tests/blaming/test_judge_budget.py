@@ -1,0 +1,150 @@
+"""What a judge takes is held to the budget, as every other call is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import UsageError, record
+from tracefork_core.blaming.budget import Budget
+from tracefork_core.blaming.hearing import Progress
+from tracefork_core.blaming.judge import Judge, UngradeableError
+from tracefork_core.blaming.run import blame
+from tracefork_core.blaming.taken import Taken
+from tracefork_core.blaming.trying import trial_number
+from tracefork_core.providers import hosts
+from tracefork_testkit import Fault, ModelRequest, ProviderServer, Reply
+
+from . import drawing
+from .drawn import QUICK, Drawing
+
+
+class Bench:
+    """A judge who passes what says refund, and is busy the first times."""
+
+    def __init__(self) -> None:
+        self.asked = self.faults = 0
+
+    def __call__(self, request: ModelRequest) -> Reply | Fault:
+        self.asked += 1
+        if self.asked <= self.faults:
+            return Fault(status=503)
+        verdict = "PASS" if "refund" in request.last_user_text else "FAIL"
+        return Reply(json.dumps({"verdict": verdict}))
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+@pytest.fixture
+def judge(bench: Bench, tmp_path: Path) -> Iterator[Judge]:
+    with ProviderServer(bench) as server:
+        yield Judge("It is a refund.", "gpt-5-mini", base_url=f"{server.url}/v1")
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
+    with Drawing() as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        yield server
+
+
+@pytest.fixture
+def tape(tmp_path: Path, desk: Drawing) -> Path:
+    """Record a run that fails, and leave its provider there."""
+    with record(tmp_path / "run.tape"):
+        drawing.agent()
+    return tmp_path / "run.tape"
+
+
+def telling() -> str:
+    """Be the agent, and end each time in other words, so that each end is graded by itself."""
+    return f"{drawing.agent()}, said by {trial_number.get()}"
+
+
+def test_calls_of_a_judge_are_in_the_budget(
+    tape: Path, desk: Drawing, judge: Judge, bench: Bench
+) -> None:
+    """Both together are never more; without room for one grade, nothing at all is asked."""
+    for calls in (0, 14):
+        asked = bench.asked + desk.live
+        folder = tape.parent / str(calls)
+        report = blame(
+            tape, telling, judge, budget=Budget(calls=calls), folder=folder, settings=QUICK
+        )
+        made = bench.asked + desk.live - asked
+        assert made <= calls
+        assert report.grading is not None
+        assert report.grading.calls + report.result.ledger.live_calls == made
+        assert report.result.verdict.kind == "undecided"
+    assert made > 8
+
+
+def test_dollars_of_a_judge_are_in_the_budget(
+    tape: Path, desk: Drawing, judge: Judge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as both have a price; without one it is refused before anything is asked."""
+    budget = Budget(usd=0.0006)
+    with pytest.raises(UsageError, match="known price"):
+        blame(tape, telling, judge, budget=budget, settings=QUICK)
+    assert desk.live == 0
+    monkeypatch.setitem(hosts._PROVIDERS, "127.0.0.1", "openai")
+    seen: list[Progress] = []
+    folder = tape.parent / "priced"
+    report = blame(
+        tape, telling, judge, budget=budget, folder=folder, settings=QUICK, watch=seen.append
+    )
+    ledger, grading = report.result.ledger, report.grading
+    assert grading is not None
+    assert grading.usd
+    assert ledger.usd
+    assert budget.usd is not None
+    assert budget.usd / 3 < ledger.usd + grading.usd <= budget.usd
+    assert seen[-1].usd == pytest.approx(ledger.usd + grading.usd)
+
+
+def test_no_more_calls_are_made_than_there_may_be(
+    judge: Judge, bench: Bench, tmp_path: Path
+) -> None:
+    """By whichever thread, and for whatever: what is refused and asked again counts as well."""
+    bench.faults = 1
+    placed = judge.placed(tmp_path)
+    (tmp_path / "judge" / "calls").mkdir()
+    (tmp_path / "judge" / "calls" / "0").touch()  # As somebody left it who died before it asked.
+    capped, refusals = placed.capped(4), list[str]()
+
+    def grade(end: int) -> bool | None:
+        try:
+            return capped(f"refund {end}")
+        except UngradeableError as error:
+            refusals.append(str(error))
+            return None
+
+    with ThreadPoolExecutor(4) as threads:
+        grades = list(threads.map(grade, range(6)))
+    assert bench.asked == 3
+    assert refusals == ["the budget allowed no more calls of the judge"] * grades.count(None)
+    assert len(refusals) == 4
+    assert capped.spent({}).total.calls == 4
+
+
+def test_what_a_call_takes_is_known_before_the_first(judge: Judge, tmp_path: Path) -> None:
+    """By the size of its rubric; after it by the dearest, and no tape is read twice."""
+    placed = judge.placed(tmp_path)
+    before = placed.spent({})
+    assert before.total.calls == 0
+    assert before.dearest.tokens > 100
+    placed("refund " * 2000)
+    known: dict[str, list[Taken]] = {}
+    after = placed.spent(known)
+    assert after.dearest.tokens == after.total.tokens > before.dearest.tokens
+    assert len(known) == 1
+    for tape in (tmp_path / "judge").glob("*.tape"):
+        tape.write_bytes(b"")
+    assert placed.spent(known).total.tokens == after.total.tokens

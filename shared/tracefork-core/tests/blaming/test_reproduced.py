@@ -1,0 +1,112 @@
+"""A report can be had again: byte for byte but for time, and with no price list installed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import record
+from tracefork_core.blaming.document import Report
+from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.run import blame
+from tracefork_core.cli.blame_report import document
+from tracefork_core.providers import hosts, prices
+
+from . import drawing
+from .drawn import SHORT, Drawing
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
+    with Drawing() as server:
+        monkeypatch.setenv("PROVIDER", server.url)
+        yield server
+
+
+@pytest.fixture
+def tape(tmp_path: Path, desk: Drawing) -> Path:
+    """Record a run that fails, and leave its provider there."""
+    with record(tmp_path / "run.tape"):
+        drawing.agent()
+    return tmp_path / "run.tape"
+
+
+def untimed(report: Report) -> str:
+    """Return the document that is printed, without the time that forks took."""
+    found = document(report, 0)
+    for part in (found["ledger"], *found["draws"]):  # type: ignore[misc]
+        del part["seconds"]
+    return json.dumps(found)
+
+
+class Grades:
+    """An oracle whose representation has the place in memory at which it lies."""
+
+    def __call__(self, answer: object) -> bool:
+        return drawing.good(answer)
+
+
+def test_two_documents_of_one_seed_are_one_text(tape: Path) -> None:
+    """Whether forks are made one after another, or as many at once as may be, or were made before.
+
+    Another seed is another document.
+    """
+
+    def blamed(folder: str, seed: int = 0, *, threads: int = 1, resume: bool = False) -> str:
+        with ThreadPoolExecutor(threads) as executor:
+            report = blame(
+                tape,
+                drawing.agent,
+                Grades(),
+                settings=SHORT,
+                budget="24 calls",
+                seed=seed,
+                regrades=3,
+                executor=executor,
+                folder=tape.parent / folder,
+                resume=resume,
+            )
+        return untimed(report)
+
+    alone = blamed("alone")
+    assert blamed("together", threads=4) == alone
+    assert blamed("alone", resume=True) == alone
+    assert blamed("other", seed=1) != alone
+
+
+def test_figures_are_those_of_the_journal(
+    tape: Path, desk: Drawing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gone on with where no price list is installed, it costs what it cost.
+
+    What is begun there has no price.
+    """
+    monkeypatch.setitem(hosts._PROVIDERS, "127.0.0.1", "openai")
+
+    def blamed(folder: str, *, resume: bool = False) -> Report:
+        place = tape.parent / folder
+        return blame(
+            tape, drawing.agent, drawing.good, budget="12 calls", folder=place, resume=resume
+        )
+
+    priced = blamed("priced")
+    assert priced.result.ledger.usd
+    made = desk.live
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    monkeypatch.setattr(prices, "lists", lambda: None)
+    again = blamed("priced", resume=True)
+    assert (desk.live, again.prices) == (made, (*priced.prices, None))
+    assert untimed(again) == untimed(priced)
+    found = read(tape.parent / "priced" / JOURNAL)
+    assert sum(trial.usd or 0.0 for trial in found.trials) == pytest.approx(
+        priced.result.ledger.usd
+    )
+    assert found.prices[0].units == tuple(unit.usd for unit in priced.units)
+    unknown = blamed("unpriced")
+    assert unknown.result.ledger.usd is None
+    assert [unit.usd for unit in unknown.units] == [None] * drawing.STEPS

@@ -1,0 +1,110 @@
+"""How far a blame is: a bar on a terminal, of the budget or of how sure it is; else lines."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from tracefork_core.blaming.hearing import Progress
+from tracefork_core.blaming.inquiry import Standing
+from tracefork_core.cli import blame, progress, screen
+from tracefork_core.cli.blame_progress import following
+from tracefork_core.cli.progress import progress as showing
+
+BEGUN = Progress(None, 0, 0, 0.0, None, None, 0.0)
+SURE = replace(BEGUN, standing=Standing("certify", 3, 0.71), forks=31, calls=140, seconds=20.0)
+PAID = replace(SURE, usd=1.25, left=3.75, share=0.25)
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """Be a terminal, and return what is written to it."""
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=True, width=120, color_system=None)
+    monkeypatch.setattr(screen, "stderr", lambda: console)
+    return written
+
+
+def shown(terminal: io.StringIO, *states: Progress, expected: int | None = None) -> list[str]:
+    """Return the lines of the last picture on a terminal."""
+    with following(expected=expected) as watch:
+        for state in states:
+            watch(state)
+    lines = re.split(r"[\r\n]|\x1b\[[0-9?]*[a-zA-Z]", terminal.getvalue())
+    return [line.strip() for line in lines if line.strip()][-2:]
+
+
+def test_a_bar_shows_how_much_of_the_budget_is_used(terminal: io.StringIO) -> None:
+    """With forks, calls, dollars spent and left, who is likeliest, and how long it may go on."""
+    bar, words = shown(terminal, BEGUN, replace(BEGUN, share=0.0), PAID)
+    assert re.fullmatch(r"━{8}[╸ ━]* +25 % of the budget", bar)
+    assert words == (
+        "certify · 31 forks · 140 live calls · $1.25 spent, $3.75 left · "
+        "likeliest: exchange 3 (71%) · 20.0 s · at most 1:00 left"
+    )
+
+
+def test_without_a_budget_it_shows_how_sure_it_is(terminal: io.StringIO) -> None:
+    """Nobody knows how much is left; how long it mostly takes is told, and not when that is past.
+
+    Of a blame that is gone on with, what the journal had took no time.
+    """
+    read_again = replace(BEGUN, forks=11, calls=40)
+    begun = replace(read_again, seconds=2.0)
+    bar, words = shown(terminal, read_again, begun, replace(SURE, seconds=22.0), expected=240)
+    assert bar.endswith("71 % sure that exchange 3 is decisive")
+    assert words.endswith("22.0 s · about 0:20 left")
+    _, words = shown(terminal, BEGUN, SURE, expected=100)
+    assert words.endswith("· 20.0 s")
+
+
+def test_before_anything_is_known_there_is_no_bar(terminal: io.StringIO) -> None:
+    """A share of nothing would be made up."""
+    (words,) = shown(terminal, BEGUN)[-1:]
+    assert "0 forks · 0 live calls" in words
+    assert "%" not in terminal.getvalue()
+
+
+def test_work_whose_amount_is_known_shows_its_share(
+    terminal: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As bench and validate do: runs done, of all. What is printed meanwhile goes where it went."""
+    with showing() as tell:
+        print("an agent's")
+        tell("echo n=8 seed 1 · 3 of 12 runs", 3 / 12, "of the runs")
+    assert "25 % of the runs" in terminal.getvalue()
+    assert capsys.readouterr().out == "an agent's\n"
+
+
+def test_elsewhere_it_is_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No bar in a log; and what is streamed is JSON on stdout, and nothing else."""
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    with following() as watch:
+        watch(PAID)
+    lines = capsys.readouterr()
+    assert lines.out == ""
+    assert lines.err.startswith("· certify · 31 forks")
+    assert "━" not in lines.err
+    with following(streamed=True) as watch:
+        watch(PAID)
+    streamed = capsys.readouterr()
+    assert (json.loads(streamed.out)["progress"]["share"], streamed.err) == (0.25, "")
+
+
+def test_who_stops_it_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    """And it is stopped; what goes wrong otherwise is not said to be resumable."""
+    with pytest.raises(KeyboardInterrupt), blame._resumable():
+        raise KeyboardInterrupt
+    assert "each fork that ended is kept. Go on: the same command with --resume" in (
+        capsys.readouterr().err
+    )
+    with pytest.raises(ValueError, match="x"), blame._resumable():
+        raise ValueError("x")
+    assert capsys.readouterr().err == ""
