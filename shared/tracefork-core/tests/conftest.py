@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import httpx2
 import pytest
+from pyrage import x25519
 
 from tracefork_core import Tape
 from tracefork_core.tape import journal
@@ -29,6 +30,16 @@ PATIENCE = 110
 def tape(tmp_path: Path) -> Path:
     """Name a tape that does not exist yet."""
     return tmp_path / "run.tape"
+
+
+@pytest.fixture
+def own_key(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Hold an age key, and return its public part: a passphrase takes a second to turn."""
+    identity = x25519.Identity.generate()
+    file = tmp_path_factory.mktemp("key") / "identity"
+    file.write_text(str(identity))
+    monkeypatch.setenv("TRACEFORK_IDENTITY", str(file))
+    return str(identity.to_public())
 
 
 @pytest.fixture

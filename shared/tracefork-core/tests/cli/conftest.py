@@ -16,6 +16,10 @@ import pytest
 
 from tracefork_testkit import ProviderServer
 
+from .preloaded import Preloaded
+
+PRELOADED = Preloaded()
+
 OPENAI_AGENT = """\
 import os
 import sys
@@ -95,7 +99,7 @@ class Shell:
 
     def tracefork(self, *words: str, **environment: str) -> Done:
         """Run one command."""
-        return self.python("-m", "tracefork_core.cli.main", *words, **environment)
+        return _done(PRELOADED.run(words, self.folder, self.full_environment(**environment)))
 
     def python(self, *words: str, **environment: str) -> Done:
         """Run Python in the folder."""
@@ -105,10 +109,19 @@ class Shell:
             env=self.full_environment(**environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            encoding="utf-8",
             check=False,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return _done(done)
+
+
+def _done(process: subprocess.CompletedProcess[bytes]) -> Done:
+    return Done(process.returncode, process.stdout.decode(), process.stderr.decode())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_left_running() -> Iterator[None]:
+    yield
+    PRELOADED.close()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ import pytest
 
 from .conftest import Shell
 
+pytestmark = pytest.mark.many_processes
+
 TOY_AGENT = """\
 import os
 

@@ -12,14 +12,11 @@ import pytest
 from tracefork_core import Tape
 
 from ..conftest import Alter
-from .conftest import OPENAI_AGENT, PLAIN_AGENT, Shell
+from .conftest import PLAIN_AGENT, Shell
 
 pytestmark = pytest.mark.many_processes
 
 TOPICS = '", ".join({"refunds", "orders", "returns", "delivery", "accounts", "prices"})'
-SORTING_AGENT = OPENAI_AGENT.replace(
-    '"You answer support tickets. Be brief."', f'"You know about: " + {TOPICS}'
-)
 LIBRARY = """\
 import runpy, sys
 import tracefork_core
@@ -45,22 +42,13 @@ import os
 with open(os.environ["STARTS"], "a") as file:
     file.write("start\\n")
 """
-
-
-PLAIN_SORTING_AGENT = PLAIN_AGENT.replace('["one", "two"]', f'["You know about: " + {TOPICS}]')
+SORTING_AGENT = PLAIN_AGENT.replace('["one", "two"]', f'["You know about: " + {TOPICS}]')
 
 
 @pytest.fixture
 def sorting(shell: Shell) -> Shell:
-    """Return a shell with an agent that says a set of strings to its model."""
+    """Return a shell with an agent that sends a set of strings."""
     shell.write("agent.py", SORTING_AGENT)
-    return shell
-
-
-@pytest.fixture
-def plain(shell: Shell) -> Shell:
-    """Return a shell with an agent that sends a set of strings without an SDK."""
-    shell.write("agent.py", PLAIN_SORTING_AGENT)
     return shell
 
 
@@ -96,26 +84,27 @@ def test_without_the_seed_it_diverges(sorting: Shell) -> None:
     assert f"{said} and is 6 here" in other.err
 
 
-def test_a_random_process_is_said_to_be_random(plain: Shell) -> None:
+def test_a_random_process_is_said_to_be_random(sorting: Shell) -> None:
     """A library recording under random hashes has no seed; a divergence of it says so."""
-    plain.write("library.py", LIBRARY)
-    assert plain.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
-    with Tape.open(plain.folder / "a.tape") as tape:
+    sorting.write("library.py", LIBRARY)
+    assert sorting.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
+    with Tape.open(sorting.folder / "a.tape") as tape:
         assert tape.environment is not None
         assert tape.environment.hash_seed is None
-    cards = [plain.tracefork("replay", "--json", "a.tape", "agent.py") for _ in range(3)]
+    words = ["replay", "--json", "a.tape", "agent.py"]
+    cards = [sorting.tracefork(*words, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")]
     # One in 720 has the recorded order, so one of three may replay.
     card = next(card.document for card in cards if card.exit == 1)
     (hint,) = card["divergence"]["hints"]
     assert "Hashes were random when this was recorded" in hint
 
 
-def test_an_edit_is_not_blamed_on_hashes(plain: Shell) -> None:
+def test_an_edit_is_not_blamed_on_hashes(sorting: Shell) -> None:
     """The control: other words are no other order, random hashes or not."""
-    plain.write("library.py", LIBRARY)
-    plain.python("library.py", "record", "a.tape", PYTHONHASHSEED="random")
-    plain.edit("agent.py", "You know about", "You also know about")
-    done = plain.tracefork("replay", "--json", "a.tape", "agent.py")
+    sorting.write("library.py", LIBRARY)
+    sorting.python("library.py", "record", "a.tape", PYTHONHASHSEED="random")
+    sorting.edit("agent.py", "You know about", "You also know about")
+    done = sorting.tracefork("replay", "--json", "a.tape", "agent.py")
     assert done.exit == 1
     assert done.document["divergence"]["hints"] == []
 
@@ -185,14 +174,14 @@ def test_only_the_command_starts_anew(shell: Shell) -> None:
     assert starts.read_text() == "start\n"
 
 
-def test_a_seed_set_too_late_is_none(plain: Shell) -> None:
+def test_a_seed_set_too_late_is_none(sorting: Shell) -> None:
     """PYTHONHASHSEED=0 in a running process changes nothing, and is not taken for its seed."""
-    plain.write("library.py", "import os\nos.environ['PYTHONHASHSEED'] = '0'\n" + LIBRARY)
-    assert plain.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
-    assert plain.python("library.py", "record", "b.tape", PYTHONHASHSEED="0").exit == 0
+    sorting.write("library.py", "import os\nos.environ['PYTHONHASHSEED'] = '0'\n" + LIBRARY)
+    assert sorting.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
+    assert sorting.python("library.py", "record", "b.tape", PYTHONHASHSEED="0").exit == 0
     seeds = []
     for name in ("a.tape", "b.tape"):
-        with Tape.open(plain.folder / name) as tape:
+        with Tape.open(sorting.folder / name) as tape:
             assert tape.environment is not None
             seeds.append(tape.environment.hash_seed)
     assert seeds == [None, "0"]

@@ -58,18 +58,18 @@ def test_a_run_without_chance_costs_a_seed(tape: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["safe", "raw", "sealed", "metadata"])
 def test_who_cannot_replay_a_tape_cannot_foresee_its_secrets(
-    tape: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    tape: Path, own_key: str, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """A metadata tape holds no seed; that of a sealed one is sealed like all of it."""
-    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "correct horse")
-    with record(tape, mode=mode):  # type: ignore[arg-type]
+    readers = [own_key] if mode == "sealed" else []
+    with record(tape, mode=mode, seal_to=readers):  # type: ignore[arg-type]
         draw()
     with Tape.open(tape) as opened:
         chance = opened.chance
     assert (chance.seed is None) is (mode == "metadata")
     assert (chance.generators == []) is (mode == "metadata")
     if mode == "sealed":
-        monkeypatch.delenv("TRACEFORK_PASSPHRASE")
+        monkeypatch.delenv("TRACEFORK_IDENTITY")
         with Tape.open(tape) as opened, pytest.raises(TapeError, match="sealed"):
             _ = opened.chance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -27,7 +28,8 @@ CHANGES: list[dict[str, Any]] = [
     {"tools": []},
     {"set": {"/messages/0/content/0/text": 1}},
 ]
-MANY = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = int(os.environ.get("TRACEFORK_EXAMPLES", "100"))
+MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @MANY

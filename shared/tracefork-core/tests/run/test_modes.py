@@ -15,9 +15,9 @@ from tracefork_testkit import ProviderServer
 MODES = get_args(Mode)
 
 
-@pytest.fixture(autouse=True)
-def _passphrase(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "correct horse battery staple")
+def readers(mode: Mode, own_key: str) -> list[str]:
+    """Return whom a tape is sealed for."""
+    return [own_key] if mode == "sealed" else []
 
 
 def ask(http: httpx2.Client, provider: ProviderServer, text: bytes = b"the question") -> bytes:
@@ -26,12 +26,12 @@ def ask(http: httpx2.Client, provider: ProviderServer, text: bytes = b"the quest
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_tape_names_its_mode_and_has_one_digest(
-    tape: Path, provider: ProviderServer, http: httpx2.Client, mode: Mode
+    tape: Path, provider: ProviderServer, http: httpx2.Client, own_key: str, mode: Mode
 ) -> None:
     """The same run has the same digest in every mode, where nothing in it is secret."""
     with record(tape.with_name("plain.tape"), mode="raw") as plain:
         ask(http, provider)
-    with record(tape, mode=mode) as run:
+    with record(tape, mode=mode, seal_to=readers(mode, own_key)) as run:
         ask(http, provider)
     with Tape.open(tape) as opened:
         assert opened.mode == mode
@@ -40,10 +40,10 @@ def test_a_tape_names_its_mode_and_has_one_digest(
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "metadata"])
 def test_a_tape_with_bodies_replays(
-    tape: Path, provider: ProviderServer, http: httpx2.Client, mode: Mode
+    tape: Path, provider: ProviderServer, http: httpx2.Client, own_key: str, mode: Mode
 ) -> None:
     """Sealed or not; and another question is still a divergence."""
-    with record(tape, mode=mode):
+    with record(tape, mode=mode, seal_to=readers(mode, own_key)):
         answer = ask(http, provider)
     with replay(tape):
         assert ask(http, provider) == answer
@@ -74,6 +74,7 @@ def test_a_sealed_tape_needs_its_passphrase(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Without it there is one error that says what to set; with another one it does not open."""
+    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "correct horse battery staple")
     with record(tape, mode="sealed"):
         ask(http, provider)
     monkeypatch.delenv("TRACEFORK_PASSPHRASE")

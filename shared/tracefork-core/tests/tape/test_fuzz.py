@@ -26,10 +26,10 @@ from tracefork_core.tape.digest import chain
 from tracefork_testkit import ProviderServer
 
 HERE = Path(__file__).parent
-MUTANTS = int(os.environ.get("TRACEFORK_FUZZ", "1000"))
+MUTANTS = int(os.environ.get("TRACEFORK_FUZZ", "400"))
 FIRST = (sys.version_info.minor - 11) * MUTANTS
-"""Each Python reads mutants of its own: three of them read three thousand."""
-BATCH = 250
+"""Each Python reads mutants of its own."""
+BATCH = 200
 ENOUGH = 10
 
 

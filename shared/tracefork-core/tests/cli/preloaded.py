@@ -1,0 +1,148 @@
+"""A Python that has loaded the command line and waits: each command is a fork of it.
+
+What all commands load before they look at their words takes most of the time of a short one. Each
+is a process of its own still, started as `python -m tracefork_core.cli.main` starts it. A command
+whose environment Python itself reads at its start gets a Python of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any, NoReturn
+
+MAIN = "tracefork_core.cli.main"
+LOADED = [
+    "tracefork_core.cli.account",
+    "tracefork_core.cli.timeline",
+    "tracefork_core.run.fork",
+    "tracefork_core.run.record",
+    "tracefork_core.run.replay",
+]
+_OF_THE_START = ("PYTHON", "LANG", "LC_", "TZ", "COVERAGE")
+_LONGEST = 1 << 20
+
+
+class Preloaded:
+    """Runs commands, one at a time; its Python starts with the first one."""
+
+    def __init__(self) -> None:
+        self._started: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+
+    def run(
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Return what a command came to: run in a folder, with nothing on stdin."""
+        if _of_the_start(environment) != _of_the_start(os.environ):
+            return subprocess.run(
+                [sys.executable, "-m", MAIN, *words],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
+        process, asked = self._started or _start()
+        self._started = None  # Until it has answered: one that was cut off is not asked again.
+        outs, errs = os.pipe(), os.pipe()
+        command = {"words": words, "folder": str(folder), "environment": dict(environment)}
+        socket.send_fds(asked, [json.dumps(command).encode()], [outs[1], errs[1]])
+        os.close(outs[1])
+        os.close(errs[1])
+        out, err = _read(outs[0], errs[0])
+        status = int(asked.recv(_LONGEST))
+        self._started = process, asked
+        return subprocess.CompletedProcess(list(words), status, out, err)
+
+    def close(self) -> None:
+        """End the Python that waits."""
+        if self._started:
+            process, asked = self._started
+            asked.close()
+            process.wait()
+
+
+def _of_the_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in environment.items() if name.startswith(_OF_THE_START)}
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    code = f"import runpy; runpy.run_path({__file__!r})['serve']({theirs.fileno()})"
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+        )
+    return process, ours
+
+
+def _read(*pipes: int) -> list[bytes]:
+    """Read pipes until nobody holds their other end."""
+    found = [b""] * len(pipes)
+
+    def read(place: int) -> None:
+        with open(pipes[place], "rb") as pipe:  # noqa: PTH123 - a descriptor, not a path
+            found[place] = pipe.read()
+
+    readers = [Thread(target=read, args=(place,)) for place in range(len(pipes))]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+    return found
+
+
+def serve(descriptor: int) -> None:
+    """Load what every command loads, and fork for each one that is asked for."""
+    _load()
+    asked = socket.socket(fileno=descriptor)
+    while True:
+        text, descriptors, *_ = socket.recv_fds(asked, _LONGEST, 2)
+        if not text:
+            return
+        if (child := os.fork()) == 0:
+            asked.close()
+            _become(json.loads(text), *descriptors)
+        for one in descriptors:
+            os.close(one)
+        _, status = os.waitpid(child, 0)
+        with contextlib.suppress(BrokenPipeError):
+            asked.send(str(os.waitstatus_to_exitcode(status)).encode())
+
+
+def _load() -> None:
+    """Load what parses words, reads tapes and runs agents: by one that finds nothing to do."""
+    for name in LOADED:
+        import_module(name)
+    command_line = import_module(MAIN)
+    with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(io.StringIO()):
+        assert command_line.main(["ls", empty]) == 0
+    del sys.modules[MAIN]  # It is started as Python starts a program: from its file.
+    gc.freeze()  # Nobody looks at these again, when the fork ends neither.
+
+
+def _become(command: dict[str, Any], out: int, err: int) -> NoReturn:
+    """Be what Python is when it was started with a command."""
+    for given, place in ((out, 1), (err, 2)):
+        os.dup2(given, place)
+        os.close(given)
+    os.chdir(command["folder"])
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    sys.orig_argv[1:] = ["-m", MAIN, *command["words"]]
+    sys.argv[1:] = command["words"]
+    sys.path[0] = command["folder"]
+    runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
+    sys.exit()
