@@ -7,6 +7,7 @@ from typing import Any
 
 from tracefork_testkit.conversation import Message, ModelRequest, Tool, ToolCall, ToolResult
 from tracefork_testkit.dialect import (
+    EVENT_STREAM,
     Headers,
     Json,
     arguments_of,
@@ -38,6 +39,8 @@ ERROR_TYPES = {
 
 class Anthropic:
     """Speak POST /v1/messages."""
+
+    stream_type = EVENT_STREAM
 
     def read(self, path: str, payload: Json) -> ModelRequest:
         """Decode a messages request."""

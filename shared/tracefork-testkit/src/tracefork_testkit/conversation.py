@@ -13,6 +13,7 @@ Provider = Literal[
     "anthropic",
     "gemini",
     "gemini.embeddings",
+    "ollama",
 ]
 Role = Literal["user", "assistant", "tool"]
 

@@ -13,10 +13,17 @@ from tracefork_testkit.stamp import Stamp
 
 Json = dict[str, Any]
 Headers = list[tuple[str, str]]
+EVENT_STREAM = "text/event-stream; charset=utf-8"
 
 
 class Dialect(Protocol):
-    """Read a provider's requests and write its answers."""
+    """Read a provider's requests and write its answers.
+
+    Attributes:
+        stream_type: the media type of a streamed answer.
+    """
+
+    stream_type: str
 
     def read(self, path: str, payload: Json) -> ModelRequest:
         """Decode a request body; raise KeyError, TypeError or ValueError on a shape it lacks."""
@@ -27,7 +34,7 @@ class Dialect(Protocol):
     def events(
         self, request: ModelRequest, reply: Reply, usage: Usage, stamp: Stamp
     ) -> Iterator[bytes]:
-        """Yield the server-sent events of the streamed answer, one network write each."""
+        """Yield the events of the streamed answer, one network write each."""
 
     def error(self, status: int, message: str, stamp: Stamp) -> Json:
         """Return the JSON body of an error answer."""

@@ -44,7 +44,7 @@ class Encoding:
         headers = [*self._headers(), *reply.headers.items()]
         wait = self.chunk_delay if reply.chunk_delay is None else reply.chunk_delay
         if self.request.stream:
-            kind = ("content-type", "text/event-stream; charset=utf-8")
+            kind = ("content-type", self.dialect.stream_type)
             events = self.dialect.events(self.request, reply, usage, self.stamp)
             delivery = Delivery(200, [kind, *headers], events, chunked=True, chunk_delay=wait)
             delivery.delay, delivery.hold = reply.delay, reply.hold

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracefork_testkit.conversation import Message, ModelRequest, Tool, ToolCall, ToolResult
-from tracefork_testkit.dialect import Headers, Json, arguments_of, compact, encode, words
+from tracefork_testkit.dialect import (
+    EVENT_STREAM,
+    Headers,
+    Json,
+    arguments_of,
+    compact,
+    encode,
+    words,
+)
 from tracefork_testkit.openai_embeddings import vector
 from tracefork_testkit.script import Reply, Usage
 from tracefork_testkit.stamp import Stamp
@@ -30,6 +38,8 @@ ERROR_STATUS = {
 
 class Gemini:
     """Speak POST …/models/{model}:generateContent and :streamGenerateContent?alt=sse."""
+
+    stream_type = EVENT_STREAM
 
     def read(self, path: str, payload: Json) -> ModelRequest:
         """Decode a request; the model and the streaming are in its path."""

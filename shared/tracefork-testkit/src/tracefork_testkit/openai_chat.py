@@ -7,6 +7,7 @@ from typing import Any
 
 from tracefork_testkit.conversation import Message, ModelRequest, Tool, ToolCall, ToolResult
 from tracefork_testkit.dialect import (
+    EVENT_STREAM,
     Headers,
     Json,
     arguments_of,
@@ -47,6 +48,8 @@ def openai_error(status: int, message: str) -> Json:
 
 class OpenAIChat:
     """Speak POST /v1/chat/completions."""
+
+    stream_type = EVENT_STREAM
 
     def read(self, path: str, payload: Json) -> ModelRequest:
         """Decode a chat completion request."""

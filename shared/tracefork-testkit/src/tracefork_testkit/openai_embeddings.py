@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hashlib import shake_256
 
 from tracefork_testkit.conversation import Message, ModelRequest
-from tracefork_testkit.dialect import Headers, Json
+from tracefork_testkit.dialect import EVENT_STREAM, Headers, Json
 from tracefork_testkit.openai_chat import openai_error, openai_headers
 from tracefork_testkit.script import Reply, Usage
 from tracefork_testkit.stamp import Stamp
@@ -26,6 +26,8 @@ def vector(text: str, dimensions: int) -> list[float]:
 
 class OpenAIEmbeddings:
     """Speak POST /v1/embeddings."""
+
+    stream_type = EVENT_STREAM
 
     def read(self, path: str, payload: Json) -> ModelRequest:
         """Decode an embeddings request: one user turn for each input."""

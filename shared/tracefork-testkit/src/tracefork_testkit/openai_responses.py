@@ -7,6 +7,7 @@ from typing import Any
 
 from tracefork_testkit.conversation import Message, ModelRequest, Tool, ToolCall, ToolResult
 from tracefork_testkit.dialect import (
+    EVENT_STREAM,
     Headers,
     Json,
     arguments_of,
@@ -23,6 +24,8 @@ from tracefork_testkit.stamp import Stamp
 
 class OpenAIResponses:
     """Speak POST /v1/responses."""
+
+    stream_type = EVENT_STREAM
 
     def read(self, path: str, payload: Json) -> ModelRequest:
         """Decode a response request; `previous_response_id` is not followed."""

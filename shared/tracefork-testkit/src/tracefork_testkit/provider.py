@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class ProviderServer:
-    """Serve OpenAI, Anthropic and Gemini wire formats on loopback from a script.
+    """Serve the wire formats of OpenAI, Anthropic, Gemini and Ollama on loopback from a script.
 
     `script` is a callable (run in the server's thread; it may be async) or a sequence of
     outcomes; without one the prompt's own `@` lines direct the answers. Everything made up in

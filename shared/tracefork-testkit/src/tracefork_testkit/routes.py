@@ -10,6 +10,7 @@ from tracefork_testkit.anthropic import Anthropic
 from tracefork_testkit.dialect import Dialect, Json, estimate
 from tracefork_testkit.gemini import Gemini, GeminiEmbeddings
 from tracefork_testkit.http1 import Delivery, ReceivedRequest, json_delivery
+from tracefork_testkit.ollama import Ollama
 from tracefork_testkit.openai_chat import OpenAIChat
 from tracefork_testkit.openai_embeddings import OpenAIEmbeddings
 from tracefork_testkit.openai_responses import OpenAIResponses
@@ -23,6 +24,7 @@ DIALECTS: dict[str, Dialect] = {
     "/responses": RESPONSES,
     "/messages": ANTHROPIC,
     "/embeddings": OpenAIEmbeddings(),
+    "/api/chat": Ollama(),
     ":generateContent": GEMINI,
     ":streamGenerateContent": GEMINI,
     ":embedContent": GeminiEmbeddings(),

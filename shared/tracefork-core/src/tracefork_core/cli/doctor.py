@@ -101,4 +101,6 @@ def _print_adapters(console: Console, adapters: Sequence[FoundAdapter]) -> None:
         framework = f"{adapter.framework} {adapter.framework_version or 'is not installed'}"
         line = f"  {mark} {adapter.distribution} {adapter.version or figures.UNKNOWN} · {framework}"
         console.print(printable(f"{line} (supports {adapter.range or figures.UNKNOWN})"))
-        console.print(f"    seams: {printable(', '.join(adapter.seams)) or figures.UNKNOWN}")
+        for seam in adapter.seams:
+            for line in wrap(f"    {printable(seam)}", console.width, subsequent_indent=" " * 6):
+                console.print(line)

@@ -23,6 +23,8 @@ _SDKS = (
     "cohere",
     "groq",
     "ollama",
+    "fireworks-ai",
+    "openrouter",
 )
 _BLIND = {
     "grpcio": "opens sockets in C: the guard does not see them",

@@ -21,6 +21,19 @@ _ADDRESS = (
     "sent, or ignore the place"
 )
 _ORDER = "the same words in another order:"
+# Providers that have an address of its own for a streamed answer, and no flag in the body.
+_STREAMS = (
+    ":streamGenerateContent",
+    ":streamRawPredict",
+    "/converse-stream",
+    "/invoke-with-response-stream",
+)
+_STREAM_FLAG = {
+    True: "the stream flag: the answer came whole when this was recorded and is asked for as a "
+    "stream now; run it the way it was recorded, or keep the model from streaming",
+    False: "the stream flag: the answer was streamed when this was recorded and is asked for whole "
+    "now; run it the way it was recorded, or let the model stream",
+}
 
 
 def hints(tape: Tape, recorded: Exchange, form: Form, pointer: str | None) -> tuple[str, ...]:
@@ -38,7 +51,16 @@ def hints(tape: Tape, recorded: Exchange, form: Form, pointer: str | None) -> tu
         source = source_of(_at(before, pointer), _at(now, pointer))
         if source is None and is_reordered(_words(before), _words(now)):
             source = "order"  # A value alone does not show that it changed places with others.
-    return (_hint(tape, source),) if source else ()
+    streams = _streams(form.record.url, now)
+    flag = [_STREAM_FLAG[streams]] if streams != _streams(recorded.request.url, before) else []
+    return (*flag, *([_hint(tape, source)] if source else []))
+
+
+def _streams(url: str, document: object) -> bool:
+    """Return whether a request to a model asks for a stream."""
+    if isinstance(document, dict) and document.get("stream") is True:
+        return True
+    return url.partition("?")[0].endswith(_STREAMS)
 
 
 def _hint_of_order(then: str | None, now: str | None) -> str:

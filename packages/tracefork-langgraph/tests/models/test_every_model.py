@@ -1,0 +1,136 @@
+"""Every chat model records and replays: bound, ambient or attached, however it is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain.agents import create_agent
+from langchain_core.caches import InMemoryCache
+from langchain_core.language_models import FakeListChatModel
+
+import tracefork_core as tracefork
+from tracefork_langgraph import ADAPTER, attach, bind, detach, unbind
+from tracefork_langgraph.clients import held_clients
+from tracefork_testkit import ProviderServer, closed_network
+
+# google-genai makes a class of its own of aiohttp's session, which aiohttp warns about.
+pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
+
+WAYS = ["invoke", "ainvoke", "stream", "astream", "astream_events", "stream_events"]
+
+
+def exchanges(tape: Path) -> int:
+    """Count what is on a tape."""
+    with tracefork.Tape.open(tape) as opened:
+        return len(opened.exchanges)
+
+
+@pytest.mark.parametrize("binding", [True, False], ids=["bound", "ambient"])
+def test_a_model_records_and_replays(
+    chat: Any, ask: Any, tape: Path, server: ProviderServer, name: str, binding: bool
+) -> None:
+    """Each way to ask is an exchange, and comes from the tape with the network closed.
+
+    Another model of the kind, which may have the same client, is on the tape only if it is ambient.
+    """
+    model, other = chat(name), chat(name)
+    if binding:
+        bind(model)
+    with tracefork.record(tape, ambient=not binding):
+        recorded = [ask(model, way) for way in WAYS]
+        ask(other, "invoke")
+        ask(other, "ainvoke")
+    assert len(server.requests) == len(WAYS) + 2
+    assert exchanges(tape) == len(WAYS) + (0 if binding else 2)
+    server.stop()
+    with closed_network() as network, tracefork.replay(tape, ambient=not binding):
+        assert [ask(model, way) for way in WAYS] == recorded
+        if not binding:
+            ask(other, "invoke")
+            ask(other, "ainvoke")
+    assert network.attempts == []
+    assert all("".join(said) for said in recorded)
+
+
+def test_an_attached_agent_records_and_replays(
+    chat: Any, tape: Path, server: ProviderServer, name: str
+) -> None:
+    """Its model is found and bound, calls the tool, and each of its answers is at its step."""
+
+    def lookup(order: int) -> str:
+        """Look up an order."""
+        return f"order {order} was delivered"
+
+    agent = attach(create_agent(chat(name), [lookup], name="support"))
+    state = {"messages": [("user", '@call lookup {"order": 17}\n@then\n@say It is there.')]}
+
+    def run() -> list[str]:
+        return [str(message.content) for message in agent.invoke(state)["messages"]]
+
+    with tracefork.record(tape, ambient=False):
+        recorded = run()
+    assert "order 17 was delivered" in recorded
+    server.stop()
+    with closed_network(), tracefork.replay(tape, ambient=False):
+        assert run() == recorded
+    detach(agent)
+    with tracefork.Tape.open(tape) as opened:
+        paths = [opened.step_path(exchange.step) for exchange in opened.exchanges]
+    assert [path[:2] for path in paths].count(("support", "model")) == 2
+
+
+def test_binding_can_be_undone(chat: Any, ask: Any, tape: Path, name: str) -> None:
+    """The second time changes nothing; after `unbind` the same clients are there, off the tape."""
+    model = chat(name)
+    before = [reference.value for reference in held_clients(model)]
+    assert before
+    bind(model)
+    bound = [reference.value for reference in held_clients(model)]
+    assert not {id(client) for client in before} & {id(client) for client in bound}
+    bind(model)
+    assert [reference.value for reference in held_clients(model)] == bound
+    unbind(model)
+    assert [reference.value for reference in held_clients(model)] == before
+    with tracefork.record(tape, ambient=False):
+        ask(model, "invoke")
+        ask(model, "ainvoke")
+    assert exchanges(tape) == 0
+
+
+def test_what_every_model_has_is_left_alone(chat: Any) -> None:
+    """A cache that asks over HTTP is no part of the model, and keeps its client."""
+
+    class RemoteCache(InMemoryCache):
+        def __init__(self) -> None:
+            super().__init__()
+            self.client = httpx.Client()
+
+    cache = RemoteCache()
+    client = cache.client
+    bind(chat("openai", cache=cache))
+    assert cache.client is client
+    client.close()
+
+
+def test_a_model_around_another_is_bound(chat: Any, tape: Path) -> None:
+    """A class of the user's own that asks a model it holds records what that one asks."""
+
+    class Careful(FakeListChatModel):
+        inner: Any
+
+        def _call(self, messages: Any, *args: Any, **options: Any) -> str:
+            return str(self.inner.invoke(messages).text)
+
+    careful = bind(Careful(responses=[], inner=chat("groq")))
+    with tracefork.record(tape, ambient=False):
+        careful.invoke("hello")
+    assert exchanges(tape) == 1
+
+
+def test_the_models_that_doctor_names_are_the_ones_that_are_proven(classes: set[str]) -> None:
+    """The first seam of the adapter names every class of chat model that is tested here."""
+    words = {word.strip("(),") for word in ADAPTER.seams[0].split()}
+    assert {word for word in words if "Chat" in word} == classes

@@ -1,0 +1,73 @@
+"""To stream is another request than not to: the divergence says so, and the flag can be pinned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import START, MessagesState, StateGraph
+
+import tracefork_core as tracefork
+from tracefork_testkit import ProviderServer
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning"),
+]
+
+ALWAYS_STREAMS = {"ollama"}
+
+
+def test_the_divergence_names_the_flag(chat: Any, ask: Any, tape: Path, name: str) -> None:
+    """Recorded whole and asked for as a stream, or the reverse: the hint says it in words."""
+    model = chat(name)
+    for then, now, said in (
+        ("invoke", "stream", "came whole when this was recorded"),
+        ("astream", "ainvoke", "was streamed when this was recorded"),
+    ):
+        with tracefork.record(tape, overwrite=True):
+            ask(model, then)
+        if name in ALWAYS_STREAMS:
+            with tracefork.replay(tape):
+                ask(model, now)
+            continue
+        with pytest.raises(tracefork.DivergenceError) as raised, tracefork.replay(tape):
+            ask(model, now)
+        (hint,) = raised.value.divergence.hints
+        assert hint.startswith("the stream flag: ")
+        assert said in hint
+
+
+def test_a_model_that_must_not_stream_replays_what_was_invoked(
+    chat: Any, ask: Any, tape: Path, server: ProviderServer, name: str
+) -> None:
+    """With `disable_streaming` every way to stream gets the recorded answer, in a graph too."""
+    with tracefork.record(tape):
+        recorded = ask(chat(name), "invoke")
+    model = chat(name, disable_streaming=True)
+    server.stop()
+    builder = StateGraph(MessagesState)
+    builder.add_node("node", lambda _: {"messages": [model.invoke("hello")]})
+    graph = builder.add_edge(START, "node").compile()
+    for way in ("stream", "astream", "astream_events"):
+        with tracefork.replay(tape):
+            assert "".join(ask(model, way)) == recorded[0]
+    with tracefork.replay(tape):
+        pieces = graph.stream({}, stream_mode="messages")
+        assert recorded[0] in "".join(str(message.text) for message, _ in pieces)
+    with tracefork.replay(tape):
+        assert graph.stream_events({}, version="v3").output["messages"][-1].text == recorded[0]
+
+
+def test_a_model_that_must_stream_replays_what_was_streamed(
+    chat: Any, ask: Any, tape: Path, name: str
+) -> None:
+    """With `streaming` an answer that is waited for is a stream as well."""
+    options = {} if name in ALWAYS_STREAMS else {"streaming": True}
+    recorder, model = chat(name), chat(name, **options)
+    for then, now in (("stream", "invoke"), ("astream", "ainvoke")):
+        with tracefork.record(tape, overwrite=True):
+            recorded = ask(recorder, then)
+        with tracefork.replay(tape):
+            assert "".join(ask(model, now)) == "".join(recorded)
