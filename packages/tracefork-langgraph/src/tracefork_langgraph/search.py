@@ -1,4 +1,4 @@
-"""Find the chat models in a runnable: in its fields, and in what its functions close over."""
+"""Find chat models and tools in a runnable: in its fields, and in what its functions close over."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import functools
 import types
 from collections.abc import Iterable, Iterator
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, BaseLanguageModel
 from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langgraph.pregel.protocol import PregelProtocol
 
 _FRAMEWORKS = frozenset({"langchain", "langchain_core", "langgraph"})
 _CONTAINERS = (list, tuple, set, frozenset)
@@ -22,6 +24,21 @@ def chat_models(x: object) -> Iterator[BaseChatModel]:
     Looks into runnables and graphs, into the closures and globals of their functions, and into
     the objects whose methods they are. A model that is created while the graph runs is not found.
     """
+    return (value for value in _reached(x) if isinstance(value, BaseChatModel))
+
+
+def tools(x: object) -> Iterator[BaseTool]:
+    """Yield each tool that `x` holds, once, those of agents inside of tools too."""
+    return (value for value in _reached(x) if isinstance(value, BaseTool))
+
+
+def asks_models(tool: BaseTool) -> bool:
+    """Return whether a tool leads to a model or to a graph: whether it is an agent of its own."""
+    return any(isinstance(it, (BaseLanguageModel, PregelProtocol)) for it in _reached(tool))
+
+
+def _reached(x: object) -> Iterator[object]:
+    """Yield `x` and what it leads to, each object once; what models are made of is left out."""
     seen: set[int] = set()
     waiting = [(x, 0)]
     while waiting:
@@ -29,9 +46,8 @@ def chat_models(x: object) -> Iterator[BaseChatModel]:
         if id(value) in seen or depth > _DEEPEST:
             continue
         seen.add(id(value))
-        if isinstance(value, BaseChatModel):
-            yield value
-        else:
+        yield value
+        if not isinstance(value, BaseChatModel):
             waiting.extend((part, depth + 1) for part in _parts(value))
 
 
@@ -68,6 +84,15 @@ def _used_by(function: types.FunctionType) -> list[object]:
         return used  # The globals of the framework are its machinery.
     names = function.__globals__
     return used + [names[name] for name in _named_in(function.__code__) if name in names]
+
+
+def named_by(function: types.FunctionType) -> Iterator[object]:
+    """Yield what a function uses by name, and what it may mean of its modules and classes."""
+    for used in _used_by(function):
+        yield used
+        if isinstance(used, (types.ModuleType, type)):
+            names = set(_named_in(function.__code__))
+            yield from (value for name, value in vars(used).items() if name in names)
 
 
 def _named_in(code: types.CodeType) -> Iterator[str]:

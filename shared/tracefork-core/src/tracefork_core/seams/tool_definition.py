@@ -28,7 +28,9 @@ class Tool:
     Attributes:
         function: what runs while recording.
         name: what it is called on the tape.
+        effect: what it does to the world, where that was said.
         failures: what becomes of its exceptions.
+        annotated: the function whose annotation says what it returns.
     """
 
     def __init__(
@@ -53,7 +55,8 @@ class Tool:
                 "digits and . : / - _, as @tool(name=…)."
             )
         self.failures = Failures(self.name, raises)
-        self._effect = effect
+        self.effect = effect
+        self.annotated = function
 
     def request(self, args: Args, kwargs: Kwargs) -> Request:
         """Return a call as it is compared.
@@ -72,7 +75,7 @@ class Tool:
                 f"{error.kind}{error.why}, which no tape holds. Pass what identifies it, or "
                 "decorate a function further down that takes plain values."
             ) from error
-        return Request("CALL", f"tool:{self.name}", (), body, "tool", self._effect)
+        return Request("CALL", f"tool:{self.name}", (), body, "tool", self.effect)
 
     def instead(self, asked: Request, sends: Request, args: Args, kwargs: Kwargs) -> Given:
         """Return the arguments of a call of which a fork has changed some.
@@ -105,8 +108,10 @@ class Tool:
         from tracefork_core.seams.tool_values import NoValueError, kept
 
         annotation = self._ending if ending else self._result
+        inside: set[str] = set()
         try:
             before = kept(value)
+            inside = {kind.__qualname__ for kind in before.classes if kind is not type(value)}
             again = rebuilt(before.body, annotation)
             if kept(again) == before:
                 return before.body, again
@@ -114,10 +119,11 @@ class Tool:
         except NoValueError as error:
             where = f" (at {error.where})" if error.where else ""
             why = f"{error.kind}{error.why}{where}"
+        held = f" with {', '.join(sorted(inside))} inside" if inside else ""
         raise UsageError(
             f"tracefork: the tool {self.name} has run, but a replay could not give again what it "
-            f"returned, a {type(value).__qualname__}: {why}. Return plain values, or annotate what "
-            f"it returns{self._unread}."
+            f"returned, a {type(value).__qualname__}{held}: {why}. Return plain values, or "
+            f"annotate what it returns{self._unread}."
         )
 
     def rebuild(self, body: bytes, *, ending: bool = False) -> Any:
@@ -166,7 +172,7 @@ class Tool:
     @cached_property
     def _annotation(self) -> tuple[object, str]:
         """What the function says it returns, and why that is not known."""
-        function: Any = inspect.unwrap(self.function)
+        function: Any = inspect.unwrap(self.annotated)
         while isinstance(function, partial):
             function = function.func
         function = getattr(function, "__func__", function)

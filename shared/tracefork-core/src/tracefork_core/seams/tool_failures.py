@@ -74,14 +74,21 @@ class Failures:
             if self._listed.setdefault(_name(kind), kind) is not kind:
                 raise UsageError(f"tracefork: {tool} raises two classes called {kind.__name__}.")
 
+    @property
+    def listed(self) -> tuple[type[Exception], ...]:
+        """The exceptions that come back beside the builtins."""
+        return tuple(self._listed.values())
+
     def failure(self, error: Exception) -> Failure:
         """Return what goes onto the tape of an exception."""
         kind: type = type(error)
         if _BUILTINS.get(kind.__name__) is not kind:
-            listed = set(self._listed.values())
-            kind = next((base for base in kind.__mro__ if base in listed), kind)
+            kind = next((base for base in kind.__mro__ if base in self.listed), kind)
         text = error.args[0] if len(error.args) == 1 and type(error.args[0]) is str else str(error)
-        return Failure(_name(kind), text.encode("utf-8", "backslashreplace").decode())
+        name = _name(kind)
+        if self._listed.get(name, kind) is not kind:
+            name = _full_name(kind)
+        return Failure(name, text.encode("utf-8", "backslashreplace").decode())
 
     def exception(self, failure: Failure) -> Exception:
         """Return the exception that a failure on a tape stands for."""
@@ -113,4 +120,8 @@ def _name(kind: type) -> str:
     name = kind.__name__
     if _BUILTINS.get(name, kind) is kind:
         return name
+    return _full_name(kind)
+
+
+def _full_name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -22,6 +22,7 @@ from tracefork_core.exchange.current import current_session, is_crossing_seam
 from tracefork_core.seams.tool_definition import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
+MARK = "__tracefork_tool__"
 
 
 @overload
@@ -70,12 +71,15 @@ def tool(
     """
 
     def decorate(decorated: F) -> F:
-        return cast(F, _wrapped(Tool(decorated, effect, name, raises)))
+        definition = Tool(decorated, effect, name, raises)
+        wrapped = _wrapped(definition)
+        setattr(wrapped, MARK, definition)
+        return cast(F, wrapped)
 
     return decorate if function is None else decorate(function)
 
 
-def _session() -> Session | None:
+def session_here() -> Session | None:
     """Return the session that a call is an exchange of."""
     session = current_session()
     return None if session is None or is_crossing_seam() else session
@@ -99,7 +103,7 @@ def _wrapped(tool: Tool) -> Callable[..., Any]:
 def _function(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if (session := _session()) is None:
+        if (session := session_here()) is None:
             return function(*args, **kwargs)
         from tracefork_core.seams import tool_calls
 
@@ -111,7 +115,7 @@ def _function(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
 def _async_function(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        if (session := _session()) is None:
+        if (session := session_here()) is None:
             return await function(*args, **kwargs)
         from tracefork_core.seams import tool_calls
 
@@ -123,7 +127,7 @@ def _async_function(tool: Tool, function: Callable[..., Any]) -> Callable[..., A
 def _generator(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        if (session := _session()) is None:
+        if (session := session_here()) is None:
             return (yield from function(*args, **kwargs))
         from tracefork_core.seams import tool_streams
 
@@ -136,7 +140,7 @@ def _async_generator(tool: Tool, function: Callable[..., Any]) -> Callable[..., 
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner: AsyncGenerator[Any, Any]
-        if (session := _session()) is None:
+        if (session := session_here()) is None:
             inner = function(*args, **kwargs)
         else:
             from tracefork_core.seams import tool_streams

@@ -1,0 +1,134 @@
+"""One call of a bound tool: what it is compared by, its work, and what LangChain is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from functools import cached_property, wraps
+from typing import Any
+
+from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
+
+from tracefork_core.adapters import atool_exchange, in_session, tool_exchange
+from tracefork_langgraph.tool_arguments import Arguments, call_ids, plain, told_by_models
+from tracefork_langgraph.tool_effects import Effect, bodies_of
+from tracefork_langgraph.tool_interrupts import answers, ask_again, counted, interrupted
+from tracefork_langgraph.tool_values import Outcome, Values
+
+_ANSWERS = "resumed with"
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
+
+
+class Binding:
+    """What is known of one tool, and what stands in the place of its work."""
+
+    def __init__(
+        self, tool: BaseTool, effect: Effect | None, raises: tuple[type[Exception], ...]
+    ) -> None:
+        self.tool = tool
+        self.run, self.arun = tool._run, tool._arun  # noqa: SLF001 - what LangChain calls
+        annotated = (
+            body for body in bodies_of(tool) if "return" in getattr(body, "__annotations__", ())
+        )
+        self.said: dict[str, Any] = {
+            "effect": effect,
+            "raises": raises,
+            "returns": next(annotated, None),
+        }
+
+    @property
+    def name(self) -> str:
+        """What it is called on the tape."""
+        return _NOT_IN_NAMES.sub("_", self.tool.name)
+
+    @cached_property
+    def by_models(self) -> tuple[str, ...]:
+        """The names of the arguments that models give it."""
+        return told_by_models(self.tool)
+
+    @cached_property
+    def call_ids(self) -> frozenset[str]:
+        """The names of the arguments in which it is handed the id of its call."""
+        return call_ids(self.tool)
+
+    def wrapped(self) -> Callable[..., Any]:
+        """Return what does the work, or is given it by a tape."""
+
+        @wraps(self.run)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if not in_session():
+                return self.run(*args, **kwargs)
+            call = _Call(self, args, kwargs)
+            return call.end(tool_exchange(self.name, call.told, call.run, call.values, **self.said))
+
+        return run
+
+    def awrapped(self) -> Callable[..., Awaitable[Any]]:
+        """Return what does the work in async code, or is given it by a tape."""
+
+        @wraps(self.arun)
+        async def arun(*args: Any, **kwargs: Any) -> Any:
+            if not in_session():
+                return await self.arun(*args, **kwargs)
+            call = _Call(self, args, kwargs)
+            ended = atool_exchange(self.name, call.told, call.arun, call.values, **self.said)
+            return call.end(await ended)
+
+        return arun
+
+
+class _Call:
+    """One call."""
+
+    def __init__(self, binding: Binding, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._binding = binding
+        self._arguments = Arguments(binding.by_models, binding.call_ids, args, kwargs)
+        self._ran = False
+        self._left: GraphBubbleUp | None = None
+        self.values = Values(self._arguments.call)
+        self.told = self._arguments.told
+        if answered := answers():
+            self.told[_ANSWERS] = plain(answered)
+
+    def run(self, **told: Any) -> object:
+        """Do the work."""
+        self._ran = True
+        args, kwargs = self._arguments.given(told)
+        with counted() as asked:
+            try:
+                result = self._binding.run(*args, **kwargs)
+            except GraphBubbleUp as error:
+                return self._interrupted(error, asked)
+        return Outcome(len(asked), result) if asked else result
+
+    async def arun(self, **told: Any) -> object:
+        """Do the work in async code."""
+        self._ran = True
+        args, kwargs = self._arguments.given(told)
+        with counted() as asked:
+            try:
+                result = await self._binding.arun(*args, **kwargs)
+            except GraphBubbleUp as error:
+                return self._interrupted(error, asked)
+        return Outcome(len(asked), result) if asked else result
+
+    def end(self, came: object) -> object:
+        """Return what LangChain is given; raise the interrupt that the work ended with."""
+        if self._left is not None:
+            raise self._left
+        if isinstance(came, Outcome):
+            if not self._ran:
+                ask_again(came)
+            came = came.result
+        if not self._ran and self._pairs and not isinstance(came, tuple):
+            return came, None  # A fork gave it the content alone.
+        return came
+
+    @property
+    def _pairs(self) -> bool:
+        return str(self._binding.tool.response_format) == "content_and_artifact"
+
+    def _interrupted(self, error: GraphBubbleUp, asked: list[int]) -> Outcome:
+        self._left = error
+        return interrupted(self._binding.name, error, asked)

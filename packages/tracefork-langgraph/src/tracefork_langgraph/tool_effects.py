@@ -1,0 +1,113 @@
+"""What is said of a tool: what it does to the world, what it raises, whether it is left alone.
+
+Said by `@tracefork.tool` on its function, by `metadata={"effect": …}` or a tag `effect:…`, or by
+the hints of an MCP server, which come as metadata.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, cast
+
+from langchain_core.tools import BaseTool, ToolException
+from langgraph.prebuilt import InjectedStore
+
+from tracefork_core import UsageError
+from tracefork_core.adapters import ToolMark, tool_mark
+from tracefork_langgraph.search import asks_models, named_by
+
+Effect = Literal["read", "write", "pure"]
+_EFFECTS = ("read", "write", "pure")
+_TAG = "effect:"
+_MCP = "langchain_mcp_adapters"
+
+
+def effect_of(tool: BaseTool, said: object = None) -> Effect | None:
+    """Return what a tool does to the world, `said` first; None where nobody says.
+
+    Raises:
+        UsageError: that is no effect.
+    """
+    metadata = tool.metadata or {}
+    tags = (tag.removeprefix(_TAG) for tag in tool.tags or () if tag.startswith(_TAG))
+    said = said or metadata.get("effect") or next(tags, None)
+    if said is not None:
+        if said not in _EFFECTS:
+            raise UsageError(
+                f"tracefork: the tool {tool.name} has no effect {said!r:.60}: it is "
+                f"{', '.join(_EFFECTS)}."
+            )
+        return cast(Effect, said)
+    if mark := _mark(tool):
+        return mark.effect
+    reads = metadata.get("readOnlyHint")
+    return None if reads is None else "read" if reads is True else "write"
+
+
+def raised_by(
+    tool: BaseTool, listed: Iterable[type[Exception]] = ()
+) -> tuple[type[Exception], ...]:
+    """Return the exceptions that are listed, and those that a tool's own code names.
+
+    Of classes of one name, the first.
+    """
+    found = {kind.__name__: kind for kind in listed}
+    marked = mark.raises if (mark := _mark(tool)) else ()
+    for kind in (ToolException, *marked, *_named_in(tool)):
+        found.setdefault(kind.__name__, kind)
+    return tuple(found.values())
+
+
+def is_declared(tool: BaseTool) -> bool:
+    """Return whether a tool says what it does to the world, or is a function by `@tracefork.tool`.
+
+    Tools of MCP servers do their work elsewhere, whether they say so or not.
+    """
+    if _says_live(tool):
+        return False
+    modules = (getattr(body, "__module__", None) or "" for body in bodies_of(tool))
+    remote = any(module.partition(".")[0] == _MCP for module in modules)
+    return remote or _mark(tool) is not None or effect_of(tool) is not None
+
+
+def is_left_live(tool: BaseTool) -> bool:
+    """Return whether a tool runs in replays too, unless somebody asks for it to be bound."""
+    return not is_declared(tool) and (
+        _says_live(tool) or asks_models(tool) or any(arguments_of(tool, InjectedStore))
+    )
+
+
+def arguments_of(tool: BaseTool, kind: type) -> Iterator[str]:
+    """Yield the arguments of a tool that are annotated with a kind of injection."""
+    fields = getattr(tool.args_schema, "model_fields", {})
+    for name, field in fields.items():
+        for said in field.metadata:
+            if isinstance(said, kind) or (isinstance(said, type) and issubclass(said, kind)):
+                yield name
+
+
+def _says_live(tool: BaseTool) -> bool:
+    return (tool.metadata or {}).get("tracefork") == "live"
+
+
+def bodies_of(tool: BaseTool) -> list[Callable[..., object]]:
+    """Return the functions in which a tool does its work, sync and async."""
+    given = [getattr(tool, name, None) for name in ("func", "coroutine")]
+    if functions := [function for function in given if callable(function)]:
+        return functions
+    return [getattr(type(tool), name) for name in ("_run", "_arun")]
+
+
+def _mark(tool: BaseTool) -> ToolMark | None:
+    return next(filter(None, map(tool_mark, bodies_of(tool))), None)
+
+
+def _named_in(tool: BaseTool) -> Iterator[type[Exception]]:
+    for body in bodies_of(tool):
+        function = inspect.unwrap(body)
+        if isinstance(function, types.FunctionType):
+            for named in named_by(function):
+                if isinstance(named, type) and issubclass(named, Exception):
+                    yield named
