@@ -11,7 +11,8 @@ The rooms, from the top; each imports only what is below it:
     seams | session | determinism | egress     siblings: where exchanges leave, what happens to them
     processes                                  another one: what a child and its parent say
     exchange                                   the contract they share
-    providers                                  what the bytes of model providers mean
+    providers | checkpoints                    what the bytes of model providers mean; where the
+                                               states of a framework lie
     tape                                       what a recording is
     errors
 

@@ -4,32 +4,63 @@ An adapter is a distribution of its own that declares an entry point in the grou
 `tracefork.adapters`, whose value is an `Adapter`. Its one verb is `attach(x) -> x`; the two halves
 of it are binding clients (`tracefork_core.bind`) and building the step DAG (`begin_step`,
 `end_step`), with lanes named after the framework's own branches where it starts them
-(`lane_here`, `branch_lane`). All of it is a no-op outside a session.
+(`lane_here`, `branch_lane`). A framework's checkpoints go to `checkpoints`, and `ask_where` says
+which of them an exchange ran from. A framework's tools are
+exchanges by `tool_exchange`. All of it is a no-op outside a session.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Protocol
 
+from tracefork_core.checkpoints.contract import Checkpoints
 from tracefork_core.exchange import lane
-from tracefork_core.exchange.current import current_session, current_step
+from tracefork_core.exchange.current import ask_where, current_session, current_step
 from tracefork_core.exchange.lane import Lane
+from tracefork_core.seams.tool_exchange import ToolMark, atool_exchange, tool_exchange, tool_mark
+from tracefork_core.tape.checkpoint import Checkpoint as SavedCheckpoint
+from tracefork_core.tape.checkpoint import Value as SavedValue
+from tracefork_core.tape.checkpoint import Write as SavedWrite
+
+TYPE_CHECKING = False  # What a tape is takes long to load, and to be listed an adapter needs none.
+if TYPE_CHECKING:
+    from tracefork_core.tape import Tape
 
 GROUP = "tracefork.adapters"
+IMPORTERS = "tracefork.importers"
+"""The group of entry points whose values are an `Importer`."""
 
 __all__ = [
     "Adapter",
+    "Checkpoints",
+    "Imported",
+    "Importer",
     "Lane",
+    "SavedCheckpoint",
+    "SavedValue",
+    "SavedWrite",
+    "ToolMark",
+    "answering_tape",
+    "ask_where",
+    "atool_exchange",
     "begin_step",
     "branch_lane",
     "check_session",
+    "checkpoints",
     "current_step",
     "end_step",
+    "fork_point",
     "found_adapters",
     "in_session",
     "lane_here",
+    "recorded_checkpoints",
+    "tool_exchange",
+    "tool_mark",
+    "without_secrets",
 ]
 
 
@@ -49,6 +80,26 @@ class Adapter:
     distribution: str
     framework: str
     seams: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How much of another checkpointer's threads was brought over."""
+
+    threads: int
+    checkpoints: int
+    writes: int
+
+
+class Importer(Protocol):
+    """Brings the threads of another checkpointer over, as an adapter knows to."""
+
+    def __call__(self, source: Path, target: Checkpoints) -> Imported:
+        """Put all that `source` holds into `target`, and count it.
+
+        Raises:
+            UsageError: it is no file of that checkpointer, or not to be read without making things.
+        """
 
 
 def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | Exception]]:
@@ -101,6 +152,49 @@ def check_session() -> None:
     session = current_session()
     if session is not None:
         session.check()
+
+
+def checkpoints(path: Path) -> Checkpoints:
+    """Return where a framework's checkpoints lie: in the file of threads at `path`.
+
+    In a session that records they go onto its tape as well (onto that alone, where `path` is its).
+    In one that is answered from a tape they are there, and in memory: nothing is changed.
+
+    Raises:
+        UsageError: this is a child process of a session.
+    """
+    session = current_session()
+    if session is not None:
+        return session.checkpoints(path)
+    from tracefork_core.checkpoints.store import checkpoint_file
+
+    return checkpoint_file(path)
+
+
+def without_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
+    """Return what a framework says about a checkpoint with placeholders for the secrets in it."""
+    from tracefork_core.checkpoints.secrets import without_secrets as cleaned
+
+    return cleaned(metadata)
+
+
+def recorded_checkpoints(tape: Tape) -> list[SavedCheckpoint]:
+    """Return the checkpoints that a recorded run put, in that order; a branch's parents' first."""
+    from tracefork_core.checkpoints.lineage import lineage_of
+
+    return lineage_of(tape).checkpoints
+
+
+def answering_tape() -> Tape | None:
+    """Return the tape that this session is answered from; None where nothing is."""
+    session = current_session()
+    return session.source if session else None
+
+
+def fork_point() -> int | None:
+    """Return the number of the exchange that this session forks at; None where it forks nothing."""
+    session = current_session()
+    return session.fork_point if session else None
 
 
 def lane_here() -> Lane | None:

@@ -26,6 +26,7 @@ SUMMARIES = {
     "redact": "Write a tape anew, without the secrets on it.",
     "pack": "Write a run into one file that needs no other.",
     "unpack": "Check a tape that somebody sent, and take it in.",
+    "import": "Bring the threads of another checkpointer into a file.",
     "gc": "Remove what is left over in a folder of tapes.",
     "doctor": "Say what is seen here, and what would bypass it.",
     "demo": "Take a guided tour, offline, with real commands.",

@@ -59,10 +59,11 @@ class _Entry:
 def _read(path: Path) -> _Entry:
     from tracefork_core.cli.account import dollars, glance
     from tracefork_core.tape import Tape
+    from tracefork_core.tape.schema import holds_threads
 
     files = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-flight"))
     size = sum(file.stat().st_size for file in files if file.is_file())
-    state = "not a tape"
+    state = "threads" if holds_threads(path) else "not a tape"
     try:
         with Tape.open(path) as tape:
             if not tape.opens:

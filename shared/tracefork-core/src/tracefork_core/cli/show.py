@@ -1,4 +1,4 @@
-"""`tracefork show`: the timeline of a tape, one exchange of it, or the bytes of a body."""
+"""`tracefork show`: the timeline of a tape, one exchange of it, its checkpoints, or a body."""
 
 from __future__ import annotations
 
@@ -28,14 +28,26 @@ def show(
     request_raw: Annotated[
         bool, typer.Option("--request-raw", help="Write the request body of N to stdout.")
     ] = False,
+    checkpoints: Annotated[
+        bool, typer.Option("--checkpoints", help="List the states that a framework saved.")
+    ] = False,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option("--checkpoint", metavar="ID", help="Show one of them, by the end of its id."),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Show the timeline of a tape, or one exchange of it.
+    """Show the timeline of a tape, one exchange of it, or the states that a framework saved.
 
     On a terminal even --raw spells control characters as escapes: what a tape holds must not drive
     a terminal. Into a file or a pipe the bytes go as they are.
     """
     path = tapes.find(tape)
+    if checkpoints or checkpoint is not None:
+        if number is not None or raw or request_raw:
+            raise UsageError("tracefork: --checkpoints and --checkpoint take no N.")
+        _checkpoints(path, checkpoint, as_json=as_json)
+        return 0
     with Tape.open(path) as opened:
         if raw or request_raw:
             if number is None or as_json or raw == request_raw:
@@ -49,6 +61,25 @@ def show(
         else:
             _page(opened, _pick(opened, path, number), path, as_json=as_json)
     return 0
+
+
+def _checkpoints(path: Path, wanted: str | None, *, as_json: bool) -> None:
+    from tracefork_core.cli import checkpoints as saved
+
+    store, asked = saved.of(path)
+    found = list(store.search())[::-1]
+    if wanted is not None:
+        one = saved.chosen(found, wanted)
+        if as_json:
+            document = {**saved.document([one], asked)[0], "values": saved.state(one, store.body)}
+            screen.say_json({"command": "show", "exit": 0, "checkpoint": document})
+        else:
+            saved.print_state(screen.stdout(), one, store.body)
+    elif as_json:
+        document = {"checkpoints": saved.document(found, asked)}
+        screen.say_json({"command": "show", "exit": 0, "tape": str(path), **document})
+    else:
+        saved.print_checkpoints(screen.stdout(), found, asked, tapes.shown(path))
 
 
 def _timeline(tape: Tape, path: Path, *, as_json: bool) -> None:

@@ -22,6 +22,9 @@ from tracefork_core.tape import Exchange, Tape
 if TYPE_CHECKING:
     from rich.console import Console
 
+_LANE = 24
+"""The characters of a lane that are shown."""
+
 
 def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     """Print the head of a tape and its exchanges as a table."""
@@ -67,7 +70,7 @@ def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str,
     return {
         "n": exchange.n,
         "lane": exchange.lane,
-        "step": list(tape.step_path(exchange.step)),
+        "step": list(exchange.step_path),
         "caller": exchange.aside.caller,
         "answered": exchange.aside.answered or None,
         "method": exchange.method,
@@ -85,19 +88,24 @@ def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str,
 
 def step_words(tape: Tape, exchange: Exchange) -> str:
     """Return "agent ▸ model", or the line of code that asked where no step is known."""
-    return printable(" ▸ ".join(tape.step_path(exchange.step)) or exchange.aside.caller or "—")
+    return printable(" ▸ ".join(exchange.step_path) or exchange.aside.caller or "—")
 
 
 def _row(tape: Tape, exchange: Exchange, call: ModelCall | None) -> list[str]:
     return [
         str(exchange.n),
-        printable(exchange.lane),
+        printable(_ends(exchange.lane)),
         step_words(tape, exchange),
         model_name(call) if call else _place(exchange),
         _in_and_out(exchange, call),
         exchange.aside.answered or figures.milliseconds(exchange.aside.took),
         figures.money(price_of(exchange, call)).removeprefix("$") if call else "",
     ]
+
+
+def _ends(lane: str) -> str:
+    """Return where a lane begins and ends: tasks of tasks of tasks leave no room for the rest."""
+    return lane if len(lane) <= _LANE else f"{lane[: _LANE // 2 - 1]}…{lane[-_LANE // 2 :]}"
 
 
 def _place(exchange: Exchange) -> str:

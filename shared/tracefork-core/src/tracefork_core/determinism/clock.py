@@ -8,6 +8,7 @@ was given (or from the first one of the tape) in real time, and counts as a miss
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import defaultdict, deque
@@ -23,6 +24,7 @@ from tracefork_core.tape.event import Reads
 
 SOURCE = "clock"
 _TICK_NS = 1_000
+_NUMBER = re.compile(r"\.\d+(?=/|$)")
 _THROUGH = frozenset({"time_machine", "uuid"})
 
 
@@ -40,6 +42,8 @@ class RecordedClock:
         self._lock = threading.RLock()
         self._fresh: deque[tuple[str, str, int]] = deque()
         self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
+        self._recorded: list[Reads] = []
+        self._is_elsewhere = False
         self.give(recorded or ())
         self._last = min((values[0] for values in self._given.values() if values), default=None)
         self._given_at = time.monotonic_ns()
@@ -48,7 +52,25 @@ class RecordedClock:
         """Take in what was read when this was recorded."""
         for reads in recorded:
             if reads.source == SOURCE:
+                self._recorded.append(reads)
                 self._given[reads.lane, reads.site].extend(accumulate(reads.values))
+
+    def go_to(self, moment: int) -> None:
+        """Go on with what was read from a moment of the recording on.
+
+        Tasks and threads are numbered as they start, and from here on others start first: lanes
+        that differ by numbers alone share what was read on them, in its order.
+        """
+        later: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for reads in self._recorded:
+            values = (value for value in accumulate(reads.values) if value >= moment)
+            later[_unnumbered(reads.lane), reads.site].extend(values)
+        with self._lock:
+            self._is_elsewhere = True
+            self._given.clear()
+            self._given.update({key: deque(sorted(values)) for key, values in later.items()})
+            self._last = moment
+            self._given_at = time.monotonic_ns()
 
     def read(self, site: str) -> int:
         """Return nanoseconds since the epoch for a read at this call site."""
@@ -58,7 +80,8 @@ class RecordedClock:
             self._fresh.append((lane, site, now))  # One step: it needs no lock.
             return now
         with self._lock:
-            if values := self._given.get((lane, site)):
+            given = _unnumbered(current_lane(self.session)) if self._is_elsewhere else lane
+            if values := self._given.get((given, site)):
                 self._last = values.popleft()
             elif self._forked and lane != current_lane(self.session):
                 self._last = wall.real_ns()  # Drawn anew: as it is.
@@ -127,6 +150,10 @@ def stop(clock: RecordedClock) -> None:
         if not _sessions.all:
             wall.give_back(_sessions)
             _taken = False
+
+
+def _unnumbered(lane: str) -> str:
+    return _NUMBER.sub("", lane)
 
 
 def _steps(values: list[int]) -> list[int]:

@@ -13,7 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
+
+TYPE_CHECKING = False  # Child processes load this at their start.
+if TYPE_CHECKING:
+    from tracefork_core.checkpoints.contract import Checkpoints
+    from tracefork_core.tape import Tape
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -133,6 +139,10 @@ class Session(Protocol):
     threads: set[int]
 
     @property
+    def source(self) -> Tape | None:
+        """The tape that it is answered from; None where it is not."""
+
+    @property
     def waits(self) -> Waits | None:
         """What becomes of the agent's own waiting; None where it is left as it is."""
 
@@ -151,3 +161,10 @@ class Session(Protocol):
 
     def check(self) -> None:
         """Raise a copy of the error that poisoned the session, if one did."""
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
+
+    @property
+    def fork_point(self) -> int | None:
+        """The number of the exchange that it forks at; None where it forks nothing."""

@@ -8,7 +8,7 @@ never a guess.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -24,6 +24,20 @@ current_step: ContextVar[str | None] = ContextVar("tracefork_step", default=None
 
 _outside: ContextVar[bool] = ContextVar("tracefork_outside", default=False)
 _crossing: ContextVar[bool] = ContextVar("tracefork_crossing", default=False)
+
+
+_ran_from: list[Callable[[], tuple[str, str] | None]] = []
+
+
+def ask_where(running: Callable[[], tuple[str, str] | None]) -> None:
+    """Ask a framework's adapter, at each exchange, from which checkpoint this code runs."""
+    if running not in _ran_from:
+        _ran_from.append(running)
+
+
+def running_checkpoint() -> tuple[str, str] | None:
+    """Return the thread and the id of the checkpoint that this code runs from, if any."""
+    return next((place for ask in _ran_from if (place := ask()) is not None), None)
 
 
 def current_session() -> Session | None:
@@ -104,6 +118,5 @@ def crossing_seam() -> Iterator[None]:
         _crossing.reset(token)
 
 
-def is_crossing_seam() -> bool:
-    """Return whether a seam is making a live call on this line of execution."""
-    return _crossing.get()
+is_crossing_seam: Callable[[], bool] = _crossing.get
+"""Return whether a seam is making a live call on this line of execution. Every draw asks."""

@@ -19,6 +19,8 @@ from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.current import carried
 from tracefork_core.exchange.running import running_task
 
+MAIN = "main"
+"""The lane that a session begins on."""
 UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
 
@@ -60,7 +62,7 @@ def _owner() -> int:
 
 
 @contextmanager
-def main_lane(session: Session, name: str = "main") -> Iterator[None]:
+def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
     """Start the first lane of a session here, and go back to the lane around it at the end."""
     around = _lane.get()
     lane = Lane(name, session, {_owner()})

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 def running_task() -> Task[Any] | None:
     """Return the task that runs here, or None."""
-    tasks, events = sys.modules.get("asyncio.tasks"), sys.modules.get("asyncio.events")
-    if tasks is None or events is None:
+    events = sys.modules.get("asyncio.events")
+    # Every draw asks: where no loop runs, an exception would cost more than all the rest.
+    if events is None or (loop := events._get_running_loop()) is None:  # noqa: SLF001 - in `__all__`
         return None
-    # Every request asks: where no loop runs, an exception would cost more than all the rest.
-    loop = events._get_running_loop()  # noqa: SLF001 - asyncio has it in `__all__`
-    return None if loop is None else tasks.current_task(loop)
+    task: Task[Any] | None = sys.modules["asyncio.tasks"].current_task(loop)
+    return task

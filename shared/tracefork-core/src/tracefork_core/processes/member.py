@@ -12,7 +12,11 @@ from tracefork_core.processes.invitation import Invitation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tracefork_core.checkpoints.contract import Checkpoints
     from tracefork_core.processes.remote import Remote
+    from tracefork_core.tape import Tape
     from tracefork_core.tape.event import Reads
 
 
@@ -61,6 +65,25 @@ class Member:
     def check(self) -> None:
         """Raise the error that poisoned the session of the parent, if one did."""
         self._remote().check()
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """Refuse: what a child process saves would be on no tape."""
+        from tracefork_core.errors import UsageError
+
+        raise UsageError(
+            f"tracefork: a child process of a recorded or replayed run cannot keep checkpoints "
+            f"({path}): only those of the process that the run began in are on the tape."
+        )
+
+    @property
+    def source(self) -> Tape | None:
+        """Nothing: the parent answers."""
+        return None
+
+    @property
+    def fork_point(self) -> int | None:
+        """Nothing: forks are the parent's."""
+        return None
 
     def chance(self) -> tuple[bytes, list[str]]:
         """Return the seed for the entropy of this process, and which sources are on the tape."""

@@ -7,6 +7,7 @@ that somebody must start, and nothing here does.
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import ModuleType
@@ -38,6 +39,14 @@ _FLAVORS = {
     "anthropic.messages": ("anthropic", "default"),
     "gemini": ("default",),
 }
+
+
+def lists() -> str | None:
+    """Return the version of the price lists that are installed, None where none are."""
+    try:
+        return importlib.metadata.version("genai-prices")
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def cost(call: ModelCall, at: datetime | None) -> Decimal | None:

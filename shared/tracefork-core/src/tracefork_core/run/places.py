@@ -1,14 +1,18 @@
-"""Find the exchange that somebody means: by its number, or by the step that asked it."""
+"""Find the exchange that somebody means: by its number, the step that asked it, a checkpoint."""
 
 from __future__ import annotations
 
+from tracefork_core.checkpoints.lineage import lineage_of
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import StepRecord, Tape
 
-_DEEPEST = 64
+_TELLING = 4
+"""Characters of the end of a checkpoint's id that are taken for it, at least."""
 
 Place = int | str
-"""The number of an exchange, or a step by its id or name: the first exchange under it.
+"""The number of an exchange, a step by its id or name, or a checkpoint by (the end of) its id.
+
+Of a step that is the first exchange under it, of a checkpoint the first that was asked from there.
 
 Of a step that asks for nothing, a checkpoint say, the first exchange after it began. Where several
 steps have one name, `name:2` is the second of them.
@@ -31,6 +35,7 @@ def number_of(tape: Tape, place: Place) -> int:
     firsts = _firsts(tape)
     found = [n for n, step in firsts if step.id == place or step.name == place]
     found = found[:1] or [n for n, step in firsts if step.name == named][int(nth) - 1 :][:1]
+    found = found or _from_checkpoint(tape, place)
     if not found:
         names = ", ".join(dict.fromkeys(step.name for _, step in firsts)) or "none"
         raise UsageError(
@@ -39,6 +44,16 @@ def number_of(tape: Tape, place: Place) -> int:
             f"{tape.path}."
         )
     return found[0]
+
+
+def _from_checkpoint(tape: Tape, id_or_end: str) -> list[int]:
+    """Return the first exchange that ran from a checkpoint, or from where the run went on to."""
+    lineage = lineage_of(tape)
+    for one in lineage.checkpoints:
+        if len(id_or_end) >= _TELLING and one.id.endswith(id_or_end):
+            line = {(one.thread, place) for place in lineage.line(one.thread, one.id)}
+            return [exchange.n for exchange in tape.exchanges if exchange.checkpoint in line][:1]
+    return []
 
 
 def _firsts(tape: Tape) -> list[tuple[int, StepRecord]]:
@@ -55,13 +70,8 @@ def _firsts(tape: Tape) -> list[tuple[int, StepRecord]]:
 
 def _under(tape: Tape) -> dict[str, int]:
     """Return the first exchange that was asked under each step that asked."""
-    steps = {step.id: step for step in tape.steps}
     firsts: dict[str, int] = {}
     for exchange in tape.exchanges:
-        step = exchange.step
-        for _ in range(_DEEPEST):
-            if step is None or (record := steps.get(step)) is None:
-                break
-            firsts.setdefault(record.id, exchange.n)
-            step = record.parent
+        for step in exchange.steps:
+            firsts.setdefault(step.id, exchange.n)
     return firsts

@@ -108,6 +108,7 @@ class _Replay(Scope[Replaying]):
             session.poison is None
             and session.left_over is None
             and not self._matchers
+            and not session.travels.is_travelled
             and run.digest != run.tape.digest
         )
 

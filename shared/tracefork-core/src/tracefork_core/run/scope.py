@@ -162,6 +162,7 @@ class Scope(ABC, Generic[R]):
             for instrument in AMBIENT:
                 instrument.on()
                 stack.callback(instrument.off)
+        session.travels.moved.append(chance.clock.go_to)
         chance.switch_on(stack, clock=self._switches.clock, entropy=self._switches.entropy)
         watch = Watch(
             session,

@@ -98,7 +98,7 @@ def read_further(tape: Tape, exchange: Exchange) -> Divergence:
 
 def step_names(tape: Tape, exchange: Exchange) -> str | None:
     """Return "agent ▸ model" for the step that asked, if it is known."""
-    return " ▸ ".join(tape.step_path(exchange.step)) or None
+    return " ▸ ".join(exchange.step_path) or None
 
 
 def differences(form: Form, exchange: Exchange, matchers: Sequence[str] = ()) -> list[Difference]:

@@ -2,14 +2,15 @@
 
 What was asked before the fork point is answered from the tape, and has to be asked as it was
 recorded. After it nothing has: an exchange of the fork has the place of a recorded one if it is as
-far along its lane, counted among those that ask the same endpoint. What is changed or held is named
-by the number of the recorded exchange in whose place it is.
+far along its lane, counted among those that ask the same endpoint. On the lane that has no order it
+has the place of one that asked the same. What is changed or held is named by the number of the
+recorded exchange in whose place it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -102,8 +103,12 @@ class Fork:
         number, self._number = self._number, self._number + 1
         return number
 
-    def step(self, request: Request, lane: str, comparable: Form) -> ForkStep:
+    def step(
+        self, request: Request, lane: str, comparable: Form, same: Callable[[Exchange], bool]
+    ) -> ForkStep:
         """Return what becomes of a request after the fork point.
+
+        `same` says whether it is that of a recorded exchange, where no order tells.
 
         Raises:
             UsageError: what is planned for it cannot be done to such a request.
@@ -112,17 +117,27 @@ class Fork:
         """
         if self._over:
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
-        step = self._step(request, lane, comparable)
+        step = self._step(request, self._taken(_place(lane, comparable.record), same))
         self.counts[step.answered] += 1
         self.reached = self.reached or step.place is self.first
         return step
 
-    def _step(self, request: Request, lane: str, comparable: Form) -> ForkStep:
+    def _taken(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
+        """Use up the recorded exchange in whose place one is; None where there is none."""
+        waiting = self._places.get(place)
+        if not waiting:
+            return None
+        if place[0] != UNORDERED:
+            return waiting.popleft()
+        recorded = next(filter(same, waiting), None)
+        if recorded is not None:
+            waiting.remove(recorded)
+        return recorded
+
+    def _step(self, request: Request, recorded: Exchange | None) -> ForkStep:
         # Only here: what providers mean takes long to load, and a recording needs nothing of it.
         from tracefork_core.session.intervening import answer, edited
 
-        waiting = self._places.get(_place(lane, comparable.record))
-        recorded = waiting.popleft() if waiting and lane != UNORDERED else None
         self._over = recorded is not None and recorded.n == self.plan.until
         change = self.plan.changes.get(recorded.n) if recorded else None
         if recorded is not None and isinstance(change, Keep):

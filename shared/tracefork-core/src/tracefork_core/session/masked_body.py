@@ -59,10 +59,16 @@ class MaskedBody:
         self._decided = 0
         self._held: list[bytes] = []
 
-    def feed(self, data: bytes) -> bytes:
-        """Return what may go onto the tape now that this piece has come."""
+    def feed(self, data: bytes, *, last: bool = False) -> bytes:
+        """Return what may go onto the tape now that this piece has come; of the last one nothing.
+
+        What the last one ends in waits for nothing more: `finish` tells what becomes of it.
+        """
         if self._redactor.patterns:
             return b""  # Where a match of just any pattern may begin is not known before the end.
+        if last and self._unpack is None:
+            self._search(self._buffer + data)
+            return b""
         if self._unpack is None:
             return self._decide(data)
         try:
@@ -99,8 +105,7 @@ class MaskedBody:
 
     def _decide(self, data: bytes) -> bytes:
         buffer, start = self._buffer + data, self._decided
-        matches = [m for m in self._redactor.find(buffer) if m.end > start]
-        self._dirty = self._dirty or bool(matches)
+        matches = self._search(buffer)
         upto = max(start, self._redactor.undecided(buffer, start))
         for match in reversed(matches):
             if match.end > upto or (match.may_grow and match.end == len(buffer)):
@@ -109,6 +114,11 @@ class MaskedBody:
         self._buffer = buffer[max(0, upto - _BEFORE) :]
         self._decided = min(upto, _BEFORE)
         return replace(buffer[start:upto], over)
+
+    def _search(self, buffer: bytes) -> list[Match]:
+        matches = [m for m in self._redactor.find(buffer) if m.end > self._decided]
+        self._dirty = self._dirty or bool(matches)
+        return matches
 
     def _unpacked(self, pieces: Sequence[bytes]) -> list[bytes] | None:
         unpack = decoder(self._coding) if self._coding else None

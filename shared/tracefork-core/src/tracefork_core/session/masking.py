@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tracefork_core.errors import UsageError
+from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.exchange.contract import Head, Headers, Request
 from tracefork_core.session.clean import Clean
 from tracefork_core.session.coding import decoder
@@ -22,6 +22,7 @@ from tracefork_core.session.masked_body import MaskedBody
 from tracefork_core.tape import secret_patterns
 from tracefork_core.tape.event import Environment
 from tracefork_core.tape.mode import Mode, as_mode
+from tracefork_core.tape.packed import rewritten
 from tracefork_core.tape.redaction import Redactor
 from tracefork_core.tape.redaction import replace as put
 from tracefork_core.tape.secret_forms import Match
@@ -124,10 +125,10 @@ class Masking:
         """Take in secrets that the environment holds by now."""
         # A look at the dictionary behind `os.environ` takes a hundredth of reading through that.
         behind = vars(os.environ).get("_data")
-        environment = dict(behind) if isinstance(behind, dict) else dict(os.environ)
+        environment = behind if isinstance(behind, dict) else os.environ
         if self.mode == "raw" or environment == self._environment:
             return
-        self._environment = environment
+        self._environment = dict(environment)
         self.take_in(os.environ)
 
     def take_in(self, environment: Mapping[str, str]) -> None:
@@ -166,8 +167,10 @@ class Masking:
         redactor = self._redactor
         if redactor is None:
             return head
-        headers = self._headers(redactor, head.headers)
-        return replace(head, reason=self._line(head.reason), headers=headers)
+        headers, reason = self._headers(redactor, head.headers), self._line(head.reason)
+        if headers is head.headers and reason is head.reason:
+            return head
+        return replace(head, reason=reason, headers=headers)
 
     def body(self, head: Head) -> MaskedBody | None:
         """Return what masks the body of a response; None where none is masked."""
@@ -191,6 +194,16 @@ class Masking:
     def names(self, detail: dict[str, object]) -> dict[str, object]:
         """Return JSON-able values by name, with all texts in them as they are recorded."""
         return {self.text(name): self._tree(value) for name, value in detail.items()}
+
+    def packed(self, data: bytes) -> bytes:
+        """Return a value in MessagePack as it is recorded; other bytes are masked as they are."""
+        redactor = self._redactor
+        if redactor is None or not self._holds_secret(redactor, data):
+            return data
+        try:
+            return rewritten(data, lambda text: self._counted(text, redactor.find(text)))
+        except TapeError:
+            return self._counted(data, redactor.find(data))
 
     def count(self, matches: Iterable[Match]) -> None:
         """Count what was masked."""
@@ -244,14 +257,19 @@ class Masking:
         return self._counted(data, self._redactor.find(data)).decode("latin-1")
 
     def _body(self, redactor: Redactor, body: bytes) -> bytes:
-        if redactor.patterns:
-            return self._counted(body, redactor.find(body))
-        clean = self._clean
-        start, stop = clean.part_to_search(body)
-        if not redactor.find(body, start, stop):
-            clean.add(body)
+        if not self._holds_secret(redactor, body):
             return body
         return self._counted(body, redactor.find(body))
+
+    def _holds_secret(self, redactor: Redactor, body: bytes) -> bool:
+        if redactor.patterns:
+            return bool(redactor.find(body))
+        clean = self._clean
+        start, stop = clean.part_to_search(body)
+        if redactor.find(body, start, stop):
+            return True
+        clean.add(body)
+        return False
 
     def _packed(self, redactor: Redactor, body: bytes, coding: str) -> bytes | None:
         """Return a packed body unpacked and masked, or None where nothing in it is masked."""
@@ -292,5 +310,7 @@ def _named(names: Sequence[str], environment: Mapping[str, str]) -> Iterable[tup
 
 def _coding(headers: Headers) -> str | None:
     found = [value for name, value in headers if name.lower() == "content-encoding"]
+    if not found:
+        return None
     coding = ",".join(found).strip().lower()
     return None if coding in ("", "identity") else coding

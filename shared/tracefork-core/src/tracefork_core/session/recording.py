@@ -110,7 +110,7 @@ class LiveExchange:
             turn = self._turn()
             self._pieces.append(data)
             self._aside.sizes.append(len(data))
-            shown = self._masked.feed(data) if self._masked else data
+            shown = self._masked.feed(data, last=is_last) if self._masked else data
             if is_last:
                 self._finish("eof")
             else:

@@ -19,6 +19,7 @@ from tracefork_core.session.masked_body import Masked
 from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.session.matching import form
 from tracefork_core.tape import Exchange
+from tracefork_core.tape.checkpoint import SAVED
 from tracefork_core.tape.event import ENVIRONMENT, EXCHANGE, RECEIPT
 from tracefork_core.tape.rewrite import Change, Document, bodies
 from tracefork_core.tape.secret_forms import Match
@@ -86,6 +87,12 @@ class Redaction(Change):
         self._kind, self._exchange = BODY, None
         found = self._masking.request(Request("POST", "", (), data, "")).body
         self._note("of no exchange", self._masking.taken(), changed=found != data)
+        return found
+
+    def value(self, data: bytes) -> bytes:
+        self._kind, self._exchange = SAVED, None
+        found = self._masking.packed(data)
+        self._note("value of a checkpoint", self._masking.taken(), changed=found != data)
         return found
 
     def text(self, text: str) -> str:

@@ -20,7 +20,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from tracefork_core.checkpoints.contract import Checkpoints
 from tracefork_core.errors import (
     Divergence,
     DivergenceError,
@@ -32,6 +34,7 @@ from tracefork_core.errors import (
 )
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import Anew, current_lane
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
@@ -48,6 +51,7 @@ from tracefork_core.session.replaying import ReplayedExchange
 from tracefork_core.session.rest import Rest
 from tracefork_core.session.source import Source
 from tracefork_core.session.steps import Steps
+from tracefork_core.session.travelling import Travels
 from tracefork_core.session.turns import StallError, Turnstile, turns_of
 from tracefork_core.session.waits import (
     RecordedWaits,
@@ -125,6 +129,7 @@ class Session:
         if sink:
             self.before_exchange.append(live.flush)
         self.suspects: list[Callable[[], Iterable[str]]] = []
+        self.travels = Travels(self, self._source)
 
     @property
     def active(self) -> bool:
@@ -146,12 +151,9 @@ class Session:
             while self.unsettled:
                 self.unsettled.popleft().settle()
             self.masking.look_around()
-            masked = self.masking.request(request)
             if self._source is not None:
-                # What is a secret here alone was none when this was recorded.
-                plain = None if masked is request else form(request)
-                return self._answer(self._source, request, form(masked), plain)
-            return self._live(form(masked), request) if self.sink else None
+                return self._answer(self._source, request)
+            return self._live(self._masked(request), request) if self.sink else None
 
     def check(self) -> None:
         """Raise the error that poisoned the session, if one did."""
@@ -249,6 +251,16 @@ class Session:
         """Strike a finished exchange off the list of those in flight."""
         self._flights.pop(n, None)
 
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
+        with self._lock:
+            return self.travels.checkpoints(path)
+
+    @property
+    def fork_point(self) -> int | None:
+        """The number of the exchange that it forks at; None where it forks nothing."""
+        return self.fork.plan.at if self.fork else None
+
     @property
     def is_complete(self) -> bool:
         """Whether the recording that is replayed was closed."""
@@ -290,15 +302,17 @@ class Session:
         for prepare in self.before_exchange:
             prepare(sink)
 
-    def _answer(
-        self, source: Source, request: Request, comparable: Form, plain: Form | None
-    ) -> _Answer:
+    def _masked(self, request: Request) -> Form:
+        return form(self.masking.request(request))
+
+    def _answer(self, source: Source, request: Request) -> _Answer:
         """Answer from the tape, or after the fork point do what is planned."""
         lane = current_lane(self)
-        if self.fork is not None and source.comes_after(self.fork, comparable, lane):
-            return self._go_on(self.fork, source, request, comparable)
+        masked = self._masked(request) if self.fork is not None else None
+        if self.fork is not None and masked and source.comes_after(self.fork, masked, lane):
+            return self._go_on(self.fork, source, request, masked)
         self._asked += 1
-        found = source.take(comparable, plain, lane)
+        found = source.take(form(request), lambda: masked or self._masked(request), lane)
         if isinstance(found, Divergence):
             raise self._diverge(found)
         self._pass_point(found.n)
@@ -312,8 +326,11 @@ class Session:
             self.anew.since.add(current_lane(self))
 
     def _go_on(self, fork: Fork, source: Source, request: Request, comparable: Form) -> _Answer:
+        def same(exchange: Exchange) -> bool:
+            return source.asks(exchange, comparable, form(request))
+
         try:
-            step = fork.step(request, current_lane(self), comparable)
+            step = fork.step(request, current_lane(self), comparable, same)
         except TraceforkError as error:
             raise self.poison_with(error) from error.__cause__
         if step.place is not None and step.place is fork.first:
@@ -342,6 +359,7 @@ class Session:
             answered=step.answered if step else "",
             place=step.place.n if step and step.place else None,
             step=self._steps.running(),
+            checkpoint=running_checkpoint(),
             caller=self.masking.text(where) if where else None,
             url=comparable.url if comparable.url != comparable.record.url else None,
             sent=comparable.sent,

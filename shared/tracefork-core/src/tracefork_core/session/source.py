@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -30,8 +30,10 @@ class Source:
         self._matchers = tuple(matchers)
         self._fork = fork
         recorded = tape.exchanges if fork is None else tape.exchanges[: fork.plan.at]
+        self._recorded = recorded
         self._unused = Unused(recorded, self._key)
         self._replayed: dict[int, bytes] = {}
+        self.is_travelled = False
 
     @property
     def digest(self) -> str:
@@ -42,22 +44,23 @@ class Source:
         """Return whether an exchange was asked for."""
         return n in self._replayed
 
-    def take(self, asked: Form, plain: Form | None, lane: str) -> Exchange | Divergence:
+    def take(self, asked: Form, mask: Callable[[], Form], lane: str) -> Exchange | Divergence:
         """Use up the exchange that answers a request on a lane, or say how the run left the tape.
 
-        `plain` is the request with nothing masked, where that makes a difference.
+        A request is looked for as it is, and only then with its secrets masked by `mask`: to search
+        for them is dear, and what is a secret here alone was none when this was recorded.
 
         Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
         that it does not hold is one of those in flight.
         """
         taken = self._unused.take(self._of(asked), lane)
-        if taken is None and plain is not None:
-            taken = self._unused.take(self._of(plain), lane)
-            asked = plain if taken is not None else asked
+        if taken is None:
+            asked = mask()
+            taken = self._unused.take(self._of(asked), lane)
         if taken is None:
             return self._missed(asked, lane)
         exchange, due = taken
-        if due is not exchange:
+        if due is not exchange and not self.is_travelled:
             return divergence.out_of_order(self.tape, asked, due, exchange)
         payload = exchange.payload
         self._replayed[exchange.n] = (
@@ -67,6 +70,29 @@ class Source:
         )
         return exchange
 
+    def travel(self, left: Sequence[int], gone: Collection[int]) -> list[int]:
+        """Let some exchanges be still to come, asked for or not, and others past.
+
+        Of those `left` that are alike the first answers first. Returns those that were still to
+        come, and are past now.
+        """
+        waiting = {exchange.n for exchange in self._unused.remaining()}
+        self._let_come([*left, *sorted(waiting.difference(left, gone))])
+        return sorted(waiting.intersection(gone))
+
+    def skip(self, exchanges: Collection[int]) -> None:
+        """Go past exchanges that the recorded run went past: they are proven by that."""
+        waiting = {exchange.n for exchange in self._unused.remaining()}
+        self._let_come(sorted(waiting.difference(exchanges)))
+        for exchange in self._recorded:
+            if exchange.n in exchanges:
+                self._replayed[exchange.n] = exchange.canonical
+
+    def _let_come(self, numbers: Sequence[int]) -> None:
+        by_number = {exchange.n: exchange for exchange in self._recorded}
+        left = [by_number[n] for n in numbers if n in by_number]
+        self._unused = Unused(left, self._key)
+
     def comes_after(self, fork: Fork, asked: Form, lane: str) -> bool:
         """Return whether a request comes after the fork point, on its lane."""
         if lane == UNORDERED or not fork.knows(lane):
@@ -74,13 +100,22 @@ class Source:
         return self._unused.due(lane) is None
 
     def differs(self, first: Exchange, asked: Form, plain: Form) -> Divergence | None:
-        """Say how the question at the fork point differs, if it does: nothing was changed yet."""
-        if self._key(first) in (self._of(asked), self._of(plain)):
+        """Say how the question at the fork point differs, if it does: nothing was changed yet.
+
+        Who travelled there may have changed the state.
+        """
+        if self.is_travelled or self.asks(first, asked, plain):
             return None
         return divergence.asked_otherwise(self.tape, asked, first, [first], self._matchers)
 
+    def asks(self, exchange: Exchange, asked: Form, plain: Form) -> bool:
+        """Return whether a request is that of a recorded exchange."""
+        return self._key(exchange) in (self._of(asked), self._of(plain))
+
     def left_over(self) -> Divergence | None:
         """Say what had to be asked for and was not, if anything."""
+        if self.is_travelled:
+            return None
         left = self._unused.remaining()
         if self._fork is not None and self._fork.first and not self._fork.reached:
             left.append(self._fork.first)

@@ -107,20 +107,21 @@ class Turnstile:
             while True:
                 with self._letting_leave:
                     due, stuck, hold, before = self._stands(turn, owner, moment)
-                    if due and hold == 0 and (at_rest or self._last_owner == owner):
+                    rests = at_rest or self._last_owner == owner or self._rest.alone
+                    if due and hold == 0 and rests:
                         return self._take(turn, owner)
                     if not due and loop_is_running():
                         # To block an event loop would stop those this waits for.
                         self.skipped += owner >= 0
                         return self._give_up(turn)
-                    woken = threading.Event()
-                    if not due:
+                    woken = None if due else threading.Event()
+                    if woken is not None:
                         self._waiting[turn] = woken.set
                 if hold:
                     with self._holding():
                         real_sleep(hold)
                     at_rest = False
-                elif due or stuck:
+                elif woken is None or stuck:
                     self._rest.wait()
                     at_rest = due  # Who was only in the way may have gone on since.
                     if stuck:
@@ -233,7 +234,8 @@ class Turnstile:
     def _stands(self, turn: int, owner: int, moment: int) -> _Standing:
         self._absent.discard(owner)
         self._here.add(turn)
-        self._pass_cancelled_timers()
+        if self._timers:
+            self._pass_cancelled_timers()
         due = self._is_due(turn)
         if due:
             hold = self._pace.seconds_until(moment)

@@ -73,6 +73,7 @@ class BlobReader:
         self._elsewhere = elsewhere
         self._blobs: dict[str, tuple[int, int, BlobRecord]] = {}
         self._plain: OrderedDict[str, bytes] = OrderedDict()
+        self._plain_bytes = 0
         self._unreadable: set[str] = set()
 
     def add(self, segment: int, record: BlobRecord) -> None:
@@ -103,8 +104,9 @@ class BlobReader:
         if hashlib.sha256(data).hexdigest() != sha:
             raise TapeError(f"tracefork: blob {sha[:12]} was changed since it was recorded.")
         self._plain[sha] = data
-        while len(self._plain) > _AT_HAND or sum(map(len, self._plain.values())) > _AT_HAND_BYTES:
-            self._plain.popitem(last=False)
+        self._plain_bytes += len(data)
+        while len(self._plain) > _AT_HAND or self._plain_bytes > _AT_HAND_BYTES:
+            self._plain_bytes -= len(self._plain.popitem(last=False)[1])
         return data
 
     def _read(self, sha: str) -> bytes:

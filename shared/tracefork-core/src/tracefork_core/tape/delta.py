@@ -21,12 +21,12 @@ _SEAM = re.compile(rb'\{"|\\n|\n')
 
 def difference(data: bytes, base: bytes) -> list[Piece]:
     """Return `data` as a delta against `base`."""
-    head = _common_start(data, base)
-    tail = _common_end(data, base, min(len(data), len(base)) - head)
+    head = common_start(data, base)
+    tail = common_end(data, base, min(len(data), len(base)) - head)
     pieces: list[Piece] = [[0, head]]
     pieces.extend(_between(data[head : len(data) - tail], base[head : len(base) - tail], head))
     pieces.append([len(base) - tail, tail])
-    return _simplified(pieces)
+    return simplified(pieces)
 
 
 def copied(pieces: Iterable[Piece]) -> int:
@@ -76,7 +76,7 @@ def _parts(data: bytes) -> Iterator[bytes]:
     yield data[start:]
 
 
-def _simplified(pieces: Iterable[Piece]) -> list[Piece]:
+def simplified(pieces: Iterable[Piece]) -> list[Piece]:
     """Join neighbours, and take short copies for new bytes."""
     simple: list[Piece] = []
     for piece in pieces:
@@ -103,7 +103,7 @@ def _add_fresh(pieces: list[Piece], count: int) -> None:
         pieces.append([count])
 
 
-def _common_start(one: bytes, other: bytes) -> int:
+def common_start(one: bytes, other: bytes) -> int:
     """Return how many first bytes are equal, by halving: comparing slices is what C does fast."""
     same, most = 0, min(len(one), len(other))
     if one[:most] == other[:most]:
@@ -117,7 +117,7 @@ def _common_start(one: bytes, other: bytes) -> int:
     return same
 
 
-def _common_end(one: bytes, other: bytes, most: int) -> int:
+def common_end(one: bytes, other: bytes, most: int) -> int:
     """Return how many last bytes are equal, `most` at most."""
     same = 0
     a, b = len(one), len(other)

@@ -72,7 +72,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     recording ended, or was cut off). `pace` are the milliseconds before each delivery, where a body
     came in several chunks. `answered` is "recorded" or "given" where a fork did it and not the
     world, `place` the exchange of its parent in whose place it is. `effect` is what it does to the
-    world ("read", "write", "pure") where that was declared.
+    world ("read", "write", "pure") where that was declared. `checkpoint` is the thread and the id
+    of the checkpoint that the agent's framework was running from.
     """
 
     lane: str
@@ -93,6 +94,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     took: int | None = None
     effect: str | None = None
     place: int | None = None
+    checkpoint: tuple[str, str] | None = None
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -11,6 +11,7 @@ from tracefork_core.tape.event import (
     ExchangePayload,
     FailureRecord,
     RequestRecord,
+    StepRecord,
 )
 
 
@@ -22,6 +23,9 @@ class Bodies(Protocol):
 
     def blob(self, sha: str) -> bytes:
         """Return the bytes at an address, verified."""
+
+    def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
+        """Return the steps from the root down to one."""
 
 
 class Exchange:
@@ -81,6 +85,21 @@ class Exchange:
     def step(self) -> str | None:
         """The id of the step that asked."""
         return self.aside.step
+
+    @property
+    def steps(self) -> tuple[StepRecord, ...]:
+        """The steps that asked, from the root down; on a branch, those of the run it is from."""
+        return self._tape.steps_down_to(self.step)
+
+    @property
+    def step_path(self) -> tuple[str, ...]:
+        """The names of these steps, for people."""
+        return tuple(step.name for step in self.steps)
+
+    @property
+    def checkpoint(self) -> tuple[str, str] | None:
+        """The thread and the id of the checkpoint that the agent's framework ran from."""
+        return self.aside.checkpoint
 
     @property
     def request_headers(self) -> list[tuple[str, str]]:

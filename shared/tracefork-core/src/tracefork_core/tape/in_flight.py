@@ -11,7 +11,7 @@ import msgspec
 from tracefork_core.errors import TapeError
 from tracefork_core.tape import journal
 from tracefork_core.tape.canonical import canonical, sha256
-from tracefork_core.tape.event import ExchangeAside, ExchangePayload
+from tracefork_core.tape.event import ExchangeAside, ExchangePayload, StepRecord
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import Cipher
 
@@ -25,6 +25,8 @@ class Landed(Protocol):
     def keeps_bodies(self) -> bool: ...
 
     def blob(self, sha: str) -> bytes: ...
+
+    def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]: ...
 
 
 def exchanges(tape: Landed, cipher: Cipher | None, landed: Collection[int]) -> Iterator[Exchange]:
@@ -64,3 +66,7 @@ class InFlight:
         if sha256(self._body) != sha:
             raise TapeError(f"tracefork: body {sha[:12]} was changed since it was recorded.")
         return self._body
+
+    def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
+        """Return the steps from the root down to one."""
+        return self._tape.steps_down_to(step)

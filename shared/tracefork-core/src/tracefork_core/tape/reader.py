@@ -15,6 +15,7 @@ import msgspec
 from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.tape import in_flight, origin, schema
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
+from tracefork_core.tape.checkpoint import EVENTS, CheckpointEvent
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
     BRANCH,
@@ -178,6 +179,15 @@ class Tape:
         looks = (self._read(decode, aside) for _, aside in self._events(SURROUNDINGS))
         return [seen for look in looks for seen in look.seen]
 
+    @cached_property
+    def checkpoints(self) -> list[CheckpointEvent]:
+        """What is known of a framework's checkpoints, in the order in which it happened."""
+        return [
+            self._read(msgspec.json.Decoder(EVENTS[event.kind]).decode, bytes(event.aside))
+            for event in self.events
+            if event.kind in EVENTS
+        ]
+
     @property
     def environment(self) -> Environment | None:
         """Where the recording was made."""
@@ -240,13 +250,17 @@ class Tape:
         except _DAMAGED as error:
             raise self._damaged(error) from error
 
-    def step_path(self, step: str | None) -> tuple[str, ...]:
-        """Return the names from the root down to a step, for people."""
-        names: list[str] = []
-        while step is not None and (record := self._steps_by_id.get(step)) and len(names) < 64:
-            names.append(record.name)
+    def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
+        """Return the steps from the root down to one."""
+        steps: list[StepRecord] = []
+        while step is not None and (record := self._steps_by_id.get(step)) and len(steps) < 64:
+            steps.append(record)
             step = record.parent
-        return tuple(reversed(names))
+        return tuple(reversed(steps))
+
+    def step_path(self, step: str | None) -> tuple[str, ...]:
+        """Return the names of the steps from the root down to one, for people."""
+        return tuple(record.name for record in self.steps_down_to(step))
 
     @cached_property
     def _steps_by_id(self) -> dict[str, StepRecord]:
@@ -295,6 +309,11 @@ class Tape:
             return decode(data)
         except _DAMAGED as error:
             raise self._damaged(error) from error
+
+    @property
+    def parent(self) -> Tape | None:
+        """The tape that this one is a branch of, if it is one; it is closed with it."""
+        return self._parent if self.origin else None
 
     @cached_property
     def _parent(self) -> Tape:

@@ -71,15 +71,16 @@ class Redactor:
     def find(self, data: bytes, start: int = 0, stop: int | None = None) -> list[Match]:
         """Return the secrets in a part of `data`, in order; none overlaps another."""
         stop = len(data) if stop is None else stop
-        encoded = [
-            match
-            for forms in self._forms
-            for match in forms.find_encoded(data, start, stop, self._redact_decoded)
-        ]
-        # A base64 text is masked from its first secret on, with all that follow in it.
-        return _apart(
-            [*self._values(data, start, stop), *sorted(encoded), *self._looks(data, start, stop)]
-        )
+        found = self._looks(data, start, stop)
+        if self._forms:
+            encoded = [
+                match
+                for forms in self._forms
+                for match in forms.find_encoded(data, start, stop, self._redact_decoded)
+            ]
+            # A base64 text is masked from its first secret on, with all that follow in it.
+            found = [*self._values(data, start, stop), *sorted(encoded), *found]
+        return _apart(found)
 
     def redact(self, data: bytes) -> bytes:
         """Return `data` with placeholders in the place of secrets."""

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tracefork_core.errors import TapeError
+from tracefork_core.tape import checkpoint
 from tracefork_core.tape.blob_writer import Like, likes
 from tracefork_core.tape.blobs import BLOB
 from tracefork_core.tape.canonical import canonical, sha256
@@ -40,6 +41,10 @@ class Change:
 
     def body(self, data: bytes) -> bytes:
         """Return what takes the place of a body that belongs to no exchange."""
+        return data
+
+    def value(self, data: bytes) -> bytes:
+        """Return what takes the place of a value of a checkpoint."""
         return data
 
 
@@ -142,8 +147,17 @@ class _Copy:
         return canonical(payload)
 
     def _event(self, kind: str, payload: Document, aside: Document) -> None:
+        if kind in checkpoint.EVENTS:
+            self._values(kind, aside)
         self._change.event(kind, payload, aside)
         self._line(kind, payload, aside)
+
+    def _values(self, kind: str, aside: Document) -> None:
+        """Copy the values of checkpoints, and let the event name them as they are now."""
+        for name, value in checkpoint.values_in(aside):
+            data = self._tape.blob(value[1])
+            self._copied.add(value[1])
+            value[1] = self._body(self._change.value(data), (f"{kind} {name}", ""))
 
     def _line(self, kind: str, payload: Document, aside: Document) -> None:
         self._lines.append(line(kind, canonical(payload), canonical(aside)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -16,6 +17,29 @@ BESIDE = ("-wal", "-shm", "-flight", "-flight-new", ".sig")
 """What may lie beside a tape, behind its name: its log, its journal, its signature."""
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest body, plain or packed, that is written to a tape or read from one."""
+
+_THREADS_FROM = 1000
+THREADS_VERSION = 1001
+"""Of a file of threads; the versions of tapes are below 1000."""
+THREADS = {
+    "threads": "CREATE TABLE threads (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "checkpoints": (
+        "CREATE TABLE checkpoints (thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
+        "parent TEXT, made INTEGER NOT NULL, head INTEGER NOT NULL, channels BLOB NOT NULL, "
+        "metadata TEXT NOT NULL, PRIMARY KEY (thread, ns, id)) WITHOUT ROWID"
+    ),
+    "writes": (
+        "CREATE TABLE writes (thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
+        "task TEXT NOT NULL, idx INTEGER NOT NULL, path TEXT NOT NULL, channel TEXT NOT NULL, "
+        "value INTEGER NOT NULL, PRIMARY KEY (thread, ns, id, task, idx)) WITHOUT ROWID"
+    ),
+    "bodies": (
+        "CREATE TABLE bodies (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, sha BLOB NOT NULL, "
+        "tag TEXT NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, depth INTEGER NOT NULL, "
+        "base INTEGER, pieces BLOB, data BLOB, UNIQUE (thread, sha, tag))"
+    ),
+}
+"""The tables of a file of threads: what a checkpointer keeps every day, and no recording."""
 
 _PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
 _CHECKPOINT = 64  # Pages in the log before they are folded into the file: it stays as small.
@@ -64,6 +88,8 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
         raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
     if os.path.lexists(path):
         if not overwrite:
+            if holds_threads(path):
+                raise UsageError(f"{_are_threads(path)} Record to another name.")
             raise UsageError(
                 f"tracefork: {path} exists and nothing is overwritten unasked. "
                 "Record to another name, or pass overwrite=True (--overwrite)."
@@ -90,6 +116,8 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         raise UsageError(f"tracefork: {path} is a folder, not a tape.")
     if not os.path.isfile(path):  # noqa: PTH113 - a folder nobody may enter is no traceback
         raise UsageError(f"tracefork: no tape at {path}. `tracefork ls` lists the tapes here.")
+    if holds_threads(path):
+        raise TapeError(_are_threads(path))
     try:
         if path.stat().st_size == 0:
             raise TapeError(f"tracefork: {path} is not a tape: it is empty.")
@@ -107,6 +135,33 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def holds_threads(path: Path) -> bool:
+    """Return whether a file of ours is a file of threads, and no tape, by its first bytes."""
+    return (found := _version_of(path)) is not None and found >= _THREADS_FROM
+
+
+def is_tape(path: Path) -> bool:
+    """Return whether a file of ours is a tape, by its first bytes."""
+    return (found := _version_of(path)) is not None and found < _THREADS_FROM
+
+
+def check_threads(path: Path, db: sqlite3.Connection) -> None:
+    """Make sure that a file of threads is one before anything in it is trusted.
+
+    Raises:
+        TapeError: it is none, or one of a later version.
+    """
+    db.execute("PRAGMA trusted_schema=OFF")
+    if version(db) > THREADS_VERSION:
+        raise TapeError(
+            f"tracefork: {path} holds threads in format {version(db)}; this tracefork-core knows "
+            f"{THREADS_VERSION}. Upgrade tracefork-core."
+        )
+    db.execute("PRAGMA cell_size_check=ON")
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST + 1024)
+    _check_tables(path, db, THREADS, may_grow=False)
 
 
 def in_memory() -> sqlite3.Connection:
@@ -166,10 +221,17 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
     # No value is larger than the files it lies in: a damaged length is not even allocated.
     held = sum(file.stat().st_size for file in (path, beside(path, "-wal")) if file.exists())
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, max(held, _PAGE)))
-    application = db.execute("PRAGMA application_id").fetchone()[0]
+    application = _application(db)
     if application != APPLICATION_ID:
         raise TapeError(f"tracefork: {path} is not a tape (its application id is {application}).")
+    # A newer tracefork may keep more tables; nothing of them is ever run or read.
     expected = OLDER.get(version(db), _TABLES)
+    _check_tables(path, db, expected, may_grow=version(db) > VERSION)
+
+
+def _check_tables(
+    path: Path, db: sqlite3.Connection, expected: dict[str, str], *, may_grow: bool
+) -> None:
     found = {name: (kind, sql) for kind, name, sql in db.execute(_SCHEMA)}
     for name, sql in expected.items():
         if found.get(name) != ("table", sql):
@@ -178,9 +240,26 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
             )
     for name in found.keys() - expected.keys():
         kind, sql = found[name]
-        # A newer tracefork may keep more tables; nothing of them is ever run or read.
-        if version(db) <= VERSION or kind != "table" or not _is_plain(sql):
+        if not may_grow or kind != "table" or not _is_plain(sql):
             raise TapeError(f"tracefork: {path} holds a {kind} {name} that no tape has.")
+
+
+def _application(db: sqlite3.Connection) -> int:
+    return int(db.execute("PRAGMA application_id").fetchone()[0])
+
+
+def _version_of(path: Path) -> int | None:
+    """Return the version that a file of ours declares; None where it is none."""
+    try:
+        with path.open("rb") as file:
+            version, application = struct.unpack(">60xI4xI28x", file.read(100))
+    except (OSError, struct.error):
+        return None
+    return int(version) if application == APPLICATION_ID else None
+
+
+def _are_threads(path: Path) -> str:
+    return f"tracefork: {path} holds the threads of a checkpointer, and no recording."
 
 
 _SCHEMA = (

@@ -96,7 +96,8 @@ _BEGIN = b"-----BEGIN "
 def tokens(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
     """Yield the start, the end and the name of each known token in a part of some bytes."""
     for letter, gate, patterns in _compiled:
-        if _opens(letter, gate, data, start, stop):
+        at = data.find(letter, start, stop)
+        if at >= 0 and _opens(letter, gate, data, at, stop):
             for name, pattern in patterns:
                 for found in pattern.finditer(data, start, stop):
                     yield found.start(), found.end(), name

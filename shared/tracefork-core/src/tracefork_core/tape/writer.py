@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import msgspec
 
@@ -35,6 +35,9 @@ from tracefork_core.tape.origin import Origin
 from tracefork_core.tape.reader import Tape
 from tracefork_core.tape.schema import BESIDE
 from tracefork_core.tape.sealing import Key
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _NOTHING = b"{}"
 _LIKELY = 8
@@ -78,8 +81,7 @@ class TapeWriter:
         self._began = time.monotonic_ns()
         self.note(ENVIRONMENT, aside=environment)
         try:
-            with self._journalling():
-                self._journal = Journal(self._file.absolute, self._file.cipher)
+            self._journal = self._journalled(Journal, self._file.absolute, self._file.cipher)
             self._commit()
         except BaseException:
             self._file.close()
@@ -92,23 +94,30 @@ class TapeWriter:
         with self._lock:
             self._waiting.append(line(kind, payload_json, aside_json))
 
+    def keep(self, kind: str, aside: object, bodies: Sequence[Body]) -> None:
+        """Add an event with the bodies it names, durably."""
+        with self._lock:
+            self._commit(line(kind, _NOTHING, canonical(aside)), bodies)
+
     def begin(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
         """Put a request down before it leaves."""
         if not self._keeps_bodies:
             body = b""
-        with self._lock, self._journalling():
+        payload_json, aside_json = canonical(payload), canonical(aside)
+        with self._lock:
             self._asked[payload.n] = body
-            self._journal.begin(payload.n, canonical(payload), canonical(aside), body)
+            self._journalled(self._journal.begin, payload.n, payload_json, aside_json, body)
 
     def head(self, payload: ExchangePayload, aside: ExchangeAside) -> None:
         """Put the head of a response down before the agent sees it."""
-        with self._lock, self._journalling():
-            self._journal.head(payload.n, canonical(payload), canonical(aside))
+        payload_json, aside_json = canonical(payload), canonical(aside)
+        with self._lock:
+            self._journalled(self._journal.head, payload.n, payload_json, aside_json)
 
     def chunk(self, n: int, turn: int, data: bytes) -> None:
         """Put a chunk down before the agent sees it."""
-        with self._lock, self._journalling():
-            self._journal.chunk(n, turn, data if self._keeps_bodies else b"")
+        with self._lock:
+            self._journalled(self._journal.chunk, n, turn, data if self._keeps_bodies else b"")
 
     def end(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
         """Make an exchange whole and durable."""
@@ -120,8 +129,7 @@ class TapeWriter:
                 bodies.append((body, payload.response.body, answered))
             self._commit(line(EXCHANGE, payload_json, canonical(aside)), bodies)
             self._asked.pop(payload.n, None)
-            with self._journalling():
-                self._journal.end(payload.n)
+            self._journalled(self._journal.end, payload.n)
 
     def close(self, receipt: Receipt) -> Receipt:
         """Write the receipt with its digest and leave one plain file behind.
@@ -166,9 +174,9 @@ class TapeWriter:
         self._file.commit(b"".join([*self._waiting[:waiting], event]), bodies)
         del self._waiting[:waiting]
 
-    @contextmanager
-    def _journalling(self) -> Iterator[None]:
+    def _journalled(self, write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Do what writes to the journal; where it cannot be written, the recording stops."""
         try:
-            yield
+            return write(*args, **kwargs)
         except OSError as error:
             raise self._file.stopped(error) from error

@@ -1,0 +1,210 @@
+"""Which recorded checkpoints follow which: what a run went on with from each of them.
+
+Ids of checkpoints and tasks change with every run, and so do step numbers after a fork. What stays
+is the line: from a checkpoint, a run goes on to its child. Where a recording went on from one
+checkpoint several times, the line is the first time; the others began with a fork of their own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from tracefork_core.tape import Tape
+from tracefork_core.tape.checkpoint import (
+    Called,
+    Checkpoint,
+    CheckpointEvent,
+    Saved,
+    Write,
+    Written,
+)
+
+ROOT = ""
+"""The ns of a graph that runs by itself; those of graphs inside its nodes have names."""
+_STANDS_FOR_ITS_PARENT = frozenset({"fork", "update"})
+_RUNS = frozenset({"run", "resume"})
+
+Key = tuple[str, str, str]
+"""Thread, ns and id of a checkpoint."""
+
+
+def key_of(one: Checkpoint | Write) -> Key:
+    """Return what names a checkpoint, or the one that a write came after."""
+    return one.thread, one.ns, one.id
+
+
+class Lineage:
+    """The checkpoints of one recording. `events` are those of its tape, in order.
+
+    A branch has `inherited` those of its parents too: it went on from one of them.
+    """
+
+    def __init__(
+        self, events: Sequence[CheckpointEvent], inherited: Sequence[CheckpointEvent] = ()
+    ) -> None:
+        self._events = events
+        self._all = [*inherited, *events]
+        self._put = {
+            key_of(event.checkpoint): event.checkpoint
+            for event in self._all
+            if isinstance(event, Saved) and not event.known
+        }
+        self._children = [_children(events), _children(inherited)]
+        self._calls: dict[str, list[Called]] = defaultdict(list)
+        for event in events:
+            if isinstance(event, Called):
+                self._calls[event.thread].append(event)
+
+    @property
+    def threads(self) -> set[str]:
+        """The threads that the recording put checkpoints of."""
+        return {thread for thread, _, _ in self._put}
+
+    @property
+    def checkpoints(self) -> list[Checkpoint]:
+        """The checkpoints that the recording put, in that order, and those a branch began with."""
+        wanted = {
+            event.checkpoint.id
+            for event in self._events
+            if isinstance(event, Saved) and not event.known
+        }
+        for one in reversed(self._put.values()):
+            if one.id in wanted and one.parent is not None:
+                wanted.add(one.parent)
+        return [one for one in self._put.values() if one.id in wanted]
+
+    def first(self, thread: str) -> Called | None:
+        """Return what was asked of a thread first."""
+        return self._calls[thread][0] if self._calls.get(thread) else None
+
+    def runs(self, thread: str) -> list[Called]:
+        """Return the runs of a thread, resumed ones among them."""
+        return [call for call in self._calls.get(thread, ()) if call.call in _RUNS]
+
+    def holds(self, thread: str, at: str) -> bool:
+        """Return whether a checkpoint was put by the recording."""
+        return (thread, ROOT, at) in self._put
+
+    def next(self, thread: str, at: str) -> str | None:
+        """Return the checkpoint that the recorded run went on to."""
+        children = next((of[thread, at] for of in self._children if (thread, at) in of), [])
+        line = [one for one in children if one.metadata.get("source") != "fork"] or children
+        return line[0].id if line else None
+
+    def line(self, thread: str, at: str) -> list[str]:
+        """Return a checkpoint and all that the recorded run went on to from it."""
+        found: dict[str, None] = {}
+        place: str | None = at
+        while place is not None and place not in found:
+            found[place] = None
+            place = self.next(thread, place)
+        return list(found)
+
+    def resumed_at(self, thread: str, at: str) -> int | None:
+        """Return how many exchanges had been asked for when a checkpoint was resumed."""
+        found = (one.asked for one in self.runs(thread) if (one.call, one.found) == ("resume", at))
+        return next(found, None)
+
+    def known(self) -> Iterator[Checkpoint | Sequence[Write]]:
+        """Yield what the recording found and did not put itself: checkpoints, and their writes."""
+        for event in self._events:
+            match event:
+                case Saved(checkpoint=one, known=True):
+                    yield one
+                case Written(writes=writes, known=True):
+                    yield writes
+
+    def put(self, thread: str) -> Iterator[Checkpoint | Sequence[Write]]:
+        """Yield what the recording put on a thread: checkpoints, and their writes.
+
+        Of each checkpoint those writes that the run made which put it: what a later run added there
+        belongs to its future.
+        """
+        run, made = 0, dict[Key, int]()
+        for event in self._all:
+            match event:
+                case Called(call=call, thread=of) if of == thread and call in _RUNS:
+                    run += 1
+                case Saved(checkpoint=one, known=False) if one.thread == thread:
+                    made[key_of(one)] = run
+                    yield one
+                case Written(writes=writes, known=False):
+                    if shown := [one for one in writes if self._is_of(one, thread, run, made)]:
+                        yield shown
+
+    def _is_of(self, one: Write, thread: str, run: int, made: dict[Key, int]) -> bool:
+        # A task may have written before its checkpoint was put: both happen in the background.
+        return one.thread == thread and made.get(key_of(one), run) == run
+
+
+def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None], list[Checkpoint]]:
+    """Return the checkpoints that a run put, by thread and parent."""
+    found: dict[tuple[str, str | None], list[Checkpoint]] = defaultdict(list)
+    for event in events:
+        if isinstance(event, Saved) and not event.known and event.checkpoint.ns == ROOT:
+            found[event.checkpoint.thread, event.checkpoint.parent].append(event.checkpoint)
+    return dict(found)
+
+
+def lineage_of(tape: Tape) -> Lineage:
+    """Return the checkpoints that a tape knows, with those of its parents."""
+    inherited: list[CheckpointEvent] = []
+    parent = tape.parent
+    while parent is not None:
+        inherited = [*parent.checkpoints, *inherited]
+        parent = parent.parent
+    return Lineage(tape.checkpoints, inherited)
+
+
+def stand_in(lineage: Lineage, line: Iterable[Checkpoint]) -> str | None:
+    """Return the recorded checkpoint that the last of a line made anew stands for.
+
+    `line` leads from that one up through its parents, to the first that the recording put. A fork
+    or an update stands for its parent; any other for what the recorded run went on to from there.
+    """
+    made: list[Checkpoint] = []
+    place: str | None = None
+    for one in line:
+        if lineage.holds(one.thread, one.id):
+            place = one.id
+            break
+        made.append(one)
+    for one in reversed(made):
+        if place is None:
+            return None
+        if one.metadata.get("source") not in _STANDS_FOR_ITS_PARENT:
+            place = lineage.next(one.thread, place)
+    return place
+
+
+def exchanges_after(
+    lineage: Lineage,
+    asked: Iterable[tuple[int, tuple[str, str] | None]],
+    thread: str,
+    at: str | None,
+    *,
+    resumed: bool,
+) -> tuple[list[int], list[int]]:
+    """Return the exchanges that are still to come from a checkpoint on, and those that are not.
+
+    `asked` are the numbers of all exchanges, each with the thread and id of the checkpoint that it
+    ran from. What belongs to other threads is in neither. What comes first answers first: of a run
+    that is resumed, what was asked after it was. What was asked before that comes last; LangGraph
+    may run tasks again that it had the results of then.
+    """
+    line: Collection[str] = lineage.line(thread, at) if at is not None else ()
+    since = lineage.resumed_at(thread, at) if resumed and at is not None else None
+    left: list[int] = []
+    gone: list[int] = []
+    loose: list[int] = []
+    for n, place in asked:
+        if place is None:
+            loose.append(n)
+        elif place[0] == thread:
+            (left if place[1] in line else gone).append(n)
+    start = min(left, default=None)
+    for n in loose:  # Asked by what is no graph: what came before the place is past as well.
+        if start is not None:
+            (left if n > start else gone).append(n)
+    return sorted(left, key=lambda n: (n < (since or 0), n)), gone

@@ -1,0 +1,112 @@
+"""Go on from another place of a recording than the recorded run did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from tracefork_core.checkpoints.contract import Checkpoints
+from tracefork_core.checkpoints.lineage import Lineage, exchanges_after, lineage_of
+from tracefork_core.exchange.lane import MAIN, UNORDERED, Anew
+from tracefork_core.session.checkpoints import Run, SessionCheckpoints
+from tracefork_core.session.source import Source
+from tracefork_core.session.turns import Turnstile, turns_of
+
+
+class Travelling(Run, Protocol):
+    """What this needs of a session."""
+
+    turnstile: Turnstile
+    anew: Anew | None
+
+    def check(self) -> None: ...
+
+
+class Travels:
+    """The checkpoints of one session, and the ways it takes through its recording.
+
+    `moved` are called with the moment of the recording that a run goes on from, in nanoseconds
+    since the epoch.
+    """
+
+    def __init__(self, session: Travelling, source: Source | None) -> None:
+        self._session = session
+        self._source = source
+        self._lineage: Lineage | None = None
+        self._by_path: dict[Path | None, SessionCheckpoints] = {}
+        self.moved: list[Callable[[int], None]] = []
+
+    @property
+    def is_travelled(self) -> bool:
+        """Whether it went on from another place than the recorded run did: nothing is proven."""
+        return self._source is not None and self._source.is_travelled
+
+    def checkpoints(self, path: Path) -> SessionCheckpoints:
+        """Return the checkpoints of this run, which a recorded one keeps at `path` as well."""
+        if self._source is not None:
+            where = None  # Who is answered from a tape touches nothing else.
+            self._lineage = self._lineage or lineage_of(self._source.tape)
+        else:
+            where = path.absolute()
+        if where not in self._by_path:
+            self._by_path[where] = SessionCheckpoints(self, self._own(where), self._lineage)
+        return self._by_path[where]
+
+    def depart(self) -> None:
+        """Leave the way of the recorded run: nothing of it has to be asked for any more.
+
+        From then on nothing has an order but that of each lane: the recorded one was another's.
+        """
+        assert self._source is not None
+        self._source.is_travelled = True
+        self._session.turnstile.break_open()
+
+    def travel(self, thread: str, at: str | None, made: int, *, resumed: bool) -> list[int]:
+        """Go on from a recorded checkpoint, made at `made`; return the exchanges it skips."""
+        source, lineage = self._source, self._lineage
+        assert source is not None
+        assert lineage is not None
+        self._session.check()
+        recorded = [(one.n, one.aside.checkpoint) for one in source.tape.exchanges]
+        left, gone = exchanges_after(lineage, recorded, thread, at, resumed=resumed)
+        skipped = source.travel(left, gone)
+        self._draw_anew(made)
+        for move in self.moved:
+            move(made)
+        return skipped
+
+    def skip(self, exchanges: Sequence[int], made: int) -> None:
+        """Go past exchanges as the recorded run did, which travelled to what was made at `made`."""
+        assert self._source is not None
+        self._draw_anew(made)
+        self._source.skip(exchanges)
+        skipped = [one for one in self._source.tape.exchanges if one.n in exchanges]
+        self._session.turnstile.give_up(turn for turn, _ in turns_of(skipped))
+
+    def _draw_anew(self, made: int) -> None:
+        """Draw other ids and random values than the run that led to the checkpoint.
+
+        It has used up what comes first, and its ids are in the state: a message with the id of
+        another one would take its place.
+        """
+        before = self._session.anew
+        salt = f"{before.salt if before else ''}{made:x}"
+        self._session.anew = Anew(salt, 0, {MAIN, UNORDERED})
+
+    @property
+    def run(self) -> Run:
+        """The session."""
+        return self._session
+
+    def _own(self, path: Path | None) -> Checkpoints:
+        """Return where a run keeps its checkpoints besides the tape that it writes."""
+        from tracefork_core.checkpoints.store import checkpoint_file, in_memory
+
+        sink = self._session.sink
+        if path is None:
+            assert self._source is not None
+            return in_memory(self._source.tape.blob)
+        if sink is not None and path == sink.path.absolute():
+            return in_memory()
+        return checkpoint_file(path)

@@ -1,0 +1,123 @@
+"""Checkpoints: the states that a framework saved while it ran, and what its tasks wrote since.
+
+A state is a set of *values*, each serialised by its framework and kept under the sha256 of those
+bytes. Nobody but the framework's own adapter ever turns them into objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A serialised value: what kind of bytes they are (the framework's tag), and their sha256."""
+
+    tag: str
+    sha: str
+
+
+class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A saved state. `thread` and `ns` name the line of states it is in, `parent` the one before.
+
+    `head` is what the framework keeps besides: versions, time stamp. `metadata` is plain JSON.
+    Ids sort by the time they were made, within a thread and `ns`. `made` is when that was, in
+    nanoseconds since the epoch.
+    """
+
+    thread: str
+    ns: str
+    id: str
+    head: Value
+    values: dict[str, Value]
+    metadata: dict[str, object] = {}
+    parent: str | None = None
+    made: int = 0
+
+
+class Write(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a task wrote after checkpoint `id`, not yet part of a state.
+
+    `path` and `task`, then `idx`, are its place among all writes. A negative `idx` replaces what
+    was written there before; otherwise the first one stays.
+    """
+
+    thread: str
+    ns: str
+    id: str
+    task: str
+    idx: int
+    channel: str
+    value: Value
+    path: str = ""
+
+
+SAVED = "checkpoint"
+WRITTEN = "checkpoint_writes"
+CALLED = "checkpoint_call"
+"""The kinds of events that tell of checkpoints, in the order in which it happened."""
+
+
+class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A checkpoint was put; or one from before the recording (`known`) was read."""
+
+    checkpoint: Checkpoint
+    known: bool = False
+
+
+class Written(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Writes were put, all by one task; or those from before the recording were read."""
+
+    writes: list[Write]
+    known: bool = False
+
+
+class Called(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The framework asked for a thread: to run it, to resume it, to look at it, to list it.
+
+    `id` is the checkpoint it named, `found` the one it ran from. `asked` is how many exchanges had
+    been asked for. Of a run that went on from a recorded checkpoint, `made` is when that was made,
+    and `skipped` are the exchanges that it went past by that, without asking for them.
+    """
+
+    call: str
+    thread: str
+    id: str | None = None
+    found: str | None = None
+    asked: int = 0
+    made: int = 0
+    skipped: list[int] = []
+
+
+CheckpointEvent = Saved | Written | Called
+EVENTS: dict[str, type[CheckpointEvent]] = {SAVED: Saved, WRITTEN: Written, CALLED: Called}
+
+
+def named(event: CheckpointEvent) -> list[tuple[str, Value]]:
+    """Return the values that an event names, each with what it is the value of."""
+    match event:
+        case Saved(checkpoint=checkpoint):
+            return [("", checkpoint.head), *checkpoint.values.items()]
+        case Written(writes=writes):
+            return [(write.channel, write.value) for write in writes]
+    return []
+
+
+def values_in(document: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the values in the document of an event, to be changed in place, as `named` does.
+
+    Raises:
+        TapeError: it is not the document of such an event.
+    """
+    try:
+        for write in document.get("writes", ()):
+            yield write["channel"], write["value"]
+        if (one := document.get("checkpoint")) is not None:
+            yield "", one["head"]
+            yield from one["values"].items()
+    except (AttributeError, KeyError, TypeError) as error:
+        raise TapeError(f"tracefork: an event of a checkpoint is none: {error!r}.") from error

@@ -1,0 +1,165 @@
+"""What a framework saves during a session is on its tape, and comes from there in a replay."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_core.adapters import (
+    SavedCheckpoint,
+    SavedValue,
+    SavedWrite,
+    checkpoints,
+    recorded_checkpoints,
+)
+from tracefork_core.cli.main import main
+from tracefork_core.session.masking import Masks
+from tracefork_core.session.redacting import Redaction
+from tracefork_core.tape.rewrite import rewrite
+
+SECRET = "correct-horse-battery-staple"
+
+
+def put(path: Path, said: object, name: str = "1", parent: str | None = None) -> SavedCheckpoint:
+    """Save a state with one value in it."""
+    bodies: dict[str, bytes] = {}
+    head, value = stored({"v": 4}, bodies), stored(said, bodies)
+    saved = SavedCheckpoint("T", "", name, head, {"said": value}, {"step": 0}, parent, 10**18)
+    checkpoints(path).put(saved, bodies)
+    return saved
+
+
+def stored(value: object, bodies: dict[str, bytes]) -> SavedValue:
+    """Serialise a value as a framework would: what is its own is an extension."""
+    body = msgspec.msgpack.encode(value)
+    sha = hashlib.sha256(body).hexdigest()
+    bodies[sha] = body
+    return SavedValue("msgpack", sha)
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    """Where the tape goes."""
+    return tmp_path / "run.tape"
+
+
+def value_of(path: Path) -> object:
+    """Read the one value of the last checkpoint on a tape."""
+    with tracefork.Tape.open(path) as opened:
+        value = recorded_checkpoints(opened)[-1].values["said"]
+        return msgspec.msgpack.decode(opened.blob(value.sha))
+
+
+def test_what_a_run_saves_is_on_its_tape(tape: Path) -> None:
+    """And nothing else has to be there: the file that the checkpointer names is the tape."""
+    with tracefork.record(tape):
+        saved = put(tape, ["hello"])
+        assert checkpoints(tape).find("T", "") == saved
+    with tracefork.Tape.open(tape) as opened:
+        assert recorded_checkpoints(opened) == [saved]
+    assert value_of(tape) == ["hello"]
+    assert [file.name for file in tape.parent.iterdir()] == ["run.tape"]
+
+
+def test_what_a_run_found_is_on_its_tape_too(tape: Path) -> None:
+    """It replays without the file it went on in, and is not taken for what the run saved."""
+    threads = tape.with_name("threads.tape")
+    put(threads, ["before"])
+    with tracefork.record(tape):
+        found = checkpoints(threads).find("T", "")
+        put(threads, ["after"], "2", "1")
+    threads.unlink()
+    with tracefork.Tape.open(tape) as opened:
+        assert [one.id for one in recorded_checkpoints(opened)] == ["2"]
+    with tracefork.replay(tape):
+        assert checkpoints(threads).find("T", "") == found
+        assert checkpoints(threads).body("T", found.values["said"]) if found else False
+    assert not threads.exists()
+
+
+def test_a_replay_changes_neither_the_tape_nor_the_file(tape: Path) -> None:
+    """What it saves is in memory, until it ends."""
+    with tracefork.record(tape):
+        put(tape, ["hello"])
+    before = tape.read_bytes()
+    with tracefork.replay(tape):
+        put(tape, ["other"], "2")
+        latest = checkpoints(tape).find("T", "")
+        assert latest is not None
+        assert latest.id == "2"
+    assert tape.read_bytes() == before
+
+
+def test_secrets_are_masked_inside_of_values(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value stays what it is otherwise: lengths are counted anew, extensions too."""
+    monkeypatch.setenv("SHOP_PASSWORD", SECRET)
+    inner = msgspec.msgpack.encode(["app", "Doc", {"text": f"it is {SECRET}, she said"}])
+    with tracefork.record(tape):
+        put(tape, [f"the word is {SECRET}", msgspec.msgpack.Ext(5, inner), 7])
+    masked, doc, seven = msgspec.convert(value_of(tape), list[object])
+    assert (seven, SECRET in str(masked)) == (7, False)
+    assert isinstance(doc, msgspec.msgpack.Ext)
+    text = msgspec.msgpack.decode(doc.data)[2]["text"]
+    assert text.startswith("it is ")
+    assert text.endswith(", she said")
+    assert SECRET not in text
+
+
+def test_a_tape_can_be_redacted_later(tape: Path) -> None:
+    """Events name the values as they are then."""
+    with tracefork.record(tape):
+        put(tape, [f"the word is {SECRET}"])
+    assert SECRET in str(value_of(tape))
+    target = tape.with_name("redacted.tape")
+    with tracefork.Tape.open(tape) as opened:
+        change = Redaction(Masks.read([f"re:{SECRET}"]))
+        rewrite(opened, target, change)
+    assert "the word is" in str(value_of(target))
+    assert SECRET not in str(value_of(target))
+    assert sum(change.found.values()) == 1
+
+
+def test_a_sealed_tape_seals_them(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of a state lies in the file in the clear."""
+    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "a phrase for this test alone")
+    with tracefork.record(tape, mode="sealed"):
+        put(tape, ["hello in a state"])
+    assert b"hello in a state" not in tape.read_bytes()
+    assert value_of(tape) == ["hello in a state"]
+
+
+def test_writes_are_on_the_tape_with_their_values(tape: Path) -> None:
+    """They are shown with their checkpoint to whoever travels there."""
+    bodies: dict[str, bytes] = {}
+    write = SavedWrite("T", "", "1", "task", 0, "said", stored("one", bodies))
+    with tracefork.record(tape):
+        put(tape, ["hello"])
+        checkpoints(tape).put_writes([write], bodies)
+    with tracefork.replay(tape):
+        checkpoints(tape).called("look", "T", None)
+        assert checkpoints(tape).writes("T", "", "1") == [write]
+        assert checkpoints(tape).body("T", write.value) == msgspec.msgpack.encode("one")
+
+
+def test_they_are_listed_and_shown(tape: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the end of an id, as JSON; what is an object elsewhere is data here."""
+    doc = msgspec.msgpack.Ext(5, msgspec.msgpack.encode(["app", "Doc", {"text": "hi"}]))
+    with tracefork.record(tape):
+        put(tape, [doc], "aaaa-1111")
+        put(tape, ["later"], "aaaa-2222", "aaaa-1111")
+    assert main(["show", str(tape), "--checkpoints", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)["checkpoints"]
+    assert [(one["id"], one["parent"]) for one in listed] == [
+        ("aaaa-1111", None),
+        ("aaaa-2222", "aaaa-1111"),
+    ]
+    assert main(["show", str(tape), "--checkpoint", "1111", "--json"]) == 0
+    state = json.loads(capsys.readouterr().out)["checkpoint"]["values"]
+    assert state == {"said": [{"type": "app.Doc", "value": {"text": "hi"}}]}
+    assert main(["show", str(tape), "--checkpoint", "aa"]) == 2
+    assert "no checkpoint" in capsys.readouterr().err

@@ -1,0 +1,84 @@
+"""A file grows with what is new, and is read in as little time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracefork_core.checkpoints.alignment import aligned
+from tracefork_core.checkpoints.store import CheckpointFile, in_memory
+from tracefork_core.tape.delta import fresh
+
+from .conftest import body_of, grow, put, transcript
+
+DOCUMENT = bytes(range(256)) * 20
+
+
+def size(path: Path, steps: int) -> int:
+    store = CheckpointFile(path)
+    grow(store, transcript(steps))
+    store.close()
+    return path.stat().st_size
+
+
+def test_a_transcript_costs_what_was_said(tmp_path: Path) -> None:
+    """Four times the steps are four times the bytes, not sixteen; each about its own text."""
+    few, many = size(tmp_path / "few.tape", 40), size(tmp_path / "many.tape", 160)
+    assert many < 4.5 * few
+    assert many < 160 * 1100
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n: DOCUMENT,
+        lambda n: DOCUMENT[: 17 * n] + b"!" + DOCUMENT[17 * n :],
+        lambda n: DOCUMENT[31 * n :],
+        lambda n: DOCUMENT[: 5 * n] + DOCUMENT[7 * n :],
+        lambda n: bytes([n]) + DOCUMENT,
+        lambda n: (b"%d" % n) * 2000,
+        lambda n: b"",
+    ],
+)
+def test_whatever_changes_is_read_as_it_was(change: object) -> None:
+    """Values that are edited, cut, or have nothing in common come back as they were put."""
+    assert callable(change)
+    store = in_memory()
+    values = [change(n) for n in range(40)]
+    grow(store, values)
+    cold = in_memory()
+    grow(cold, values)
+    cold._bodies.forget()
+    for n, expected in enumerate(values):
+        assert body_of(store, f"{n:04}", "messages") == expected
+        assert body_of(cold, f"{n:04}", "messages") == expected
+
+
+@given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=300), st.booleans())
+def test_a_delta_makes_the_value_again(one: bytes, two: bytes, three: bytes, doubled: bool) -> None:
+    """Its copies and its new bytes, in order, are the value."""
+    base = one + two * (2 if doubled else 1) + three
+    for data in (three + one + two, one + three, two + base, base[10:], b"", base):
+        pieces = aligned(data, base)
+        new, made, taken = fresh(data, pieces), [], 0
+        for piece in pieces:
+            if len(piece) == 2:
+                made.append(base[piece[0] : sum(piece)])
+            else:
+                made.append(new[taken : taken + piece[0]])
+                taken += piece[0]
+        assert b"".join(made) == data
+
+
+def test_a_value_that_is_put_again_is_there_once(tmp_path: Path) -> None:
+    """In forty checkpoints it takes the room of one."""
+    store = CheckpointFile(tmp_path / "one.tape")
+    document = transcript(1, 50_000)[0]
+    for n in range(40):
+        put(store, f"{n:04}", document=document)
+    store.close()
+    assert store.path is not None
+    assert store.path.stat().st_size < 110_000

@@ -1,0 +1,125 @@
+"""What is put is found, by everybody who looks, and nowhere else."""
+
+from __future__ import annotations
+
+import gc
+import stat
+from pathlib import Path
+
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_core.checkpoints.store import CheckpointFile, checkpoint_file, in_memory
+
+from .conftest import body_of, put, transcript, value, write
+
+
+def test_a_file_appears_at_the_first_put(store: CheckpointFile, path: Path) -> None:
+    """Before that reading finds nothing and leaves nothing; after it the file is its owner's."""
+    assert store.find("t", "") is None
+    assert list(store.search()) == []
+    assert store.writes("t", "", "1") == []
+    store.delete_thread("t")
+    assert list(path.parent.iterdir()) == []
+    put(store, "1", said=b"x")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_what_was_put_is_found_again(store: CheckpointFile, path: Path) -> None:
+    """By its id, as the latest of its ns, and with all its parts, in another store."""
+    first = put(store, "1", said=b"one", metadata={"step": 1, "parents": {"": "0"}})
+    second = put(store, "2", "1", said=b"two")
+    inner = put(store, "3", ns="sub:1", said=b"three")
+    store.close()
+    other = CheckpointFile(path)
+    assert other.find("t", "", "1") == first
+    assert other.find("t", "") == second
+    assert other.find("t", "sub:1") == inner
+    assert other.find("t", "", "3") is None
+    assert other.find("u", "") is None
+    assert body_of(other, "1", "said") == b"one"
+
+
+def test_a_search_is_from_the_latest_on() -> None:
+    """Of a thread, an ns or all; before an id; with metadata; as many as are asked for."""
+    store = in_memory()
+    for n in range(600):  # More than lie on a page of the store's.
+        put(store, f"{n:04}", metadata={"even": n % 2 == 0, "n": n})
+    put(store, "0300", thread="u", metadata={"n": 1})
+    ids = [one.id for one in store.search("t")]
+    assert ids == [f"{n:04}" for n in reversed(range(600))]
+    assert [one.thread for one in store.search(before="0301", limit=2)] == ["u", "t"]
+    assert [one.id for one in store.search("t", metadata={"n": 7})] == ["0007"]
+    assert len(list(store.search("t", metadata={"even": True}, limit=299))) == 299
+    assert [one.id for one in store.search("t", "", before="0002")] == ["0001", "0000"]
+    assert list(store.search("t", metadata={"missing": None})) == []
+    assert list(store.search("t", limit=0)) == []
+
+
+def test_a_checkpoint_of_the_same_id_is_replaced(store: CheckpointFile) -> None:
+    """The last one counts."""
+    put(store, "1", said=b"one")
+    put(store, "1", said=b"two", more=b"three")
+    found = store.find("t", "")
+    assert found is not None
+    assert found.values == {"said": value(b"two"), "more": value(b"three")}
+    assert len(list(store.search())) == 1
+
+
+def test_writes_are_sorted_and_replaced_by_their_place(store: CheckpointFile) -> None:
+    """By path, task and idx; the first of a place stays, but where its idx is negative."""
+    for at, body, where in (
+        ("1", b"second", {"task": "a", "path": "p2"}),
+        ("1", b"first", {"task": "b", "path": "p1"}),
+        ("1", b"late", {"task": "b", "path": "p1"}),
+        ("1", b"asked", {"task": "b", "path": "p1", "idx": -3}),
+        ("1", b"asked again", {"task": "b", "path": "p1", "idx": -3}),
+        ("2", b"of another", {}),
+    ):
+        write(store, at, body, **where)
+    found = [store.body("t", one.value) for one in store.writes("t", "", "1")]
+    assert found == [b"asked again", b"first", b"second"]
+
+
+def test_values_that_lie_elsewhere_are_read_there() -> None:
+    """What is put without its bytes costs nothing, and is a base for what is put with them."""
+    values = transcript(3)
+    elsewhere = {value(body).sha: body for body in (*values[:2], b"head of t/0")}
+    store = in_memory(elsewhere.__getitem__)
+    made = put(in_memory(), "0", messages=values[0])
+    store.put(made, {})
+    put(store, "1", "0", messages=values[2])
+    assert body_of(store, "0", "messages") == values[0]
+    assert body_of(store, "1", "messages") == values[2]
+    with pytest.raises(tracefork.TapeError, match="were not given"):
+        in_memory().put(made, {})
+
+
+def test_a_path_has_one_store(path: Path) -> None:
+    """Everybody who names it has the same, for as long as somebody has it."""
+    first = checkpoint_file(path)
+    assert checkpoint_file(str(path)) is first
+    put(first, "1", said=b"x")
+    del first
+    gc.collect()
+    assert not path.with_name(path.name + "-wal").exists()
+    assert checkpoint_file(path).find("t", "") is not None
+
+
+def test_a_file_that_is_gone_is_no_more(store: CheckpointFile, path: Path) -> None:
+    """Who deletes the file deletes the threads; the next put begins a new one."""
+    put(store, "1", said=b"old")
+    for file in path.parent.iterdir():
+        file.unlink()
+    assert store.find("t", "") is None
+    put(store, "2", said=b"new")
+    assert [one.id for one in CheckpointFile(path).search()] == ["2"]
+
+
+def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+    """No folder is made for a name that was mistyped."""
+    store = CheckpointFile(tmp_path / "nowhere" / "threads.tape")
+    with pytest.raises(tracefork.UsageError, match="no folder"):
+        put(store, "1", said=b"x")

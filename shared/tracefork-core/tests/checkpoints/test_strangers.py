@@ -1,0 +1,156 @@
+"""Files of strangers: what is no file of threads is not touched, and a crafted one is refused."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_core.checkpoints.store import CheckpointFile
+
+from .conftest import body_of, grow, put, transcript, write
+
+
+@pytest.fixture
+def held(store: CheckpointFile, path: Path) -> Path:
+    """A closed file with a thread."""
+    grow(store, transcript(6))
+    store.close()
+    return path
+
+
+def craft(path: Path, *queries: str) -> None:
+    db = sqlite3.connect(path, isolation_level=None)
+    for query in queries:
+        db.execute(query)
+    db.close()
+
+
+def test_a_file_of_threads_is_no_tape(held: Path) -> None:
+    """Opening it as one, and recording over it, say what it holds; it stays as it is."""
+    before = held.read_bytes()
+    with pytest.raises(tracefork.TapeError, match="threads of a checkpointer"):
+        tracefork.Tape.open(held)
+    with pytest.raises(tracefork.UsageError, match="threads of a checkpointer"):
+        with tracefork.record(held):
+            pass
+    with pytest.raises(tracefork.TapeError, match="threads of a checkpointer"):
+        with tracefork.record(held, overwrite=True):
+            pass
+    assert held.read_bytes() == before
+
+
+def test_a_recording_is_read_and_not_changed(path: Path) -> None:
+    """Where a tape lies, what it knows is read, and putting says what to do instead."""
+    with tracefork.record(path):
+        pass
+    before = path.read_bytes()
+    store = CheckpointFile(path)
+    assert list(store.search()) == []
+    with pytest.raises(tracefork.UsageError, match="finished recording"):
+        put(store, "1", said=b"x")
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("content", [b"", b"plain text, no database" * 99, None])
+def test_a_foreign_file_is_not_touched(path: Path, content: bytes | None) -> None:
+    """Neither an empty file nor a text nor somebody's database becomes one of ours."""
+    if content is None:
+        craft(path, "CREATE TABLE mine (a)")
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    for action in (lambda s: s.find("t", ""), lambda s: put(s, "1", said=b"x")):
+        with pytest.raises(tracefork.TapeError):
+            action(CheckpointFile(path))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("PRAGMA user_version=1002", "Upgrade"),
+        ("CREATE TABLE more (a)", "no tape has"),
+        ("CREATE VIEW v AS SELECT 1", "no tape has"),
+        ("CREATE TRIGGER t AFTER INSERT ON threads BEGIN SELECT 1; END", "no tape has"),
+        ("ALTER TABLE threads ADD COLUMN more", "threads is not that"),
+    ],
+)
+def test_another_schema_is_refused(held: Path, query: str, words: str) -> None:
+    """A later version, tables and programs that are not ours, and columns that are not."""
+    craft(held, query)
+    with pytest.raises(tracefork.TapeError, match=words):
+        CheckpointFile(held).find("t", "")
+
+
+def pieces(*found: list[int]) -> str:
+    return f"x'{msgspec.msgpack.encode(list(found)).hex()}'"
+
+
+LAST = "WHERE id = (SELECT max(id) FROM bodies WHERE base IS NOT NULL)"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"UPDATE bodies SET size = 1 << 40 {LAST}",
+        f"UPDATE bodies SET size = -1 {LAST}",
+        f"UPDATE bodies SET size = 0, pieces = x'90' {LAST}",
+        f"UPDATE bodies SET size = 'x' {LAST}",
+        f"UPDATE bodies SET base = id {LAST}",
+        f"UPDATE bodies SET base = id + 1 {LAST}",
+        f"UPDATE bodies SET base = 99 {LAST}",
+        f"UPDATE bodies SET data = NULL {LAST}",
+        f"UPDATE bodies SET data = zeroblob(99) {LAST}",
+        f"UPDATE bodies SET pieces = {pieces([0, 1 << 30], [1])} {LAST}",
+        f"UPDATE bodies SET pieces = {pieces([-5, 5])} {LAST}",
+        f"UPDATE bodies SET pieces = {pieces([1, 2, 3])} {LAST}",
+        f"UPDATE bodies SET pieces = {pieces([1 << 50])}, size = 1 << 50 {LAST}",
+        f"UPDATE bodies SET pieces = x'00' {LAST}",
+        f"UPDATE bodies SET sha = zeroblob(32) {LAST}",
+        f"UPDATE bodies SET thread = 7 {LAST}",
+        "UPDATE bodies SET data = zeroblob(length(data)) WHERE base IS NULL",
+        "UPDATE bodies SET sha = 'text ' || id",
+        "UPDATE bodies SET tag = x'ff'",
+        "UPDATE checkpoints SET parent = x'ff' WHERE id = '0005'",
+        "UPDATE checkpoints SET made = x'ff' WHERE id = '0005'",
+        "UPDATE checkpoints SET channels = x'81a1' WHERE id = '0005'",
+        "UPDATE checkpoints SET head = 12345 WHERE id = '0005'",
+        "UPDATE checkpoints SET metadata = '[1]' WHERE id = '0005'",
+        "UPDATE checkpoints SET metadata = x'ff' WHERE id = '0005'",
+    ],
+)
+def test_a_crafted_row_is_refused(held: Path, query: str) -> None:
+    """No size, chain, piece or reference is believed: one error, and little memory."""
+    craft(held, query)
+    with pytest.raises(tracefork.TapeError):
+        body_of(CheckpointFile(held), "0005", "messages")
+
+
+@pytest.mark.parametrize("column", ["task", "idx", "path", "channel"])
+def test_a_crafted_write_is_refused(held: Path, column: str) -> None:
+    """Neither a name nor a number may be something else."""
+    store = CheckpointFile(held)
+    write(store, "0005", b"pending")
+    store.close()
+    craft(held, f"UPDATE writes SET {column} = x'ff'")
+    with pytest.raises(tracefork.TapeError):
+        store.writes("t", "", "0005")
+
+
+def test_a_bomb_is_not_unpacked(held: Path) -> None:
+    """A frame that says it holds a thousand times its size and more is not opened."""
+    bomb = bytes(64 * 1024 * 1024)
+    from tracefork_core.tape.frames import pack
+
+    frame = pack(bomb)
+    craft(
+        held,
+        f"UPDATE bodies SET size = {len(bomb)}, base = NULL, pieces = NULL, "
+        f"data = x'{frame.hex()}' {LAST}",
+    )
+    with pytest.raises(tracefork.TapeError, match="unpacks to more"):
+        body_of(CheckpointFile(held), "0005", "messages")

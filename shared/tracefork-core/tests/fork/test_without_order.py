@@ -1,0 +1,50 @@
+"""Threads that were there before a session have no order: a fork goes by what they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import DivergenceError, Replace, Tape, fork, record
+from tracefork_testkit import ProviderServer
+
+from .agent import Moody, ask
+
+Elder = Callable[[Callable[[], Any]], Any]
+
+
+@pytest.fixture
+def moody() -> Moody:
+    return Moody()
+
+
+@pytest.fixture
+def url(moody: Moody) -> Iterator[str]:
+    with ProviderServer(moody) as server:
+        yield server.url
+
+
+def test_what_has_no_order_is_changed_by_its_number(
+    tape: Path, url: str, moody: Moody, elder: Elder
+) -> None:
+    """Whichever is asked first; what is asked in other words is in nobody's place, and is live."""
+
+    def run(texts: str) -> list[str]:
+        return [elder(partial(ask, url, text)) for text in texts]
+
+    with record(tape):
+        assert run("abcd") == ["answer 1", "answer 2", "answer 3", "answer 4"]
+    with fork(tape, at=1, change={2: Replace("changed")}, hold=[3]) as branch:
+        assert run("adcb") == ["answer 1", "answer 4", "changed", "answer 5"]
+    assert (branch.replayed, branch.given, branch.live) == (2, 1, 1)
+    with Tape.open(branch.path) as taken:
+        assert [exchange.aside.place for exchange in taken.exchanges] == [None, 3, 2, 1]
+    with fork(tape, at=1, change={2: Replace("changed")}) as other:
+        assert run("abxc") == ["answer 1", "answer 6", "answer 7", "changed"]
+    assert (other.given, other.live) == (1, 2)
+    with pytest.raises(DivergenceError, match="exchange 2"), fork(tape, at=2, replace="changed"):
+        run("abx")
