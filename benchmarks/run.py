@@ -38,6 +38,7 @@ MEASUREMENTS = (
     "startup",
     "tape_size",
     "tape_access",
+    "checkpoints",
 )
 
 
@@ -89,7 +90,7 @@ def _setting() -> dict[str, object]:
         "load": round(os.getloadavg()[1], 1),
         "python": platform.python_version(),
         "tracefork-core": __version__,
-        **{name: version(name) for name in ("httpx2", "openai")},
+        **{name: version(name) for name in ("httpx2", "openai", "langgraph-checkpoint")},
     }
 
 

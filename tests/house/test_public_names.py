@@ -44,24 +44,53 @@ PUBLIC = {
     ],
     "tracefork_core.adapters": [
         "Adapter",
+        "Checkpoints",
+        "Imported",
+        "Importer",
         "Lane",
+        "SavedCheckpoint",
+        "SavedValue",
+        "SavedWrite",
+        "ToolMark",
+        "answering_tape",
+        "ask_where",
+        "atool_exchange",
         "begin_step",
         "branch_lane",
         "check_session",
+        "checkpoints",
         "current_step",
         "end_step",
+        "fork_point",
         "found_adapters",
         "in_session",
         "lane_here",
+        "recorded_checkpoints",
+        "tool_exchange",
+        "tool_mark",
+        "without_secrets",
     ],
     "tracefork_langgraph": [
         "ADAPTER",
+        "TapeSaver",
+        "TapeToolMiddleware",
         "TracingHandler",
         "__version__",
+        "afork",
+        "arerun",
+        "aresume",
         "attach",
         "bind",
+        "bind_tool",
+        "bind_tools",
         "detach",
+        "fork",
+        "history",
+        "rerun",
+        "resume",
         "unbind",
+        "unbind_tool",
+        "unbind_tools",
     ],
     "tracefork_testkit": [
         "ClosedNetwork",
@@ -123,7 +152,7 @@ def test_nothing_else_looks_public(name: str) -> None:
         and not isinstance(value, types.ModuleType)
         and getattr(value, "__module__", name) == name
     }
-    allowed = {*module.__all__, "annotations", "TYPE_CHECKING", "GROUP"}
+    allowed = {*module.__all__, "annotations", "TYPE_CHECKING", "GROUP", "IMPORTERS"}
     assert defined - allowed == set()
 
 

@@ -15,7 +15,7 @@ INDEX = re.compile(r"(--index-url|--extra-index-url|index-url\s*=|\[\[tool\.uv\.
 
 
 # Where the name that is imported is not the name that is installed.
-IMPORTED_AS = {"backports.zstd": "backports"}
+IMPORTED_AS = {"backports.zstd": "backports", "langgraph-checkpoint": "langgraph"}
 # Standard library of a newer Python, and a part of a dependency under a name of its own.
 KNOWN = {"compression", "_time_machine"}
 

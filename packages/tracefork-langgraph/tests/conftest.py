@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.pregel import Pregel
 
 import tracefork_core as tracefork
-from tracefork_langgraph import attach, attachment, detach
+from tracefork_langgraph import attach, detach, listening
 from tracefork_testkit import ProviderServer
 
 KINDS = {"chat": "ChatOpenAI", "responses": "ChatOpenAI", "anthropic": "ChatAnthropic"}
@@ -68,7 +68,7 @@ def no_certificates() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nothing_attached() -> None:
     """Forget what another test attached and left to the garbage collector."""
-    attachment._attached.clear()
+    listening._listening.clear()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Each test fails by saying what moved, and which file has to follow.
 from __future__ import annotations
 
 import logging
+import uuid
 from functools import cached_property
 from typing import Any, TypedDict
 
@@ -14,12 +15,15 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tracers import context
+from langgraph.checkpoint.base import id as ids
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Send
 
-from tracefork_langgraph.attachment import _Ear
+from tracefork_langgraph.listening import _Ear
+from tracefork_langgraph.running import ids_after, running_from
 
 
 class State(TypedDict):
@@ -105,6 +109,54 @@ def test_tools_say_which_call_they_answer(witness: Witness) -> None:
     assert tool["metadata"]["langgraph_path"][0] == "__pregel_pull"
 
 
+def test_tasks_know_the_checkpoint_they_run_from() -> None:
+    """running.py reads thread_id and checkpoint_map[""] from the config of the running task."""
+    seen: list[Any] = []
+
+    def look(_: State) -> dict[str, Any]:
+        seen.append(running_from())
+        return {}
+
+    saver = InMemorySaver()
+    graph = StateGraph(State).add_node("look", look).add_edge(START, "look").compile(saver)
+    graph.invoke({"messages": []}, {"configurable": {"thread_id": "T"}})
+    (saved,) = (
+        one for one in saver.list(None) if "branch:to:look" in one.checkpoint["channel_values"]
+    )
+    assert seen == [("T", saved.checkpoint["id"])], (
+        'configurable["checkpoint_map"][""] or the channels branch:to:… moved: running.py and '
+        "checkpoint_history.py have to follow"
+    )
+
+
+def test_what_a_checkpointer_is_asked_says_why() -> None:
+    """saver.py tells runs by __pregel_runtime, and a second question by an id that is None."""
+
+    class Asked(InMemorySaver):
+        def get_tuple(self, config: Any) -> Any:
+            runs.append("__pregel_runtime" in config["configurable"])
+            return super().get_tuple(config)
+
+    runs: list[bool] = []
+    builder = StateGraph(State).add_node("one", lambda _: {}).add_edge(START, "one")
+    graph, config = builder.compile(Asked()), {"configurable": {"thread_id": "T"}}
+    graph.invoke({"messages": []}, config)
+    graph.get_state(config)
+    assert runs == [True, False], "__pregel_runtime moved: saver.py has to follow"
+
+
+def test_ids_of_checkpoints_are_made_after_a_moment_that_can_be_set() -> None:
+    """running.py lets new ids sort after a recorded one through _last_v6_timestamp."""
+    ahead = str(uuid.UUID(int=(1 << 126) | (6 << 76) | (2 << 62)))
+    before = ids._last_v6_timestamp
+    try:
+        ids_after(ahead)
+        made = str(ids.uuid6())
+    finally:
+        ids._last_v6_timestamp = before
+    assert made > ahead, "langgraph.checkpoint.base.id moved: running.py has to follow"
+
+
 def test_interrupts_bubble_up() -> None:
     """handler.py treats GraphBubbleUp as control flow, not as an error."""
     assert issubclass(GraphInterrupt, GraphBubbleUp)
@@ -142,7 +194,7 @@ def test_what_a_handler_raises_is_logged_by_one_logger(
 
 @pytest.mark.parametrize("brand", ["chat", "responses"])
 def test_where_chat_openai_keeps_its_clients(model: Any, brand: str) -> None:
-    """chat_models.py swaps `_client` of the SDK clients in root_client and root_async_client."""
+    """clients.py finds `_client` of the SDK clients in root_client and root_async_client."""
     asked = model(brand)
     for name, resource in (("root_client", "client"), ("root_async_client", "async_client")):
         sdk = vars(asked).get(name)
@@ -152,7 +204,7 @@ def test_where_chat_openai_keeps_its_clients(model: Any, brand: str) -> None:
 
 
 def test_where_chat_anthropic_keeps_its_clients(model: Any) -> None:
-    """chat_models.py wakes the cached properties _client and _async_client."""
+    """clients.py wakes the cached properties _client and _async_client."""
     asked = model("anthropic")
     for name in ("_client", "_async_client"):
         declared = getattr(type(asked), name, None)
@@ -161,3 +213,24 @@ def test_where_chat_anthropic_keeps_its_clients(model: Any) -> None:
         assert vars(asked).get(name) is sdk, f"ChatAnthropic.{name} is not kept on the model"
         assert type(sdk).__module__.startswith("anthropic")
         assert "_client" in vars(sdk), "the Anthropic SDK no longer keeps its client in _client"
+
+
+def test_how_states_are_serialised() -> None:
+    """serde.py runs LangGraph's encoder with another value for one of its module's names."""
+    from langgraph.checkpoint.serde import _msgpack, jsonplus
+
+    names = jsonplus._msgpack_default.__code__.co_names
+    assert "_msgpack_enc" in names, "_msgpack_default calls no _msgpack_enc for what is inside"
+    assert type(jsonplus._option) is int, "jsonplus._option moved"
+    assert ("uuid", "UUID") in _msgpack.SAFE_MSGPACK_TYPES
+    assert ("datetime", "datetime", "fromisoformat") in _msgpack.SAFE_MSGPACK_METHODS
+
+
+def test_where_the_types_of_a_schema_are_found() -> None:
+    """serde.py asks build_serde_allowlist, and the builder of a graph for its schemas."""
+    from langgraph._internal._serde import build_serde_allowlist
+
+    builder = StateGraph(State).add_node("a", lambda _: {}).add_edge(START, "a")
+    assert builder.compile().builder.nodes["a"].input_schema is State, "the builder moved"
+    found = build_serde_allowlist(schemas=[State, None], channels={})
+    assert (AIMessage.__module__, "AIMessage") in found

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict
 import httpx
 import pytest
 from langchain.agents import create_agent
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langchain_core.retrievers import BaseRetriever
@@ -84,15 +84,20 @@ def test_a_subgraph_is_a_step_under_its_node(
     assert paths() == [("whole", "outer", "LangGraph", "inner", "ChatOpenAI")]
 
 
-def test_an_agent_in_a_graph_is_a_step_of_its_own(
-    agent: Any, attached: Any, drive: Any, tape: Path
-) -> None:
-    """A named agent that is a node shows under the node, by its name."""
+def test_an_agent_in_a_graph_is_a_step_of_its_own(agent: Any, attached: Any, tape: Path) -> None:
+    """A named agent that is a node shows under the node, by its name; older ones say no more."""
+    said: list[object] = []
+
+    class Hears(BaseCallbackHandler):
+        def on_chain_start(self, *_: object, metadata: Any = None, **started: Any) -> None:
+            if started.get("name") == "support":
+                said.append((metadata or {}).get("lc_agent_name"))
+
     graph = attached(one_node(agent(), "help"))
     with tracefork.record(tape):
-        drive(graph, "invoke", "hello")
+        graph.invoke({"messages": [("user", "hello")]}, {"callbacks": [Hears()]})
     assert steps_on(tape) == [
-        ("chain", ("LangGraph", "help", "support")),
+        ("agent" if said == ["support"] else "chain", ("LangGraph", "help", "support")),
         ("model", ("LangGraph", "help", "support", "model", "ChatOpenAI")),
         ("node", ("LangGraph", "help")),
         ("node", ("LangGraph", "help", "support", "model")),
@@ -235,12 +240,13 @@ def test_a_failed_step_says_so(attached: Any, tape: Path) -> None:
 
 
 def test_an_interrupt_is_not_an_error(attached: Any, tape: Path) -> None:
-    """A node that waits for a person has ended without an error."""
+    """A node that waits for a person has ended without an error; the interrupt is its step."""
     graph = attached(one_node(lambda _: interrupt("sure?"), checkpointer=InMemorySaver()))
     with tracefork.record(tape):
         graph.invoke({"messages": []}, {"configurable": {"thread_id": "1"}})
     with tracefork.Tape.open(tape) as opened:
-        assert [(step.kind, step.error) for step in opened.steps] == [("run", None), ("node", None)]
+        kinds = [(step.kind, step.error) for step in opened.steps]
+    assert kinds == [("run", None), ("node", None), ("interrupt", None)]
 
 
 def test_a_handler_passed_by_hand_works_without_attach(agent: Any, tape: Path, paths: Any) -> None:

@@ -1,29 +1,19 @@
-"""Attach to graphs, chat models and other runnables: bind what they hold, and listen.
-
-Callbacks in a graph's own config do not survive: LangGraph lets those of a call replace them. What
-LangChain asks before *every* run, in every thread and task, is its configure hooks; so that is
-where the handler stands, for as long as something is attached and only inside a session.
-"""
+"""Attach to graphs, chat models and other runnables: bind what they hold, and listen."""
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import Any, TypeVar, cast
-from weakref import WeakValueDictionary
+from typing import TypeVar
 
 from langchain_core.runnables import Runnable
-from langchain_core.tracers.context import register_configure_hook
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import in_session
 from tracefork_langgraph.chat_models import bind, unbind
-from tracefork_langgraph.handler import TracingHandler
+from tracefork_langgraph.listening import listen_for, stop_for
+from tracefork_langgraph.saver import allow_schemas
 from tracefork_langgraph.search import chat_models
+from tracefork_langgraph.tools import bind_declared_tools, unbind_tools
 
 X = TypeVar("X")
-
-_attached: WeakValueDictionary[int, object] = WeakValueDictionary()
-_handler = TracingHandler()
 
 
 def attach(x: X) -> X:
@@ -50,37 +40,16 @@ def attach(x: X) -> X:
             bind(model)
         except UsageError:
             continue  # Its exchanges cross the ambient seam, or none.
-    _listen()
-    _attached[id(x)] = x
+    bind_declared_tools(x)
+    allow_schemas(x)
+    listen_for(x)
     return x
 
 
 def detach(x: X) -> X:
     """Undo `attach`: its chat models have their own clients back; return it."""
-    if _attached.pop(id(x), None) is not None:
+    if stop_for(x):
         for model in chat_models(x):
             unbind(model)
+        unbind_tools(x)
     return x
-
-
-class _Ear:
-    """Stands where LangChain expects a context variable, and answers for every context."""
-
-    def get(self) -> TracingHandler | None:
-        """Return the handler that the run about to start gets."""
-        try:
-            return _handler if _attached and in_session() else None
-        except UsageError:
-            return None  # Two sessions and no context: an exchange here will say so.
-
-
-_ear: _Ear | None = None
-
-
-def _listen() -> None:
-    """Register the hook, once: LangChain has no way to take one back."""
-    global _ear
-    if _ear is None:
-        _ear = _Ear()
-        hook = cast("ContextVar[Any]", _ear)
-        register_configure_hook(hook, inheritable=True, handle_class=TracingHandler)

@@ -20,10 +20,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
+from weakref import WeakSet
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.callbacks import manager as _manager
-from langgraph.errors import GraphBubbleUp
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
@@ -35,11 +36,13 @@ from tracefork_core.adapters import (
     end_step,
     lane_here,
 )
+from tracefork_langgraph.running import note_input
 
 _UUID = re.compile(r":?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NODE_TAG = "graph:step:"
 _BRANCH_TAG = "map:key:"
 _PUSHED = "__pregel_push"
+_AGENT = "lc_agent_name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,13 @@ class _Run:
     step: str
     lane: Lane | None
     before: str | None
+    name: str
+    is_node: bool
 
 
 # Shared by all handlers: where two of them see a run, it is one step.
 _running: dict[UUID, _Run] = {}
+_told: WeakSet[GraphInterrupt] = WeakSet()
 
 
 def _is_news(_: logging.LogRecord) -> bool:
@@ -84,7 +90,8 @@ class TracingHandler(BaseCallbackHandler):
         metadata: Mapping[str, object] | None = None,
         **kwargs: object,
     ) -> None:
-        """Begin the step of a graph, a node or a chain."""
+        """Begin the step of a graph, an agent in one, a node or a chain."""
+        note_input(inputs)
         name = _name(serialized, kwargs, "chain")
         metadata = metadata or {}
         if any(tag.startswith(_NODE_TAG) for tag in tags or ()):
@@ -93,6 +100,8 @@ class TracingHandler(BaseCallbackHandler):
             _begin(run_id, parent_run_id, "node", name, detail, branch=branch, current=True)
             return
         kind = "run" if parent_run_id is None else "chain"
+        if parent_run_id is not None and metadata.get(_AGENT) == name:
+            kind = "agent"
         _begin(run_id, parent_run_id, kind, name, branch=_map_key(tags))
 
     def on_chat_model_start(
@@ -176,6 +185,8 @@ class TracingHandler(BaseCallbackHandler):
         Raises:
             TraceforkError: the session has diverged, and `error` does not say so yet.
         """
+        if isinstance(error, GraphInterrupt):
+            _interrupt(run_id, error)
         _end(run_id, None if isinstance(error, (GraphBubbleUp, GeneratorExit)) else error)
         if isinstance(error, Exception) and not isinstance(error, (GraphBubbleUp, TraceforkError)):
             check_session()
@@ -203,9 +214,17 @@ def _begin(
     step = begin_step(kind, name, parent=parent.step if parent else None, detail=known)
     if step is None:
         return
-    _running[run_id] = _Run(step, lane_here(), current_step.get())
+    _running[run_id] = _Run(step, lane_here(), current_step.get(), name, kind == "node")
     if current:
         current_step.set(step)
+
+
+def _interrupt(run_id: UUID, error: GraphInterrupt) -> None:
+    """Put an interrupt on the tape, at the innermost node that it passes."""
+    run = _running.get(run_id)
+    if run is not None and run.is_node and error not in _told:
+        _told.add(error)
+        end_step(begin_step("interrupt", run.name, parent=run.step))
 
 
 def _end(run_id: UUID, error: BaseException | None = None) -> None:

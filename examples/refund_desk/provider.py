@@ -1,0 +1,55 @@
+"""The model of the refund desk, scripted: python provider.py, in a terminal of its own.
+
+It speaks OpenAI's wire format on 127.0.0.1:8899. Told to look up "the policy", it takes the one on
+returns the first time and each seventh time after that; told to go by what happened to the goods,
+it never does.
+"""
+
+import threading
+
+from desk import DECISION, ORDERS, SUPERVISOR
+
+from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
+
+PORT = 8899
+
+
+class Model:
+    """Answers by the system prompt: who is asked, and how clearly."""
+
+    def __init__(self) -> None:
+        self._vague = 0
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        text = " ".join(message.text for message in request.messages)
+        found = [result.text for result in request.tool_results]
+        if SUPERVISOR in request.system:
+            if "Order 17:" not in text:
+                return Reply("orders")
+            return Reply("decide" if "The policy:" in text else "policies")
+        if DECISION in request.system:
+            if "refunded" in text:
+                return Reply("Refund: it arrived damaged, and 30 days are not over.")
+            return Reply("No refund: the 14 days for returns are over.")
+        if ORDERS in request.system:
+            if not found:
+                return Reply(tool_calls=[ToolCall("lookup_order", {"order": 17})])
+            return Reply(f"Order 17: {found[-1]}")
+        if "days." not in " ".join(found):
+            topic = self._topic(request.system)
+            return Reply(tool_calls=[ToolCall("search_policy", {"topic": topic})])
+        return Reply(f"The policy: {found[-1]}")
+
+    def _topic(self, system: str) -> str:
+        if "what happened" in system:
+            return "damage"
+        self._vague += 1
+        return "returns" if self._vague % 7 == 1 else "damage"
+
+
+if __name__ == "__main__":
+    with ProviderServer(Model(), port=PORT) as server:
+        print(f"the desk's model listens on {server.url}/v1; Ctrl-C ends it")
+        threading.Event().wait()
+
+# ruff: noqa: T201

@@ -1,0 +1,134 @@
+"""The checkpoints on a tape, for people: what each ran next, and what was asked from there.
+
+Read from the tape alone: no graph is needed, and no state is made into objects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+from tracefork_core import Tape, UsageError
+from tracefork_core.adapters import SavedCheckpoint, recorded_checkpoints
+
+_NEXT = "branch:to:"
+_TASKS = "__pregel_tasks"
+_NTH = re.compile(r"(.+):(\d+)")
+
+At = str | int
+"""A checkpoint: its id or the end of it, its step, or a node that ran from it (`name:2`: the second
+time)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint of a recorded graph.
+
+    Attributes:
+        id: as in `configurable["checkpoint_id"]`.
+        step: the superstep it ends, -1 for the input.
+        source: "input", "loop", "update" or "fork".
+        nodes: the nodes that ran from it, in the order in which they first asked for something,
+            those that asked for nothing behind them.
+        exchanges: the numbers of what was asked while they ran.
+        made: when it was made.
+    """
+
+    thread: str
+    id: str
+    step: int
+    source: str
+    nodes: tuple[str, ...]
+    exchanges: tuple[int, ...]
+    made: datetime
+
+    @property
+    def config(self) -> dict[str, dict[str, str]]:
+        """The config to run, look at or update a graph from here."""
+        place = {"thread_id": self.thread, "checkpoint_ns": "", "checkpoint_id": self.id}
+        return {"configurable": place}
+
+
+def history(tape: str | Path, *, thread: str | None = None) -> list[Checkpoint]:
+    """Return the checkpoints that a recorded run saved, in the order they were made.
+
+    Args:
+        tape: the tape of the run.
+        thread: that of one thread alone.
+
+    Raises:
+        UsageError: there is no such tape.
+        TapeError: the tape is damaged.
+    """
+    with Tape.open(tape) as opened:
+        return checkpoints_on(opened, thread=thread)
+
+
+def checkpoints_on(tape: Tape, *, thread: str | None = None) -> list[Checkpoint]:
+    """Return the checkpoints on an open tape, as `history` does."""
+    asked: dict[str, list[int]] = defaultdict(list)
+    names: dict[str, dict[str, None]] = defaultdict(dict)
+    for exchange in tape.exchanges:
+        if exchange.checkpoint is not None:
+            place = exchange.checkpoint[1]
+            asked[place].append(exchange.n)
+            outermost = (step.name for step in exchange.steps if step.kind == "node")
+            names[place] |= dict.fromkeys(islice(outermost, 1))
+    found = [one for one in recorded_checkpoints(tape) if one.ns == ""]
+    return [
+        _described(one, names[one.id], asked[one.id])
+        for one in found
+        if thread is None or one.thread == thread
+    ]
+
+
+def checkpoint_at(found: list[Checkpoint], at: At) -> Checkpoint:
+    """Return the checkpoint that is meant.
+
+    Raises:
+        UsageError: none is, or several are.
+    """
+    if isinstance(at, int):
+        fitting = [one for one in found if one.step == at]
+    else:
+        fitting = [one for one in found if one.id == at] or list(_ran(found, at))
+        fitting = fitting or [one for one in found if len(at) >= 4 and one.id.endswith(at)]
+    if len(fitting) == 1 or (fitting and isinstance(at, str)):
+        return fitting[0]
+    nodes = ", ".join(dict.fromkeys(name for one in found for name in one.nodes)) or "none"
+    what = "no checkpoint" if not fitting else f"{len(fitting)} checkpoints"
+    raise UsageError(
+        f"tracefork: the run has {what} at {at!r}. Name a node that ran ({nodes}; name:2 for the "
+        "second time), a step of one thread, or an id: tracefork show --checkpoints lists them."
+    )
+
+
+def _ran(found: Iterable[Checkpoint], name: str) -> Iterator[Checkpoint]:
+    """Yield the checkpoints that a node ran from, from the time on that is asked for."""
+    nth = _NTH.fullmatch(name)
+    ran = [one for one in found if name in one.nodes]
+    if not ran and nth is not None:
+        ran = [one for one in found if nth[1] in one.nodes][int(nth[2]) - 1 :]
+    yield from ran[:1]
+
+
+def _described(one: SavedCheckpoint, asked: Iterable[str], n: list[int]) -> Checkpoint:
+    planned = [name.removeprefix(_NEXT) for name in one.values if name.startswith(_NEXT)]
+    return Checkpoint(
+        thread=one.thread,
+        id=one.id,
+        step=_number(one.metadata.get("step")),
+        source=str(one.metadata.get("source", "")),
+        nodes=tuple(dict.fromkeys([*asked, *planned])),
+        exchanges=tuple(n),
+        made=datetime.fromtimestamp(one.made / 1e9, UTC),
+    )
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else -2

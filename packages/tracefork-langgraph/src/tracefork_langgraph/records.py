@@ -1,0 +1,137 @@
+"""LangGraph's checkpoints and writes as core keeps them, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from tracefork_core.adapters import (
+    Checkpoints,
+    SavedCheckpoint,
+    SavedValue,
+    SavedWrite,
+    without_secrets,
+)
+
+_VALUES = "channel_values"
+_DELTAS = "counters_since_delta_snapshot"
+
+Bodies = dict[str, bytes]
+
+
+def place_of(configurable: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the thread and the ns of a config."""
+    return str(configurable["thread_id"]), configurable.get("checkpoint_ns") or ""
+
+
+def config_of(thread: object, ns: str, at: str) -> RunnableConfig:
+    """Return the config that names a checkpoint."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": at}}
+
+
+def saved(
+    serde: SerializerProtocol,
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+) -> tuple[SavedCheckpoint, Bodies]:
+    """Return a checkpoint as it is kept, and the bytes of its values."""
+    thread, ns = place_of(config["configurable"])
+    bodies: Bodies = {}
+    head = {name: part for name, part in checkpoint.items() if name != _VALUES}
+    record = SavedCheckpoint(
+        thread,
+        ns,
+        checkpoint["id"],
+        _dumped(serde, head, bodies),
+        {name: _dumped(serde, value, bodies) for name, value in checkpoint[_VALUES].items()},
+        without_secrets(get_checkpoint_metadata(config, metadata)),
+        config["configurable"].get("checkpoint_id"),
+        _nanoseconds(checkpoint["ts"]),
+    )
+    return record, bodies
+
+
+def written(
+    serde: SerializerProtocol,
+    config: RunnableConfig,
+    writes: Sequence[tuple[str, Any]],
+    task: str,
+    path: str,
+) -> tuple[list[SavedWrite], Bodies]:
+    """Return what a task wrote as it is kept, and its bytes."""
+    thread, ns = place_of(config["configurable"])
+    at = str(config["configurable"]["checkpoint_id"])
+    bodies: Bodies = {}
+    records = [
+        SavedWrite(
+            *(thread, ns, at, task, WRITES_IDX_MAP.get(channel, i), channel),
+            _dumped(serde, value, bodies),
+            path,
+        )
+        for i, (channel, value) in enumerate(writes)
+    ]
+    return records, bodies
+
+
+def loaded(serde: SerializerProtocol, store: Checkpoints, thread: str, value: SavedValue) -> Any:
+    """Return the object of a value."""
+    return serde.loads_typed((value.tag, store.body(thread, value)))
+
+
+def tuple_of(
+    serde: SerializerProtocol, store: Checkpoints, found: SavedCheckpoint
+) -> CheckpointTuple:
+    """Return a checkpoint as LangGraph knows it."""
+    thread = found.thread
+    checkpoint = loaded(serde, store, thread, found.head)
+    checkpoint[_VALUES] = {
+        name: loaded(serde, store, thread, value) for name, value in found.values.items()
+    }
+    return CheckpointTuple(
+        config_of(thread, found.ns, found.id),
+        checkpoint,
+        found.metadata,
+        config_of(thread, found.ns, found.parent) if found.parent else None,
+        [
+            (write.task, write.channel, loaded(serde, store, thread, write.value))
+            for write in store.writes(thread, found.ns, found.id)
+        ],
+    )
+
+
+def rests(found: SavedCheckpoint) -> Collection[str] | None:
+    """Return the channels whose states are what was written since a snapshot of them.
+
+    None where that is not said: LangGraph 1.2.0 says nothing of a state that somebody edited.
+    """
+    deltas = found.metadata.get(_DELTAS)
+    if deltas is None and found.metadata.get("source") == "update":
+        return None
+    return [str(channel) for channel in deltas] if isinstance(deltas, Mapping) else ()
+
+
+def _dumped(serde: SerializerProtocol, value: object, bodies: Bodies) -> SavedValue:
+    tag, body = serde.dumps_typed(value)
+    sha = hashlib.sha256(body).hexdigest()
+    bodies[sha] = bytes(body)
+    return SavedValue(tag, sha)
+
+
+def _nanoseconds(moment: str) -> int:
+    try:
+        return int(datetime.fromisoformat(moment).timestamp() * 1_000_000) * 1000
+    except (TypeError, ValueError):
+        return 0

@@ -1,0 +1,268 @@
+"""A checkpointer for LangGraph whose threads lie in one file, and whose runs can be travelled.
+
+For every day it is a checkpointer like others: several processes may use its file, and a state
+costs what is new in it. Under a session what it saves goes onto the tape, and comes from there.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_id,
+)
+
+from tracefork_core import UsageError
+from tracefork_core.adapters import (
+    Checkpoints,
+    SavedCheckpoint,
+    SavedValue,
+    SavedWrite,
+    begin_step,
+    checkpoints,
+    end_step,
+)
+from tracefork_langgraph.aside import Line
+from tracefork_langgraph.listening import listen_for
+from tracefork_langgraph.records import (
+    config_of,
+    loaded,
+    place_of,
+    rests,
+    saved,
+    tuple_of,
+    written,
+)
+from tracefork_langgraph.running import ids_after, is_resuming
+from tracefork_langgraph.serde import StrictSerializer, TypeName, schema_types
+
+_STRATEGIES = ("keep_latest", "delete")
+
+
+class TapeSaver(BaseCheckpointSaver[str]):
+    """Keeps the threads of graphs in one file. Safe to use from threads, tasks and processes.
+
+    Args:
+        path: the file; it is made at the first checkpoint. A recording may be read so, too.
+        allow: types of yours that are in states, where neither this process has written them nor
+            `attach` finds them in the schemas of the graph.
+
+    Raises:
+        UsageError: `path` is no file.
+    """
+
+    def __init__(self, path: str | Path, *, allow: Collection[type | TypeName] = ()) -> None:
+        super().__init__(serde=StrictSerializer(allow))
+        if str(path) == ":memory:":
+            raise UsageError(
+                "tracefork: a TapeSaver keeps threads in a file. Name one, or take LangGraph's "
+                "InMemorySaver."
+            )
+        self.path = Path(path).absolute()
+        self._held = checkpoints(self.path)  # Open for as long as somebody has this.
+        self._line = Line()
+        listen_for(self)
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        configurable = config["configurable"]
+        store = self._store
+        self._say_why(store, configurable)
+        thread, ns = place_of(configurable)
+        found = store.find(thread, ns, get_checkpoint_id(config) or None)
+        return tuple_of(self.serde, store, found) if found is not None else None
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        store = self._store
+        configurable = config["configurable"] if config else {}
+        thread = str(configurable["thread_id"]) if "thread_id" in configurable else None
+        ns = configurable.get("checkpoint_ns")
+        at = configurable.get("checkpoint_id")
+        if thread is not None and not ns:
+            store.called("list", thread, at)
+        found = store.search(
+            thread,
+            ns,
+            at,
+            before=get_checkpoint_id(before) if before else None,
+            metadata=filter,
+            limit=limit,
+        )
+        return (tuple_of(self.serde, store, one) for one in found)
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        record, bodies = saved(self.serde, config, checkpoint, metadata)
+        _tell(record)
+        self._store.put(record, bodies)
+        return config_of(config["configurable"]["thread_id"], record.ns, record.id)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        records, bodies = written(self.serde, config, writes, task_id, task_path)
+        self._store.put_writes(records, bodies)
+
+    def delete_thread(self, thread_id: str) -> None:
+        self._store.delete_thread(str(thread_id))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        self._store.delete_for_runs([str(run) for run in run_ids])
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        self._store.copy_thread(str(source_thread_id), str(target_thread_id))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        if strategy not in _STRATEGIES:
+            raise ValueError(f"no strategy {strategy!r}; there are {', '.join(_STRATEGIES)}")
+        threads = [str(thread) for thread in thread_ids]
+        self._store.prune(threads, keep_latest=strategy == "keep_latest", rests=rests)
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        store = self._store
+        thread, ns = place_of(config["configurable"])
+        writes: dict[str, list[SavedWrite]] = {channel: [] for channel in channels}
+        seeds: dict[str, SavedValue] = {}
+        left = set(channels)
+        place = store.find(thread, ns, get_checkpoint_id(config) or None) if left else None
+        while left and place is not None and place.parent is not None:
+            place = store.find(thread, ns, place.parent)
+            if place is None:
+                break
+            for write in reversed(store.writes(thread, ns, place.id)):
+                if write.channel in left:
+                    writes[write.channel].append(write)
+            for channel in left & place.values.keys():
+                seeds[channel] = place.values[channel]
+            left -= place.values.keys()
+        history: dict[str, DeltaChannelHistory] = {}
+        for channel, found in writes.items():
+            decoded = [
+                (one.task, channel, loaded(self.serde, store, thread, one.value))
+                for one in reversed(found)
+            ]
+            history[channel] = {"writes": decoded}
+            if channel in seeds:
+                history[channel]["seed"] = loaded(self.serde, store, thread, seeds[channel])
+        return history
+
+    def get_next_version(self, current: str | int | None, channel: None) -> str:
+        """Return a version that no other branch of a thread has: they would share values."""
+        last = int(str(current).split(".")[0]) if current is not None else 0
+        return f"{last + 1:032}.{random.random():016}"  # noqa: S311 - as all checkpointers do
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return await self._line.do(lambda: self.get_tuple(config))
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,  # noqa: A002 - LangGraph's name
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        found = self.list(config, filter=filter, before=before, limit=limit)
+        while (one := await self._line.do(lambda: next(found, None))) is not None:
+            yield one
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        # A state is what it is now: another task may change it before a thread gets to it.
+        record, bodies = saved(self.serde, config, checkpoint, metadata)
+        _tell(record)
+        await self._line.do(lambda: self._store.put(record, bodies))
+        return config_of(config["configurable"]["thread_id"], record.ns, record.id)
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        records, bodies = written(self.serde, config, writes, task_id, task_path)
+        await self._line.do(lambda: self._store.put_writes(records, bodies))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        await self._line.do(lambda: self.delete_thread(thread_id))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        await self._line.do(lambda: self.delete_for_runs(run_ids))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        await self._line.do(lambda: self.copy_thread(source_thread_id, target_thread_id))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        await self._line.do(lambda: self.prune(thread_ids, strategy=strategy))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        return await self._line.do(
+            lambda: self.get_delta_channel_history(config=config, channels=channels)
+        )
+
+    @property
+    def _store(self) -> Checkpoints:
+        return checkpoints(self.path)
+
+    def _say_why(self, store: Checkpoints, configurable: Mapping[str, Any]) -> None:
+        """Say what a checkpoint is asked for, where it is one of the outermost graph."""
+        if configurable.get("checkpoint_ns"):
+            return
+        at = configurable.get("checkpoint_id")
+        if "__pregel_runtime" not in configurable:
+            store.called("look", str(configurable["thread_id"]), at)
+        elif at is not None or "checkpoint_id" not in configurable:
+            store.called("resume" if is_resuming() else "run", str(configurable["thread_id"]), at)
+            if (latest := store.find(str(configurable["thread_id"]), "")) is not None:
+                ids_after(latest.id)
+        # Otherwise LangGraph only asks whether its checkpoint is the latest one still.
+
+
+def _tell(record: SavedCheckpoint) -> None:
+    """Put a checkpoint of the outermost graph among the steps of the session, if there is one."""
+    if not record.ns:
+        detail: dict[str, object] = {"thread": record.thread, "id": record.id}
+        step = record.metadata.get("step")
+        end_step(begin_step("checkpoint", f"checkpoint {step}", detail=detail))
+
+
+def allow_schemas(graph: Any) -> None:
+    """Allow the TapeSaver of a compiled graph the types that the graph declares for its states."""
+    saver = getattr(graph, "checkpointer", None)
+    if isinstance(saver, TapeSaver):
+        saver.serde.allowed |= schema_types(graph)

@@ -1,0 +1,263 @@
+"""LangGraph's serialisation, made strict: in its own bytes, but nothing is lost in silence.
+
+A checkpoint names the types of its values, and reading it makes them. So a file of checkpoints is
+as good as code to a reader that believes it. This one makes LangGraph's own safe types, those that
+it was allowed, and those that it has itself written; of any other it says the name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from contextvars import ContextVar
+from types import FunctionType
+from typing import Any, cast
+
+import ormsgpack
+from langgraph.checkpoint.serde import _msgpack, jsonplus
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.types import _DeltaSnapshot
+from langgraph.types import Send
+
+from tracefork_core import UsageError
+
+SECRET = "tracefork-secret-not-kept"  # noqa: S105 - it says that there is none
+"""What a SecretStr is read back as."""
+TypeName = tuple[str, ...]
+"""The module and the name of a type."""
+
+_TAGS = ("null", "bytes", "bytearray", "msgpack")
+_SECRETS = {("pydantic.types", "SecretStr"), ("pydantic.types", "SecretBytes")} | {
+    ("pydantic.v1.types", "SecretStr"),
+    ("pydantic.v1.types", "SecretBytes"),
+}
+_HASHED = {("builtins", "set"), ("builtins", "frozenset")}
+_METHOD = jsonplus.EXT_METHOD_SINGLE_ARG
+_OPTION = ormsgpack.OPT_NON_STR_KEYS
+_failure: ContextVar[list[Exception] | None] = ContextVar("tracefork_serde_failure", default=None)
+
+
+class StrictSerializer(JsonPlusSerializer):
+    """Writes what JsonPlusSerializer writes; reads it, or says what it does not know.
+
+    Args:
+        allow: types, or their (module, name), that may be made.
+    """
+
+    def __init__(self, allow: Iterable[type | TypeName] = ()) -> None:
+        super().__init__(allowed_msgpack_modules=None, __unpack_ext_hook__=self._made)
+        self.allowed = {type_name(one) for one in allow}
+        self._written: set[TypeName] = set()
+        self._encode = _encoder(self._note)
+
+    def with_msgpack_allowlist(self, extra: Iterable[type | TypeName]) -> StrictSerializer:
+        """Return a serializer that is allowed these types too, and knows what this one wrote."""
+        names = {type_name(one) for one in extra}
+        if names <= self.allowed:
+            return self
+        other = StrictSerializer([*self.allowed, *names])
+        other._written = self._written
+        return other
+
+    def dumps_typed(self, obj: object) -> tuple[str, bytes]:
+        """Return the tag of a value and its bytes.
+
+        Raises:
+            TypeError: it holds something that cannot be written.
+        """
+        if obj is None or isinstance(obj, (bytes, bytearray)):
+            return cast("tuple[str, bytes]", super().dumps_typed(obj))
+        return "msgpack", self._encode(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Return the value of a tag and bytes.
+
+        Raises:
+            UsageError: it holds a type that is not known here, or one that cannot be made.
+        """
+        tag, body = data
+        if tag not in _TAGS:
+            raise UsageError(
+                f"tracefork: a checkpoint holds a value written as {tag!r}, which is not read: "
+                f"only {', '.join(_TAGS)} are."
+            )
+        failures: list[Exception] = []
+        token = _failure.set(failures)
+        try:
+            return super().loads_typed((tag, body))
+        except ValueError as error:
+            # ormsgpack forgets what its hook raised.
+            if unknown := self._unknown_in(body):
+                raise UsageError(_refusal(unknown)) from None
+            if failures and isinstance(failures[0], UsageError):
+                raise failures[0] from None
+            raise UsageError(f"tracefork: a value in a checkpoint cannot be read: {error}.") from (
+                failures[0] if failures else error
+            )
+        finally:
+            _failure.reset(token)
+
+    def _note(self, name: TypeName) -> None:
+        self._written.add(name)
+
+    def _made(self, code: int, data: bytes) -> Any:
+        """Return what an extension of MessagePack stands for."""
+        try:
+            inner = ormsgpack.unpackb(data, ext_hook=self._made, option=_OPTION)
+            return self._value(code, inner)
+        except Exception as error:
+            if (failures := _failure.get()) is not None:
+                failures.append(error)
+            raise
+
+    def _value(self, code: int, inner: Any) -> Any:
+        if code == jsonplus.EXT_DELTA_SNAPSHOT:
+            return _DeltaSnapshot(inner)
+        if code == jsonplus.EXT_NUMPY_ARRAY:
+            return _array(*inner)
+        name: TypeName = (str(inner[0]), str(inner[1]))
+        method = inner[3] if code == _METHOD else None
+        if not self._is_known(name, method):
+            raise UsageError(
+                f"tracefork: a checkpoint holds a {'.'.join(name)}, which is not made."
+            )
+        make = _MAKERS.get(code)
+        if make is None:
+            raise UsageError(f"tracefork: a checkpoint holds an extension {code} of no known kind.")
+        if name in _HASHED:
+            inner[2] = [_hashable(one) for one in inner[2]]
+        try:
+            cls = getattr(importlib.import_module(name[0]), name[1])
+            return make(cls if method is None else getattr(cls, method), inner[2])
+        except Exception as error:
+            raise UsageError(
+                f"tracefork: a {'.'.join(name)} of a checkpoint cannot be made again: "
+                f"{type(error).__name__}: {error}."
+            ) from error
+
+    def _unknown_in(self, body: bytes) -> list[TypeName]:
+        """Return all types in a value that are not known here; nothing is made."""
+        found: dict[TypeName, None] = {}
+
+        def look(code: int, data: bytes) -> None:
+            inner = ormsgpack.unpackb(data, ext_hook=look, option=_OPTION)
+            if code in _MAKERS:
+                name = (str(inner[0]), str(inner[1]))
+                if not self._is_known(name, inner[3] if code == _METHOD else None):
+                    found[name] = None
+
+        with suppress(ValueError):
+            ormsgpack.unpackb(body, ext_hook=look, option=_OPTION)
+        return list(found)
+
+    def _is_known(self, name: TypeName, method: str | None) -> bool:
+        if method is not None and (*name, method) not in _msgpack.SAFE_MSGPACK_METHODS:
+            return False
+        safe = name in _msgpack.SAFE_MSGPACK_TYPES or name in _SECRETS
+        return safe or name in self.allowed or name in self._written
+
+
+def type_name(one: type | TypeName) -> TypeName:
+    """Return the module and the name of a type."""
+    return (one.__module__, one.__name__) if isinstance(one, type) else tuple(one)
+
+
+def schema_types(graph: Any) -> set[TypeName]:
+    """Return the types that a compiled graph, and those inside it, declare for their states."""
+    from langgraph._internal._serde import build_serde_allowlist
+
+    found: set[TypeName] = set()
+    for pregel in (graph, *(inner for _, inner in graph.get_subgraphs(recurse=True))):
+        builder = getattr(pregel, "builder", None)
+        nodes = getattr(builder, "nodes", {}).values()
+        schemas = [getattr(builder, name, None) for name in _SCHEMAS]
+        schemas.extend(getattr(node, "input_schema", None) for node in nodes)
+        found |= build_serde_allowlist(schemas=schemas, channels=pregel.channels)
+    return found
+
+
+_SCHEMAS = ("state_schema", "input_schema", "output_schema", "context_schema")
+
+
+def _encoder(note: Callable[[TypeName], None]) -> Callable[[object], bytes]:
+    """Return LangGraph's encoder, with a word in what it makes of each object.
+
+    It calls itself for what is inside of one, by a name of its module: so this is the same code
+    with another value for that name.
+    """
+    plain: set[type] = {_DeltaSnapshot}
+
+    def default(value: Any) -> Any:
+        kind = type(value)
+        if kind not in plain:  # Once for each type: a state has thousands of objects of a few.
+            if hasattr(kind, "get_secret_value"):
+                is_bytes = isinstance(value.get_secret_value(), bytes)
+                return default_of(kind(SECRET.encode() if is_bytes else SECRET))
+            note((kind.__module__, kind.__name__))
+            plain.add(kind)
+        return default_of(value)
+
+    def encode(value: object) -> bytes:
+        return bytes(ormsgpack.packb(value, default=default, option=option))
+
+    option = jsonplus._option  # noqa: SLF001 - the bytes are to be LangGraph's
+    original = cast("FunctionType", jsonplus._msgpack_default)  # noqa: SLF001
+    names = {**original.__globals__, "_msgpack_enc": encode}
+    default_of = FunctionType(original.__code__, names, original.__name__)
+    return encode
+
+
+def _hashable(value: Any) -> Any:
+    """Return a member of a set as what it was: a list in it was a tuple."""
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+def _array(dtype: str, shape: Collection[int], order: Any, data: bytes) -> Any:
+    np = importlib.import_module("numpy")  # It is there, where somebody had an array of it.
+    return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape, order=order)
+
+
+def _with_all(cls: Any, args: Any) -> Any:
+    return Send(args[0], args[1], timeout=args[2]) if cls is Send and args[2:] else cls(*args)
+
+
+def _with_fields(cls: Any, values: dict[str, Any]) -> Any:
+    """Make an object of its fields, those included that its constructor does not take."""
+    late = (
+        {field.name for field in dataclasses.fields(cls) if not field.init}
+        if dataclasses.is_dataclass(cls)
+        else set()
+    )
+    made = cls(**{name: value for name, value in values.items() if name not in late})
+    for name in late & values.keys():
+        object.__setattr__(made, name, values[name])
+    return made
+
+
+def _as_model(cls: Any, values: dict[str, Any]) -> Any:
+    """Make a model; one that does not validate now was what it is when it was written."""
+    try:
+        return cls(**values)
+    except (ValueError, TypeError):
+        return (cls.model_construct if hasattr(cls, "model_construct") else cls.construct)(**values)
+
+
+_MAKERS: dict[int, Callable[[Any, Any], Any]] = {
+    jsonplus.EXT_CONSTRUCTOR_SINGLE_ARG: lambda cls, argument: cls(argument),
+    jsonplus.EXT_CONSTRUCTOR_POS_ARGS: _with_all,
+    jsonplus.EXT_CONSTRUCTOR_KW_ARGS: _with_fields,
+    jsonplus.EXT_METHOD_SINGLE_ARG: lambda method, argument: method(argument),
+    jsonplus.EXT_PYDANTIC_V1: _as_model,
+    jsonplus.EXT_PYDANTIC_V2: _as_model,
+}
+
+
+def _refusal(unknown: Collection[TypeName]) -> str:
+    names = " and a ".join(".".join(name) for name in unknown)
+    return (
+        f"tracefork: a checkpoint holds a {names}, which is not known here, so nothing is made. If "
+        f"it is yours: TapeSaver(path, allow=[{', '.join(name[-1] for name in unknown)}]), or, "
+        "where a schema of the graph names it, attach(graph) before the graph runs."
+    )

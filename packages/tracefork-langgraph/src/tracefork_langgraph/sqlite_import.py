@@ -1,0 +1,128 @@
+"""Bring the threads of LangGraph's SqliteSaver over, and make nothing of what is in them.
+
+It keeps a whole checkpoint in one value, channels and all. That is taken apart where its parts
+begin and end; each of them keeps its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from tracefork_core import UsageError
+from tracefork_core.adapters import (
+    Checkpoints,
+    Imported,
+    SavedCheckpoint,
+    SavedValue,
+    SavedWrite,
+    without_secrets,
+)
+
+_CHECKPOINTS = (
+    "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
+    "metadata FROM checkpoints ORDER BY thread_id, checkpoint_ns, checkpoint_id"
+)
+_WRITES = (
+    "SELECT task_id, idx, channel, type, value, {path} FROM writes "
+    "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
+)
+_VALUES = "channel_values"
+_TAGS = frozenset({"null", "bytes", "bytearray", "msgpack"})
+_parts = msgspec.msgpack.Decoder(dict[str, msgspec.Raw]).decode
+_text = msgspec.msgpack.Decoder(str).decode
+_metadata = msgspec.json.Decoder(dict[str, Any]).decode
+_DAMAGED = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
+
+
+def import_sqlite(source: Path, target: Checkpoints) -> Imported:
+    """Put the threads of a SqliteSaver's file into `target`, and count them.
+
+    Raises:
+        UsageError: it is no such file, or from a time when values were JSON or pickled.
+    """
+    if not source.is_file():
+        raise UsageError(f"tracefork: no file {source}.")
+    threads: set[str] = set()
+    checkpoints = writes = 0
+    try:
+        name = f"file:{quote(str(source.absolute()))}?mode=ro"
+        with closing(sqlite3.connect(name, uri=True)) as db:
+            columns = {column for _, column, *_ in db.execute("PRAGMA table_info(writes)")}
+            asked = _WRITES.format(path="task_path" if "task_path" in columns else "''")
+            for row in db.execute(_CHECKPOINTS):
+                checkpoint, bodies = _checkpoint(*row)
+                target.put(checkpoint, bodies)
+                written, bodies = _written(db.execute(asked, row[:3]), checkpoint)
+                target.put_writes(written, bodies)
+                threads.add(checkpoint.thread)
+                checkpoints, writes = checkpoints + 1, writes + len(written)
+    except sqlite3.Error as error:
+        raise UsageError(f"tracefork: {source} is no file of a SqliteSaver: {error}.") from error
+    return Imported(len(threads), checkpoints, writes)
+
+
+def _checkpoint(
+    thread: str,
+    ns: str,
+    at: str,
+    parent: str | None,
+    tag: str,
+    data: bytes,
+    metadata: bytes | str | None,
+) -> tuple[SavedCheckpoint, dict[str, bytes]]:
+    _check(tag, thread, at)
+    try:
+        head = _parts(data)
+        values = _parts(head.pop(_VALUES))
+        said = _metadata(metadata) if metadata else {}
+        made = datetime.fromisoformat(_text(head["ts"])) if "ts" in head else None
+    except (*_DAMAGED, KeyError) as error:
+        raise UsageError(
+            f"tracefork: checkpoint {at} of thread {thread!r} is damaged: {error}."
+        ) from error
+    bodies: dict[str, bytes] = {}
+    return SavedCheckpoint(
+        thread,
+        ns,
+        at,
+        _value(tag, msgspec.msgpack.encode(head), bodies),
+        {channel: _value(tag, bytes(value), bodies) for channel, value in values.items()},
+        without_secrets(said),
+        parent or None,
+        int(made.timestamp() * 1_000_000) * 1000 if made else 0,
+    ), bodies
+
+
+def _written(
+    rows: Iterator[tuple[str, int, str, str, bytes | None, str]], after: SavedCheckpoint
+) -> tuple[list[SavedWrite], dict[str, bytes]]:
+    bodies: dict[str, bytes] = {}
+    written = []
+    for task, idx, channel, tag, data, path in rows:
+        _check(tag, after.thread, after.id)
+        place = after.thread, after.ns, after.id, task, idx, channel
+        written.append(SavedWrite(*place, _value(tag, data or b"", bodies), path))
+    return written, bodies
+
+
+def _value(tag: str, data: bytes, bodies: dict[str, bytes]) -> SavedValue:
+    sha = hashlib.sha256(data).hexdigest()
+    bodies[sha] = data
+    return SavedValue(tag, sha)
+
+
+def _check(tag: str, thread: str, at: str) -> None:
+    if tag not in _TAGS:
+        raise UsageError(
+            f"tracefork: checkpoint {at} of thread {thread!r} was written as {tag!r}, which is not "
+            "read without making what it names. Save it once more with SqliteSaver first."
+        )

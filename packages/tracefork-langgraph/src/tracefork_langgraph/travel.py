@@ -1,0 +1,218 @@
+"""Short forms of time travel: run a recorded graph on from one of its checkpoints.
+
+What they do can be done by hand in `tracefork_core.replay` and `fork`: a graph whose checkpointer
+is a `TapeSaver` finds its recorded checkpoints there, and `invoke(None, checkpoint.config)` runs on
+from one. In a replay models are answered from the tape, in a fork live; nothing before the
+checkpoint is run again, and the recording is never changed.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.pregel import Pregel
+
+import tracefork_core as tracefork
+from tracefork_core import UsageError
+from tracefork_core.adapters import answering_tape, fork_point
+from tracefork_langgraph.attachment import attach
+from tracefork_langgraph.checkpoint_history import (
+    At,
+    Checkpoint,
+    checkpoint_at,
+    checkpoints_on,
+    history,
+)
+from tracefork_langgraph.listening import is_listened_for
+from tracefork_langgraph.saver import TapeSaver
+
+G = TypeVar("G", bound=Pregel[Any, Any, Any, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A fork from a checkpoint: what the graph returned, and the branch it is recorded on."""
+
+    output: Any
+    path: Path
+    replayed: int
+    live: int
+
+
+def resume(
+    tape: str | Path,
+    graph: Pregel[Any, Any, Any, Any],
+    at: At,
+    *,
+    command: object = None,
+    thread: str | None = None,
+    **options: Any,
+) -> Any:
+    """Run a graph on from a recorded checkpoint, answered from the tape; return its output.
+
+    Args:
+        tape: the tape of the run.
+        graph: the compiled graph; its checkpointer is the tape, whatever it was.
+        at: the checkpoint: its id, its step, or a node that ran from it.
+        command: what to run it with: None, or a `Command(resume=…)`.
+        thread: the thread, where the run had several.
+        options: for `graph.invoke`.
+
+    Raises:
+        UsageError: there is no such tape, or no such checkpoint.
+        DivergenceError: the graph asked for something that was not asked after the checkpoint.
+    """
+    place, past = _ready(tape, graph, at, thread)
+    with tracefork.replay(tape):
+        return past.invoke(command, _config(place), **options)
+
+
+async def aresume(
+    tape: str | Path,
+    graph: Pregel[Any, Any, Any, Any],
+    at: At,
+    *,
+    command: object = None,
+    thread: str | None = None,
+    **options: Any,
+) -> Any:
+    """Do what `resume` does, with `graph.ainvoke`."""
+    place, past = _ready(tape, graph, at, thread)
+    async with tracefork.replay(tape):
+        return await past.ainvoke(command, _config(place), **options)
+
+
+def fork(
+    tape: str | Path,
+    graph: Pregel[Any, Any, Any, Any],
+    at: At,
+    *,
+    update: Mapping[str, object] | None = None,
+    as_node: str | None = None,
+    command: object = None,
+    thread: str | None = None,
+    **options: Any,
+) -> Forked:
+    """Run a graph on from a recorded checkpoint, live, and record that on a branch.
+
+    Args:
+        tape: the tape of the run.
+        graph: the compiled graph; its checkpointer is the tape, whatever it was.
+        at: the checkpoint: its id, its step, or a node that ran from it.
+        update: what to change in the state first, as for `graph.update_state`.
+        as_node: the node that the change counts as, as for `graph.update_state`.
+        command: what to run it with: None, or a `Command(resume=…)`.
+        thread: the thread, where the run had several.
+        options: for `tracefork_core.fork`.
+
+    Raises:
+        UsageError: there is no such tape, or no such checkpoint.
+        WriteError: the graph would change the world a second time.
+    """
+    place, past = _ready(tape, graph, at, thread)
+    with tracefork.fork(tape, _first(tape, place), **options) as branch:
+        config = _config(place)
+        if update is not None:
+            config = past.update_state(config, dict(update), as_node)
+        output = past.invoke(command, config)
+    return Forked(output, branch.path, branch.replayed, branch.live)
+
+
+async def afork(
+    tape: str | Path,
+    graph: Pregel[Any, Any, Any, Any],
+    at: At,
+    *,
+    update: Mapping[str, object] | None = None,
+    as_node: str | None = None,
+    command: object = None,
+    thread: str | None = None,
+    **options: Any,
+) -> Forked:
+    """Do what `fork` does, with `graph.ainvoke`."""
+    place, past = _ready(tape, graph, at, thread)
+    async with tracefork.fork(tape, _first(tape, place), **options) as branch:
+        config = _config(place)
+        if update is not None:
+            config = await past.aupdate_state(config, dict(update), as_node)
+        output = await past.ainvoke(command, config)
+    return Forked(output, branch.path, branch.replayed, branch.live)
+
+
+def rerun(graph: Pregel[Any, Any, Any, Any], *, thread: str | None = None, **options: Any) -> Any:
+    """Run a recorded graph again, in a replay, a fork or a blame of it; return its output.
+
+    It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
+    even from the tape. Where nothing is forked that is the first one, with the recorded input.
+
+    Args:
+        graph: the compiled graph; its checkpointer is the tape, whatever it was.
+        thread: the thread, where the run had several.
+        options: for `graph.invoke`.
+
+    Raises:
+        UsageError: there is no session here that is answered from a tape, or the tape has no
+            checkpoints.
+    """
+    place, past = _again(graph, thread)
+    return past.invoke(None, _config(place), **options)
+
+
+async def arerun(
+    graph: Pregel[Any, Any, Any, Any], *, thread: str | None = None, **options: Any
+) -> Any:
+    """Do what `rerun` does, with `graph.ainvoke`."""
+    place, past = _again(graph, thread)
+    return await past.ainvoke(None, _config(place), **options)
+
+
+def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G]:
+    """Return where a recorded graph is run again from, and the graph."""
+    tape = answering_tape()
+    if tape is None:
+        raise UsageError(
+            "tracefork: nothing is replayed, forked or blamed here. Use `rerun` inside "
+            "tracefork.replay or tracefork.fork, or in the agent of tracefork.blame."
+        )
+    found = [one for one in checkpoints_on(tape, thread=thread) if one.source != "fork"]
+    if not found:
+        raise UsageError(
+            f"tracefork: {tape.path} has no checkpoints. Record the graph with "
+            "checkpointer=TapeSaver(…)."
+        )
+    at = fork_point()
+    if at is None or at == len(tape.exchanges):  # Nothing is forked: all of it is to be proven.
+        return found[0], _past(tape.path, graph)
+    before = [one for one in found if one.exchanges and one.exchanges[0] <= at]
+    return (before or found[:1])[-1], _past(tape.path, graph)
+
+
+def _ready(tape: str | Path, graph: G, at: At, thread: str | None) -> tuple[Checkpoint, G]:
+    return checkpoint_at(history(tape, thread=thread), at), _past(tape, graph)
+
+
+def _past(tape: str | Path, graph: G) -> G:
+    """Return a graph whose checkpointer is the tape."""
+    if isinstance(graph.checkpointer, TapeSaver):
+        return graph if is_listened_for(graph) else attach(graph)
+    past = copy.copy(graph)
+    past.checkpointer = TapeSaver(tape)
+    return attach(past)
+
+
+def _config(place: Checkpoint) -> RunnableConfig:
+    return {"configurable": place.config["configurable"]}
+
+
+def _first(tape: str | Path, place: Checkpoint) -> int:
+    """Return the number of the first exchange that was asked from a checkpoint on."""
+    later = history(tape, thread=place.thread)
+    ids = [one.id for one in later]
+    after = [n for one in later[ids.index(place.id) :] for n in one.exchanges]
+    with tracefork.Tape.open(tape) as opened:
+        return min(after, default=len(opened.exchanges))

@@ -1,0 +1,185 @@
+"""What comes back is what was put, or an error that says what does not."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict
+from uuid import UUID
+
+import ormsgpack
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import START, StateGraph
+from langgraph.types import Interrupt, Send
+from pydantic import BaseModel, SecretBytes, SecretStr
+
+import tracefork_core as tracefork
+from tracefork_langgraph import TapeSaver, attach
+from tracefork_langgraph.serde import SECRET, StrictSerializer
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+@dataclass
+class Doc:
+    name: str
+    colour: Colour = Colour.RED
+    size: int = field(init=False, default=0)
+
+
+class Model(BaseModel):
+    title: str
+    inner: list[Any] = []
+
+
+def there_and_back(value: Any, **options: Any) -> Any:
+    """Return a value as another process would read it."""
+    written = StrictSerializer().dumps_typed(value)
+    return StrictSerializer(**options).loads_typed(written)
+
+
+SAFE = [
+    None,
+    b"bytes",
+    bytearray(b"more"),
+    {"a": [1, 2.5, "x", None, True], 3: "three"},
+    {1, 2},
+    {("a", 1), ("b", (2, 3))},
+    frozenset({("x",)}),
+    deque([1, 2]),
+    datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+    date(2026, 1, 2),
+    timedelta(days=1, seconds=2),
+    Decimal("1.10"),
+    UUID(int=7),
+    Path("a/b"),
+    re.compile("x+", re.IGNORECASE),
+    HumanMessage("hi", id="1", additional_kwargs={"a": {"b": [1]}}),
+    Document("text", metadata={"n": 1}),
+    Send("node", {"a": 1}),
+    Interrupt("why?", id="1"),
+]
+
+
+@pytest.mark.parametrize("value", SAFE, ids=lambda value: type(value).__name__)
+def test_safe_types_come_back(value: Any) -> None:
+    """Nobody has to allow what LangGraph itself holds safe; members of a set are what they were."""
+    found = there_and_back(value)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("value", SAFE, ids=lambda value: type(value).__name__)
+def test_the_bytes_are_those_of_langgraph(value: Any) -> None:
+    """What this writes, other checkpointers read."""
+    assert StrictSerializer().dumps_typed(value) == JsonPlusSerializer().dumps_typed(value)
+
+
+def filled() -> Doc:
+    doc = Doc("a")
+    doc.size = 9
+    return doc
+
+
+@pytest.mark.parametrize("value", [filled(), Model(title="t"), Point(1, 2), Colour.RED])
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: {"deep": [one]}])
+def test_a_type_of_yours_is_made_if_it_was_allowed(value: Any, wrap: Any) -> None:
+    """With every field, those included that its constructor does not take; else it is named."""
+    written = StrictSerializer().dumps_typed(wrap(value))
+    read = StrictSerializer([Doc, Model, Point, Colour]).loads_typed(written)
+    assert read == wrap(value)
+    with pytest.raises(tracefork.UsageError, match=rf"\[.*{type(value).__name__}\]") as caught:
+        StrictSerializer().loads_typed(written)
+    assert "attach(graph)" in str(caught.value)
+
+
+def test_a_type_inside_an_allowed_one_is_not_allowed_by_that() -> None:
+    """Each type is asked for by itself."""
+    with pytest.raises(tracefork.UsageError, match="Colour"):
+        there_and_back(filled(), allow=[Doc])
+
+
+def test_a_process_knows_what_it_has_written() -> None:
+    """Types that went through this serializer come back, in what they are inside of as well."""
+    serializer = StrictSerializer()
+    written = serializer.dumps_typed({"docs": [filled()]})
+    assert serializer.loads_typed(written) == {"docs": [filled()]}
+    clone = serializer.with_msgpack_allowlist([("app", "Other")])
+    assert clone.loads_typed(written) == {"docs": [filled()]}
+
+
+def test_code_that_a_checkpoint_names_is_not_run(tmp_path: Path) -> None:
+    """A crafted value makes nothing: it is an error that names what it wanted."""
+    target = tmp_path / "touched"
+    for code in range(6):
+        inner = ormsgpack.packb(["pathlib", "open", [str(target), "w"], "touch"])
+        crafted = ormsgpack.packb([ormsgpack.Ext(code, inner)])
+        with pytest.raises(tracefork.UsageError, match=r"pathlib\.open"):
+            StrictSerializer().loads_typed(("msgpack", crafted))
+    with pytest.raises(tracefork.UsageError, match="pickle"):
+        StrictSerializer().loads_typed(("pickle", b"cos\nsystem\n."))
+    assert not target.exists()
+
+
+def test_what_cannot_be_made_again_says_so() -> None:
+    """A type of this process that another one cannot import is no dict there, but an error."""
+
+    @dataclass
+    class Local:
+        a: int = 1
+
+    serializer = StrictSerializer()
+    with pytest.raises(tracefork.UsageError, match="Local"):
+        serializer.loads_typed(serializer.dumps_typed(Local()))
+
+
+def test_secrets_are_not_kept() -> None:
+    """A SecretStr comes back as one that says that it is none, wherever it was."""
+
+    class Held(BaseModel):
+        key: SecretStr
+        raw: SecretBytes
+
+    serializer = StrictSerializer()
+    held = Held(key=SecretStr("hunter2!"), raw=SecretBytes(b"hunter3!"))
+    _, body = serializer.dumps_typed({"a": [held], "b": SecretStr("hunter2!")})
+    assert b"hunter" not in body
+    assert there_and_back(SecretStr("hunter2!")).get_secret_value() == SECRET
+    assert there_and_back(SecretBytes(b"hunter3!")).get_secret_value() == SECRET.encode()
+
+
+def test_known_drift() -> None:
+    """Outside of sets a tuple is a list when it comes back, and a defaultdict a dict."""
+    assert there_and_back({"a": (1, (2,))}) == {"a": [1, [2]]}
+    assert type(there_and_back(defaultdict(list, a=[1]))) is dict
+    assert there_and_back(ValueError("x")) == "ValueError('x')"
+
+
+class State(TypedDict, total=False):
+    doc: Doc
+
+
+def test_attach_allows_what_the_schemas_of_a_graph_name(path: Path) -> None:
+    """After a restart the types of a state are those of its graph; without attach they are not."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+    builder = StateGraph(State).add_node("a", lambda _: {"doc": filled()}).add_edge(START, "a")
+    builder.compile(checkpointer=TapeSaver(path)).invoke({}, config)
+    with pytest.raises(tracefork.UsageError, match="Doc"):
+        builder.compile(checkpointer=TapeSaver(path)).get_state(config)
+    attached = attach(builder.compile(checkpointer=TapeSaver(path)))
+    assert attached.get_state(config).values == {"doc": filled()}

@@ -1,0 +1,60 @@
+"""Programs that are recorded, sync and async."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_langgraph import TapeSaver, attach
+from tracefork_testkit import ProviderServer
+
+from .program import START, Program, Shape
+
+
+@pytest.fixture(params=["sync", "async"])
+def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner | None]:
+    """The event loop of an async program: one, since a client's connections belong to theirs."""
+    if request.param == "sync":
+        yield None
+        return
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture
+def program(
+    model: Callable[..., Any], tape: Path, loop: asyncio.Runner | None
+) -> Callable[[Shape], Program]:
+    """Make a program around a graph of a shape."""
+
+    def make(shape: Shape) -> Program:
+        ran: list[str] = []
+        graph = shape(model(max_retries=0), ran).compile(checkpointer=TapeSaver(tape))
+        return Program(attach(graph), tape, ran, loop)
+
+    return make
+
+
+@pytest.fixture
+def recorded(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> Callable[..., tuple[Program, Any]]:
+    """Record what a program does, and take the provider away: return it, and what it came to."""
+
+    def record(shape: Shape, does: Callable[[Program], Any] = _run) -> tuple[Program, Any]:
+        made = program(shape)
+        with tracefork.record(made.tape):
+            output = does(made)
+        server.stop()
+        return made, output
+
+    return record
+
+
+def _run(program: Program) -> Any:
+    return program.run(START)

@@ -1,0 +1,81 @@
+"""A graph is put on trial: each fork of it begins at the checkpoint nearest to its fork point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langgraph.graph import START as BEGIN
+from langgraph.graph import StateGraph
+
+import tracefork_core as tracefork
+from tracefork_langgraph import rerun
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+from .graphs import Node, Ran, State, both
+from .program import START, Program, Shape
+
+
+class _Misled:
+    """Says something wrong the first time it is asked to look, and each seventh time."""
+
+    def __init__(self) -> None:
+        self._looked = 0
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        if request.last_user_text != "look":
+            return Reply(f"{request.last_user_text} done")
+        self._looked += 1
+        return Reply("wrong" if self._looked % 7 == 1 else "right")
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    """A provider that misleads the second of three nodes at times."""
+    with ProviderServer(_Misled()) as server:
+        yield server
+
+
+def three(model: Any, ran: Ran) -> StateGraph[State]:
+    """Three nodes in a row."""
+    builder = StateGraph(State)
+    for name in ("first", "look", "tell"):
+        builder.add_node(name, both(Node(name, model, ran, name)))
+    return builder.add_edge(BEGIN, "first").add_edge("first", "look").add_edge("look", "tell")
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_the_node_that_doomed_a_run_is_named(program: Callable[[Shape], Program]) -> None:
+    """Forks of it run that node and the next, or the next alone, and never the one before."""
+    made = program(three)
+    with tracefork.record(made.tape):
+        made.run(START)
+    runs: list[list[str]] = []
+
+    def agent() -> Any:
+        made.ran.clear()
+        try:
+            return rerun(made.graph)
+        finally:
+            runs.append(list(made.ran))
+
+    def is_right(output: Any) -> bool:
+        return "look: wrong" not in output["said"]
+
+    report = tracefork.blame(made.tape, agent, is_right, budget="200 calls")
+    assert report.result.decisive is not None
+    assert report.result.decisive.unit == 1
+    assert report.units[1].step[:2] == ("LangGraph", "look")
+    assert runs[0] == ["first", "look", "tell"]  # The replay, from the recorded input.
+    assert ["look", "tell"] in runs
+    assert ["tell"] in runs
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_graph_runs_again_where_something_is_answered_from_a_tape(
+    program: Callable[[Shape], Program],
+) -> None:
+    """Anywhere else there is nothing to run again."""
+    with pytest.raises(tracefork.UsageError, match="Use `rerun` inside"):
+        rerun(program(three).graph)

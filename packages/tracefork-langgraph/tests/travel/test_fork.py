@@ -1,0 +1,79 @@
+"""A graph is forked at a checkpoint: what comes after it runs live, and nothing before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_langgraph import afork, fork, history, resume
+from tracefork_testkit import ProviderServer
+
+from .graphs import five
+from .program import START, Program, Shape
+
+EDIT = {"said": ["edited"]}
+
+
+@pytest.fixture
+def recorded(program: Callable[[Shape], Program]) -> tuple[Program, Any]:
+    """A recorded run of five nodes; the provider is still there."""
+    made = program(five)
+    with tracefork.record(made.tape):
+        output = made.run(START)
+    return made, output
+
+
+def _forked(program: Program, at: str, **options: Any) -> Any:
+    program.ran.clear()
+    if program.loop is not None:
+        return program.loop.run(afork(program.tape, program.graph, at, **options))
+    return fork(program.tape, program.graph, at, **options)
+
+
+def test_a_fork_runs_what_comes_after_its_checkpoint(
+    recorded: tuple[Program, Any], server: ProviderServer
+) -> None:
+    """Three nodes are asked live; the two before them are not even run."""
+    program, output = recorded
+    asked, before = len(server.requests), program.tape.read_bytes()
+    branch = _forked(program, "n3")
+    assert program.ran == ["n3", "n4", "n5"]
+    assert (branch.live, branch.replayed, len(server.requests) - asked) == (3, 0, 3)
+    assert branch.output["said"][:2] == output["said"][:2]
+    assert branch.output["said"][2:] != output["said"][2:]
+    assert program.tape.read_bytes() == before
+
+
+def test_a_branch_replays_by_itself_and_can_be_travelled(
+    recorded: tuple[Program, Any], server: ProviderServer
+) -> None:
+    """It holds its tail, and goes on from its own checkpoints as the recorded run does."""
+    program, _ = recorded
+    branch = _forked(program, "n3", update=EDIT)
+    server.stop()
+    third = next(one for one in history(program.tape) if one.nodes == ("n3",))
+    with tracefork.replay(branch.path) as run:
+        edited = program.graph.update_state(third.config, EDIT)
+        assert program.run(None, edited) == branch.output
+    assert run.digest == run.tape.digest
+    assert [one.source for one in history(branch.path)].count("update") == 1
+    assert [one.exchanges for one in history(branch.path)][-4:] == [(2,), (3,), (4,), ()]
+    assert resume(branch.path, program.graph, "n5") == branch.output
+    with (
+        pytest.raises(tracefork.DivergenceError, match="never asked"),
+        tracefork.replay(branch.path),
+    ):
+        program.graph.update_state(third.config, EDIT)  # And its tail is left over.
+
+
+def test_a_run_is_forked_at_a_checkpoint_by_its_id(recorded: tuple[Program, Any]) -> None:
+    """The program itself runs again, answered from the tape up to there."""
+    program, output = recorded
+    fourth = next(one for one in history(program.tape) if one.nodes == ("n4",))
+    with tracefork.fork(program.tape, fourth.id[-12:]) as branch:
+        forked = program.run(START)
+    assert (branch.at, branch.replayed, branch.live) == (3, 3, 2)
+    assert forked["said"][:3] == output["said"][:3]

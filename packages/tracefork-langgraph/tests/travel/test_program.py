@@ -1,0 +1,128 @@
+"""A program that travels, edits and looks back is recorded and replayed as any other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.types import Command
+
+import tracefork_core as tracefork
+from tracefork_langgraph import TapeSaver, attach
+from tracefork_testkit import ProviderServer
+
+from .graphs import approval, five
+from .program import START, THREAD, Program
+
+Recorded = Callable[..., tuple[Program, Any]]
+
+
+def _travelling(program: Program) -> list[Any]:
+    first = program.run(START)
+    third = program.state("n3").config
+    second = program.run(None, third)
+    edited = program.graph.update_state(third, {"said": ["edited"]})
+    jumped = program.graph.update_state(third, {"said": ["jumped"]}, as_node="n4")
+    return [first, second, program.run(None, edited), program.run(None, jumped)]
+
+
+def test_a_program_that_travels_replays(recorded: Recorded) -> None:
+    """Each of its runs gets the answers that were given to it then, not those of the first."""
+    program, outputs = recorded(five, _travelling)
+    assert outputs[0] != outputs[1]
+    with tracefork.replay(program.tape):
+        assert _travelling(program) == outputs
+    with pytest.raises(tracefork.DivergenceError), tracefork.replay(program.tape):
+        program.run(START)  # What else it did is left over.
+
+
+def test_each_of_its_runs_can_be_gone_on_from(recorded: Recorded) -> None:
+    """From a checkpoint that several runs began at it is the first; each other has its own."""
+    program, outputs = recorded(five, _travelling)
+    with tracefork.replay(program.tape):
+        states = program.states()
+        third = next(state for state in states if state.next == ("n3",))
+        assert program.run(None, third.config) == outputs[0]
+        forked = next(state for state in states if state.metadata["source"] == "fork")
+        assert program.run(None, forked.config) == outputs[1]
+        edited, jumped = (s for s in states if s.metadata["source"] == "update")
+        assert program.run(None, edited.config) == outputs[2]
+        assert program.run(None, jumped.config) == outputs[3]
+
+
+def test_looking_back_costs_no_proof(recorded: Recorded) -> None:
+    """A replay that looks at its states in between is still compared with the whole tape."""
+    program, output = recorded(five)
+    with tracefork.replay(program.tape) as run:
+        assert program.run(START) == output
+        assert len(program.states()) == 7
+    assert run.digest == run.tape.digest
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_later_turn_is_replayed_from_where_it_began(
+    model: Callable[..., Any], server: ProviderServer, tmp_path: Path, loop: None
+) -> None:
+    """The threads of every day go on in their file; a tape holds what its run found there."""
+    ran: list[str] = []
+    threads, tape = tmp_path / "threads.tape", tmp_path / "second.tape"
+    graph = attach(approval(model(), ran).compile(checkpointer=TapeSaver(threads)))
+    graph.invoke(START, THREAD)
+    with tracefork.record(tape):
+        output = graph.invoke(Command(resume="yes"), THREAD)
+    graph.invoke(START, THREAD)  # The thread has gone on since.
+    server.stop()
+    kept = threads.read_bytes()
+    with tracefork.replay(tape) as run:
+        assert graph.invoke(Command(resume="yes"), THREAD) == output
+    assert run.digest == run.tape.digest
+    assert threads.read_bytes() == kept
+
+
+_AGENT = """
+import sys
+from travel.graphs import approval
+from langchain.chat_models import init_chat_model
+from langgraph.types import Command
+from tracefork_langgraph import TapeSaver, attach
+
+import tracefork_core as tracefork
+
+thread = {"configurable": {"thread_id": "T"}}
+model = init_chat_model("some-model", model_provider="openai", base_url=sys.argv[2], api_key="none")
+graph = attach(approval(model, []).compile(checkpointer=TapeSaver(sys.argv[1])))
+if sys.argv[3] == "record":
+    with tracefork.record(sys.argv[1]):
+        graph.invoke({"said": []}, thread)
+        print(graph.invoke(Command(resume="yes"), thread)["said"])
+else:
+    with tracefork.replay(sys.argv[1]):
+        waiting = next(one for one in graph.get_state_history(thread) if one.next == ("ask",))
+        graph.invoke(None, waiting.config)
+        print(graph.invoke(Command(resume="yes"), thread)["said"])
+"""
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_another_process_travels_in_the_recording(
+    server: ProviderServer, tape: Path, loop: None
+) -> None:
+    """Its clock is that of the recording, and what it saves comes after that all the same."""
+    said, url = [], f"{server.url}/v1"
+    for what in ("record", "travel"):
+        done = subprocess.run(
+            [sys.executable, "-c", _AGENT, str(tape), url, what],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=Path(__file__).parents[1],
+        )
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+        server.stop()
+    assert said[0] == said[1]
+    assert "yes" in said[0]

@@ -1,0 +1,236 @@
+"""A graph runs on from a recorded checkpoint: later nodes alone, for nothing, as recorded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.func import entrypoint, task
+from langgraph.graph import START as BEGIN
+from langgraph.graph import StateGraph
+from langgraph.types import Command, interrupt
+
+import tracefork_core as tracefork
+from tracefork_langgraph import TapeSaver, aresume, history, resume
+from tracefork_testkit import ProviderServer
+
+from .graphs import SHAPES, Node, Ran, State, approval, both, five, loop, sends, talking
+from .program import START, THREAD, Program, Shape
+
+Recorded = Callable[..., tuple[Program, Any]]
+
+
+_TIMES = range(int(os.environ.get("TRACEFORK_REPEAT", "1")))
+
+
+@pytest.mark.parametrize("time", _TIMES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_run_goes_on_from_each_checkpoint(recorded: Recorded, shape: str, time: int) -> None:
+    """Wherever it goes on, it ends as the recorded run did, and runs what was left alone."""
+    program, output = recorded(SHAPES[shape])
+    whole, before = len(program.ran), program.tape.read_bytes()
+    counts = []
+    for place in history(program.tape):
+        if place.nodes or place.source == "input":
+            with tracefork.replay(program.tape):
+                assert program.run(None, place.config) == output
+            counts.append(len(program.ran))
+    assert counts[0] == whole
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] < whole
+    assert program.tape.read_bytes() == before
+
+
+def test_one_session_travels_as_often_as_it_likes(recorded: Recorded) -> None:
+    """What was answered once is answered again, from an earlier checkpoint as from a later one."""
+    program, output = recorded(five)
+    with tracefork.replay(program.tape):
+        places = [state for state in program.states() if state.next]
+        for state in [*places, *reversed(places)]:
+            assert program.run(None, state.config) == output
+            assert program.ran == [f"n{i}" for i in range(6 - len(program.ran), 6)]
+
+
+def test_it_goes_on_from_a_checkpoint_that_was_made_on_the_way(recorded: Recorded) -> None:
+    """What travelling saved stands for what was recorded there."""
+    program, output = recorded(loop)
+    with tracefork.replay(program.tape):
+        third = [state for state in program.states() if state.next][3]
+        assert program.run(None, third.config) == output
+        made = [state for state in program.states() if state.next][-1]
+        assert made.config != third.config
+        assert program.run(None, made.config) == output
+        assert len(program.ran) == 1
+
+
+def test_an_edit_behind_the_checkpoint_is_a_divergence_there(
+    recorded: Recorded, program: Callable[[Shape], Program]
+) -> None:
+    """The node before it is answered, and the edited one is named."""
+    edited = program(_with_an_edit)
+    made, _ = recorded(five)
+    third = next(one.config for one in history(made.tape) if one.nodes == ("n3",))
+    with pytest.raises(tracefork.DivergenceError, match="n4"), tracefork.replay(made.tape):
+        edited.run(None, third)
+    assert edited.ran == ["n3", "n4"]
+
+
+def _with_an_edit(model: Any, ran: Ran) -> StateGraph[State]:
+    builder = StateGraph(State)
+    for i in range(1, 6):
+        question = "another question" if i == 4 else f"question {i}"
+        builder.add_node(f"n{i}", both(Node(f"n{i}", model, ran, question)))
+        builder.add_edge(BEGIN if i == 1 else f"n{i - 1}", f"n{i}")
+    return builder
+
+
+def _asked_and_answered(program: Program) -> Any:
+    stopped = program.run(START)
+    return stopped["__interrupt__"][0].value, program.run(Command(resume="yes"))
+
+
+def test_a_run_that_waited_for_a_person_is_resumed_in_its_past(recorded: Recorded) -> None:
+    """The node runs again from its top, as it did then; the person's answer is what is given."""
+    program, (question, output) = recorded(approval, _asked_and_answered)
+    with tracefork.replay(program.tape):
+        assert _asked_and_answered(program) == (question, output)
+    with tracefork.replay(program.tape):
+        waiting = program.state("ask")
+        assert waiting.tasks[0].interrupts[0].value == question
+        assert program.run(None, waiting.config)["__interrupt__"][0].value == question
+        assert program.run(Command(resume="yes")) == output
+    with tracefork.replay(program.tape):
+        assert program.run(Command(resume="yes"), waiting.config) == output
+        assert program.ran == ["ask", "act"]
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_workflow_of_functions_is_resumed_in_its_past(
+    model: Callable[..., Any], server: ProviderServer, tape: Path, loop: None
+) -> None:
+    """Tasks whose results were known then may run again: they are answered as they were."""
+    asked = model()
+    one = task(lambda: asked.invoke("one").content, name="one")
+    two = task(lambda: asked.invoke("two").content, name="two")
+
+    @entrypoint(checkpointer=TapeSaver(tape))
+    def workflow(_: str) -> list[str]:
+        return [one().result(), interrupt("sure?"), two().result()]
+
+    with tracefork.record(tape):
+        workflow.invoke("go", THREAD)
+        output = workflow.invoke(Command(resume="yes"), THREAD)
+    server.stop()
+    place = history(tape)[0]
+    with tracefork.replay(tape):
+        assert workflow.invoke(Command(resume="yes"), place.config) == output
+    with tracefork.replay(tape):
+        workflow.invoke(None, place.config)
+        assert workflow.invoke(Command(resume="yes"), THREAD) == output
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_streamed_run_goes_on_streaming(
+    program: Callable[[Shape], Program], server: ProviderServer, loop: None
+) -> None:
+    """Word by word, as it was recorded."""
+    made = program(five)
+
+    def words(given: Any, config: Any = THREAD) -> list[Any]:
+        return [part for part, _ in made.graph.stream(given, config, stream_mode="messages")]
+
+    with tracefork.record(made.tape):
+        whole = [word.content for word in words(START)]
+    server.stop()
+    third = next(one for one in history(made.tape) if one.nodes == ("n3",))
+    with tracefork.replay(made.tape):
+        rest = [word.content for word in words(None, third.config)]
+    assert len(whole) > len(rest) > 3
+    assert rest == whole[-len(rest) :]
+
+
+def test_another_answer_of_the_person_is_another_run(recorded: Recorded) -> None:
+    """What the person says goes into the state, and comes out of it."""
+    program, (_, output) = recorded(approval, _asked_and_answered)
+    waiting = next(one for one in history(program.tape) if "ask" in one.nodes)
+    with tracefork.replay(program.tape):
+        other = program.run(Command(resume="no"), waiting.config)
+    assert "no" in other["said"]
+    assert [one for one in other["said"] if one != "no"] == [
+        one for one in output["said"] if one != "yes"
+    ]
+
+
+def test_ids_that_are_made_on_the_way_are_new(recorded: Recorded) -> None:
+    """A message with the id of an earlier one would take its place in the state."""
+    program, output = recorded(talking, lambda one: one.run({"messages": ["go"]}))
+    said = [message.content for message in output["messages"]]
+    for place in history(program.tape):
+        if place.nodes:
+            with tracefork.replay(program.tape):
+                again = program.run(None, place.config)["messages"]
+            assert [message.content for message in again] == said
+            assert len({message.id for message in again}) == len(said)
+
+
+def test_the_clock_goes_on_from_the_checkpoint(recorded: Recorded) -> None:
+    """A prompt that holds the time holds the one that the node read when it was recorded."""
+    program, output = recorded(_telling_the_time)
+    for place in history(program.tape):
+        if place.nodes:
+            with tracefork.replay(program.tape):
+                assert program.run(None, place.config) == output
+
+
+def _telling_the_time(model: Any, ran: Ran) -> StateGraph[State]:
+    def node(name: str) -> Callable[[State], dict[str, Any]]:
+        def tell(_: State) -> dict[str, Any]:
+            ran.append(name)
+            return {"said": [model.invoke(f"{name} at {datetime.now(UTC)}").content]}
+
+        return tell
+
+    builder = StateGraph(State)
+    for i in range(3):
+        builder.add_node(f"n{i}", node(f"n{i}"))
+        builder.add_edge(BEGIN if i == 0 else f"n{i - 1}", f"n{i}")
+    return builder
+
+
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_it_goes_on_whenever_checkpoints_are_written(recorded: Recorded, durability: str) -> None:
+    """In the background or before the next step: they are the same."""
+    program, output = recorded(
+        sends, lambda one: one.run(START, durability=durability, max_concurrency=2)
+    )
+    for place in history(program.tape):
+        if place.nodes:
+            with tracefork.replay(program.tape):
+                assert program.run(None, place.config, durability=durability) == output
+
+
+def test_a_run_that_saves_its_end_alone_has_nowhere_else_to_go_on(recorded: Recorded) -> None:
+    """Its one checkpoint is the last: the whole run replays."""
+    program, output = recorded(five, lambda one: one.run(START, durability="exit"))
+    assert [place.nodes for place in history(program.tape)] == [()]
+    with tracefork.replay(program.tape):
+        assert program.run(START, durability="exit") == output
+
+
+def test_resume_is_short_for_that(recorded: Recorded) -> None:
+    """A checkpoint is meant by the node that ran from it, by its step or by its id."""
+    program, output = recorded(five)
+    third = next(one for one in history(program.tape) if one.nodes == ("n3",))
+    for at in ("n3", third.step, third.id, third.id[-8:]):
+        program.ran.clear()
+        if program.loop is not None:
+            assert program.loop.run(aresume(program.tape, program.graph, at)) == output
+        else:
+            assert resume(program.tape, program.graph, at) == output
+        assert program.ran == ["n3", "n4", "n5"]
+    with pytest.raises(tracefork.UsageError, match="n1, n2, n3, n4, n5"):
+        resume(program.tape, program.graph, "n6")
