@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs
 from langgraph.pregel import Pregel
 
 import tracefork_core as tracefork
@@ -51,6 +52,7 @@ def resume(
     *,
     command: object = None,
     thread: str | None = None,
+    config: RunnableConfig | None = None,
     **options: Any,
 ) -> Any:
     """Run a graph on from a recorded checkpoint, answered from the tape; return its output.
@@ -61,6 +63,7 @@ def resume(
         at: the checkpoint: its id, its step, or a node that ran from it.
         command: what to run it with: None, or a `Command(resume=…)`.
         thread: the thread, where the run had several.
+        config: what else the run is configured with: a recursion limit, other `configurable`.
         options: for `graph.invoke`.
 
     Raises:
@@ -69,7 +72,7 @@ def resume(
     """
     place, past = _ready(tape, graph, at, thread)
     with tracefork.replay(tape):
-        return past.invoke(command, _config(place), **options)
+        return past.invoke(command, _config(place, config), **options)
 
 
 async def aresume(
@@ -79,12 +82,13 @@ async def aresume(
     *,
     command: object = None,
     thread: str | None = None,
+    config: RunnableConfig | None = None,
     **options: Any,
 ) -> Any:
     """Do what `resume` does, with `graph.ainvoke`."""
     place, past = _ready(tape, graph, at, thread)
     async with tracefork.replay(tape):
-        return await past.ainvoke(command, _config(place), **options)
+        return await past.ainvoke(command, _config(place, config), **options)
 
 
 def fork(
@@ -96,6 +100,7 @@ def fork(
     as_node: str | None = None,
     command: object = None,
     thread: str | None = None,
+    config: RunnableConfig | None = None,
     **options: Any,
 ) -> Forked:
     """Run a graph on from a recorded checkpoint, live, and record that on a branch.
@@ -108,6 +113,7 @@ def fork(
         as_node: the node that the change counts as, as for `graph.update_state`.
         command: what to run it with: None, or a `Command(resume=…)`.
         thread: the thread, where the run had several.
+        config: what else the run is configured with: a recursion limit, other `configurable`.
         options: for `tracefork_core.fork`.
 
     Raises:
@@ -116,9 +122,9 @@ def fork(
     """
     place, past = _ready(tape, graph, at, thread)
     with tracefork.fork(tape, _first(tape, place), **options) as branch:
-        config = _config(place)
+        config = _config(place, config)
         if update is not None:
-            config = past.update_state(config, dict(update), as_node)
+            config = merge_configs(config, past.update_state(config, dict(update), as_node))
         output = past.invoke(command, config)
     return Forked(output, branch.path, branch.replayed, branch.live)
 
@@ -132,19 +138,27 @@ async def afork(
     as_node: str | None = None,
     command: object = None,
     thread: str | None = None,
+    config: RunnableConfig | None = None,
     **options: Any,
 ) -> Forked:
     """Do what `fork` does, with `graph.ainvoke`."""
     place, past = _ready(tape, graph, at, thread)
     async with tracefork.fork(tape, _first(tape, place), **options) as branch:
-        config = _config(place)
+        config = _config(place, config)
         if update is not None:
-            config = await past.aupdate_state(config, dict(update), as_node)
+            edited = await past.aupdate_state(config, dict(update), as_node)
+            config = merge_configs(config, edited)
         output = await past.ainvoke(command, config)
     return Forked(output, branch.path, branch.replayed, branch.live)
 
 
-def rerun(graph: Pregel[Any, Any, Any, Any], *, thread: str | None = None, **options: Any) -> Any:
+def rerun(
+    graph: Pregel[Any, Any, Any, Any],
+    *,
+    thread: str | None = None,
+    config: RunnableConfig | None = None,
+    **options: Any,
+) -> Any:
     """Run a recorded graph again, in a replay, a fork or a blame of it; return its output.
 
     It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
@@ -153,6 +167,7 @@ def rerun(graph: Pregel[Any, Any, Any, Any], *, thread: str | None = None, **opt
     Args:
         graph: the compiled graph; its checkpointer is the tape, whatever it was.
         thread: the thread, where the run had several.
+        config: what else the run is configured with: a recursion limit, other `configurable`.
         options: for `graph.invoke`.
 
     Raises:
@@ -160,15 +175,19 @@ def rerun(graph: Pregel[Any, Any, Any, Any], *, thread: str | None = None, **opt
             checkpoints.
     """
     place, past = _again(graph, thread)
-    return past.invoke(None, _config(place), **options)
+    return past.invoke(None, _config(place, config), **options)
 
 
 async def arerun(
-    graph: Pregel[Any, Any, Any, Any], *, thread: str | None = None, **options: Any
+    graph: Pregel[Any, Any, Any, Any],
+    *,
+    thread: str | None = None,
+    config: RunnableConfig | None = None,
+    **options: Any,
 ) -> Any:
     """Do what `rerun` does, with `graph.ainvoke`."""
     place, past = _again(graph, thread)
-    return await past.ainvoke(None, _config(place), **options)
+    return await past.ainvoke(None, _config(place, config), **options)
 
 
 def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G]:
@@ -205,8 +224,8 @@ def _past(tape: str | Path, graph: G) -> G:
     return attach(past)
 
 
-def _config(place: Checkpoint) -> RunnableConfig:
-    return {"configurable": place.config["configurable"]}
+def _config(place: Checkpoint, config: RunnableConfig | None) -> RunnableConfig:
+    return merge_configs(config, {"configurable": place.config["configurable"]})
 
 
 def _first(tape: str | Path, place: Checkpoint) -> int:

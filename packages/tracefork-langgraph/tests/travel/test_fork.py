@@ -69,6 +69,24 @@ def test_a_branch_replays_by_itself_and_can_be_travelled(
         program.graph.update_state(third.config, EDIT)  # And its tail is left over.
 
 
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_branch_of_a_branch_goes_on_in_its_own_way(
+    recorded: tuple[Program, Any], server: ProviderServer
+) -> None:
+    """From a checkpoint that it shares with its parents as well."""
+    program, _ = recorded
+    first = _forked(program, "n2")
+    second = fork(first.path, program.graph, "n4")
+    third = fork(second.path, program.graph, "n5", update=EDIT)
+    server.stop()
+    assert third.output["said"][:4] == second.output["said"][:4]
+    assert second.output["said"][:3] == first.output["said"][:3]
+    for branch, at in ((first, "n1"), (first, "n3"), (second, "n1"), (second, "n5")):
+        assert resume(branch.path, program.graph, at) == branch.output
+    edited = next(one for one in history(third.path) if one.source == "update")
+    assert resume(third.path, program.graph, edited.id) == third.output
+
+
 def test_a_run_is_forked_at_a_checkpoint_by_its_id(recorded: tuple[Program, Any]) -> None:
     """The program itself runs again, answered from the tape up to there."""
     program, output = recorded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,11 +13,11 @@ import pytest
 from langgraph.types import Command
 
 import tracefork_core as tracefork
-from tracefork_langgraph import TapeSaver, attach
+from tracefork_langgraph import TapeSaver, attach, history
 from tracefork_testkit import ProviderServer
 
 from .graphs import approval, five
-from .program import START, THREAD, Program
+from .program import START, THREAD, Program, Shape
 
 Recorded = Callable[..., tuple[Program, Any]]
 
@@ -81,6 +82,28 @@ def test_a_later_turn_is_replayed_from_where_it_began(
         assert graph.invoke(Command(resume="yes"), THREAD) == output
     assert run.digest == run.tape.digest
     assert threads.read_bytes() == kept
+
+
+@pytest.mark.parametrize("loop", ["async"], indirect=True)
+def test_threads_that_travel_at_once_keep_apart(
+    program: Callable[[Shape], Program], server: ProviderServer, loop: asyncio.Runner
+) -> None:
+    """They ask the same, in tasks that are numbered otherwise: each gets what was its own."""
+    made = program(five)
+    on = [{"configurable": {"thread_id": name}} for name in ("a", "b")]
+
+    async def both(given: Any, configs: Any) -> list[Any]:
+        return await asyncio.gather(*(made.graph.ainvoke(given, one) for one in configs))
+
+    with tracefork.record(made.tape):
+        outputs = loop.run(both(START, on))
+    server.stop()
+    third = [one.config for one in history(made.tape) if one.nodes == ("n3",)]
+    third.sort(key=lambda config: config["configurable"]["thread_id"])
+    assert outputs[0] != outputs[1]
+    for _ in range(3):
+        with tracefork.replay(made.tape):
+            assert loop.run(both(None, third)) == outputs
 
 
 _AGENT = """

@@ -37,20 +37,20 @@ def key_of(one: Checkpoint | Write) -> Key:
 class Lineage:
     """The checkpoints of one recording. `events` are those of its tape, in order.
 
-    A branch has `inherited` those of its parents too: it went on from one of them.
+    A branch has `inherited` those of its parents too, its own first: it went on from one of them.
     """
 
     def __init__(
-        self, events: Sequence[CheckpointEvent], inherited: Sequence[CheckpointEvent] = ()
+        self, events: Sequence[CheckpointEvent], *inherited: Sequence[CheckpointEvent]
     ) -> None:
         self._events = events
-        self._all = [*inherited, *events]
+        self._all = [event for one in reversed((events, *inherited)) for event in one]
         self._put = {
             key_of(event.checkpoint): event.checkpoint
             for event in self._all
             if isinstance(event, Saved) and not event.known
         }
-        self._children = [_children(events), _children(inherited)]
+        self._children = [_children(one) for one in (events, *inherited)]
         self._calls: dict[str, list[Called]] = defaultdict(list)
         for event in events:
             if isinstance(event, Called):
@@ -149,12 +149,12 @@ def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None],
 
 def lineage_of(tape: Tape) -> Lineage:
     """Return the checkpoints that a tape knows, with those of its parents."""
-    inherited: list[CheckpointEvent] = []
+    inherited: list[list[CheckpointEvent]] = []
     parent = tape.parent
     while parent is not None:
-        inherited = [*parent.checkpoints, *inherited]
+        inherited.append(parent.checkpoints)
         parent = parent.parent
-    return Lineage(tape.checkpoints, inherited)
+    return Lineage(tape.checkpoints, *inherited)
 
 
 def stand_in(lineage: Lineage, line: Iterable[Checkpoint]) -> str | None:

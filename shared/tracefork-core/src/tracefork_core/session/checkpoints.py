@@ -179,8 +179,8 @@ class SessionCheckpoints:
         return self._travel(recorded, thread, at, resumed=call == "resume")
 
     def _is_same(self, due: Called, thread: str, at: str) -> bool:
-        """Return whether a run begins where the recorded one began."""
-        if due.id is None:
+        """Return whether a run begins where the recorded one began, at what is there by now."""
+        if due.id is None or self._own.find(thread, ROOT, at) is None:
             return False
         return due.id == at or (thread, ROOT, at) in self._put
 

@@ -129,7 +129,7 @@ class Session:
         if sink:
             self.before_exchange.append(live.flush)
         self.suspects: list[Callable[[], Iterable[str]]] = []
-        self.travels = Travels(self, self._source)
+        self.travels = Travels(self, self._source, self._lock)
 
     @property
     def active(self) -> bool:
@@ -253,8 +253,7 @@ class Session:
 
     def checkpoints(self, path: Path) -> Checkpoints:
         """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
-        with self._lock:
-            return self.travels.checkpoints(path)
+        return self.travels.checkpoints(path)
 
     @property
     def fork_point(self) -> int | None:

@@ -8,6 +8,7 @@ import msgspec
 
 from tracefork_core.errors import Divergence
 from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.session import divergence
 from tracefork_core.session.forking import Fork
@@ -34,6 +35,7 @@ class Source:
         self._unused = Unused(recorded, self._key)
         self._replayed: dict[int, bytes] = {}
         self.is_travelled = False
+        self._is_by_thread = False
 
     @property
     def digest(self) -> str:
@@ -53,10 +55,10 @@ class Source:
         Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
         that it does not hold is one of those in flight.
         """
-        taken = self._unused.take(self._of(asked), lane)
+        taken = self._take(asked, lane)
         if taken is None:
             asked = mask()
-            taken = self._unused.take(self._of(asked), lane)
+            taken = self._take(asked, lane)
         if taken is None:
             return self._missed(asked, lane)
         exchange, due = taken
@@ -76,6 +78,7 @@ class Source:
         Of those `left` that are alike the first answers first. Returns those that were still to
         come, and are past now.
         """
+        self._is_by_thread = True
         waiting = {exchange.n for exchange in self._unused.remaining()}
         self._let_come([*left, *sorted(waiting.difference(left, gone))])
         return sorted(waiting.intersection(gone))
@@ -91,12 +94,12 @@ class Source:
     def _let_come(self, numbers: Sequence[int]) -> None:
         by_number = {exchange.n: exchange for exchange in self._recorded}
         left = [by_number[n] for n in numbers if n in by_number]
-        self._unused = Unused(left, self._key)
+        self._unused = Unused(left, self._key_on_thread if self._is_by_thread else self._key)
 
     def comes_after(self, fork: Fork, asked: Form, lane: str) -> bool:
         """Return whether a request comes after the fork point, on its lane."""
         if lane == UNORDERED or not fork.knows(lane):
-            return not self._unused.has(self._of(asked))
+            return not any(self._unused.has(key) for key in self._keys(asked))
         return self._unused.due(lane) is None
 
     def differs(self, first: Exchange, asked: Form, plain: Form) -> Divergence | None:
@@ -129,6 +132,24 @@ class Source:
         left = self._unused.remaining()
         return divergence.asked_otherwise(tape, asked, due, left, self._matchers)
 
+    def _take(self, asked: Form, lane: str) -> tuple[Exchange, Exchange] | None:
+        found = (self._unused.take(key, lane) for key in self._keys(asked))
+        return next((taken for taken in found if taken is not None), None)
+
+    def _keys(self, asked: Form) -> list[bytes]:
+        """Return what answers a request goes by, the best first.
+
+        In a run that begins in the middle, lanes have other numbers than in the recorded one: they
+        do not tell two threads of a framework apart that ask the same, but those do.
+        """
+        key = self._of(asked)
+        place = running_checkpoint() if self._is_by_thread else None
+        return [key] if place is None else [_on_thread(key, place), key]
+
+    def _key_on_thread(self, exchange: Exchange) -> bytes:
+        key, place = self._key(exchange), exchange.checkpoint
+        return key if place is None else _on_thread(key, place)
+
     def _of(self, asked: Form) -> bytes:
         return asked.with_matchers(self._matchers).key
 
@@ -143,3 +164,7 @@ class Source:
             exchange.aside.seam,
         )
         return self._of(form(request))
+
+
+def _on_thread(key: bytes, place: tuple[str, str]) -> bytes:
+    return b"%b\0%b" % (key, place[0].encode("utf-8", "surrogatepass"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -26,13 +27,16 @@ class Travelling(Run, Protocol):
 class Travels:
     """The checkpoints of one session, and the ways it takes through its recording.
 
-    `moved` are called with the moment of the recording that a run goes on from, in nanoseconds
-    since the epoch.
+    `lock` is the session's: exchanges are asked for by other threads meanwhile. `moved` are called
+    with the moment of the recording that a run goes on from, in nanoseconds since the epoch.
     """
 
-    def __init__(self, session: Travelling, source: Source | None) -> None:
+    def __init__(
+        self, session: Travelling, source: Source | None, lock: AbstractContextManager[object]
+    ) -> None:
         self._session = session
         self._source = source
+        self._lock = lock
         self._lineage: Lineage | None = None
         self._by_path: dict[Path | None, SessionCheckpoints] = {}
         self.moved: list[Callable[[int], None]] = []
@@ -44,14 +48,14 @@ class Travels:
 
     def checkpoints(self, path: Path) -> SessionCheckpoints:
         """Return the checkpoints of this run, which a recorded one keeps at `path` as well."""
-        if self._source is not None:
-            where = None  # Who is answered from a tape touches nothing else.
-            self._lineage = self._lineage or lineage_of(self._source.tape)
-        else:
-            where = path.absolute()
-        if where not in self._by_path:
-            self._by_path[where] = SessionCheckpoints(self, self._own(where), self._lineage)
-        return self._by_path[where]
+        # Who is answered from a tape touches nothing else.
+        where = path.absolute() if self._source is None else None
+        with self._lock:
+            if self._source is not None:
+                self._lineage = self._lineage or lineage_of(self._source.tape)
+            if where not in self._by_path:
+                self._by_path[where] = SessionCheckpoints(self, self._own(where), self._lineage)
+            return self._by_path[where]
 
     def depart(self) -> None:
         """Leave the way of the recorded run: nothing of it has to be asked for any more.
@@ -70,8 +74,9 @@ class Travels:
         self._session.check()
         recorded = [(one.n, one.aside.checkpoint) for one in source.tape.exchanges]
         left, gone = exchanges_after(lineage, recorded, thread, at, resumed=resumed)
-        skipped = source.travel(left, gone)
-        self._draw_anew(made)
+        with self._lock:
+            skipped = source.travel(left, gone)
+            self._draw_anew(made)
         for move in self.moved:
             move(made)
         return skipped
@@ -79,8 +84,9 @@ class Travels:
     def skip(self, exchanges: Sequence[int], made: int) -> None:
         """Go past exchanges as the recorded run did, which travelled to what was made at `made`."""
         assert self._source is not None
-        self._draw_anew(made)
-        self._source.skip(exchanges)
+        with self._lock:
+            self._draw_anew(made)
+            self._source.skip(exchanges)
         skipped = [one for one in self._source.tape.exchanges if one.n in exchanges]
         self._session.turnstile.give_up(turn for turn, _ in turns_of(skipped))
 
