@@ -68,8 +68,9 @@ def build(tape: str = "desk.tape") -> Any:
 
 
 def decision(output: dict[str, Any]) -> str:
-    """Return what a run wants a person to approve."""
-    return str(output["__interrupt__"][0].value["approve"])
+    """Return what a run decided, whether a person has answered or not."""
+    said = [message.text for message in output["messages"] if message.type == "ai"]
+    return str(said[-1])
 
 
 def main() -> str:
@@ -83,7 +84,7 @@ def main() -> str:
 
 
 def again() -> str:
-    """Run a recorded ticket again, up to the person: for blame."""
+    """Run a recorded ticket again, for blame: the person answers as then."""
     return decision(rerun(build()))
 
 

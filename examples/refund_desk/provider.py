@@ -1,7 +1,7 @@
 """The model of the refund desk, scripted: python provider.py, in a terminal of its own.
 
 It speaks OpenAI's wire format on 127.0.0.1:8899. Told to look up "the policy", it takes the one on
-returns the first time and each seventh time after that; told to go by what happened to the goods,
+returns the first time and each fortieth time after that; told to go by what happened to the goods,
 it never does.
 """
 
@@ -44,7 +44,7 @@ class Model:
         if "what happened" in system:
             return "damage"
         self._vague += 1
-        return "returns" if self._vague % 7 == 1 else "damage"
+        return "returns" if self._vague % 40 == 1 else "damage"
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import BaseTool
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -56,6 +57,17 @@ def in_a_tool(model: Any) -> Any:
     return graph_of(ToolNode([expert]))
 
 
+def in_a_class(model: Any) -> Any:
+    class Expert(BaseTool):
+        name: str = "expert"
+        description: str = "Ask an expert."
+
+        def _run(self, topic: str) -> str:
+            return str(model.invoke(topic).content)
+
+    return graph_of(ToolNode([Expert()]))
+
+
 def in_a_task(model: Any) -> Any:
     @task
     def answer() -> str:
@@ -87,6 +99,7 @@ HOLDERS: dict[str, Any] = {
     "a subgraph": in_a_subgraph,
     "a global": in_a_global,
     "a tool": in_a_tool,
+    "a tool by its class": in_a_class,
     "a task": in_a_task,
 }
 
@@ -132,6 +145,19 @@ def test_detaching_leaves_no_trace(agent: Any, drive: Any, tape: Path) -> None:
         drive(graph, "invoke")
     with tracefork.Tape.open(tape) as opened:
         assert (opened.exchanges, opened.steps) == ([], [])
+
+
+def test_what_is_attached_still_keeps_its_model(model: Any, tape: Path) -> None:
+    """Two graphs hold one model: it is bound until both are detached."""
+    asked = model()
+    one, other = (attach(graph_of(functools.partial(ask, asked))) for _ in range(2))
+    detach(one)
+    with tracefork.record(tape, ambient=False):
+        other.invoke({"messages": []})
+        detach(other)
+        other.invoke({"messages": []})
+    with tracefork.Tape.open(tape) as opened:
+        assert len(opened.exchanges) == 1
 
 
 def test_outside_a_session_nothing_is_added(agent: Any) -> None:

@@ -147,14 +147,20 @@ def test_what_a_checkpointer_is_asked_says_why() -> None:
 
 def test_ids_of_checkpoints_are_made_after_a_moment_that_can_be_set() -> None:
     """running.py lets new ids sort after a recorded one through _last_v6_timestamp."""
-    ahead = str(uuid.UUID(int=(1 << 126) | (6 << 76) | (2 << 62)))
+    now = ids.uuid6().int
+    ahead = str(uuid.UUID(int=now + (1 << 118)))  # Some years.
+    never = ["ffffffff-ffff-6fff-bfff-ffffffffffff", "ffffffff-ffff-4fff-bfff-ffffffffffff"]
     before = ids._last_v6_timestamp
     try:
         ids_after(ahead)
         made = str(ids.uuid6())
+        for one in never:
+            ids_after(one)
+        later = str(ids.uuid6())
     finally:
         ids._last_v6_timestamp = before
     assert made > ahead, "langgraph.checkpoint.base.id moved: running.py has to follow"
+    assert later[:8] == made[:8], "an id that holds no time moved all that come"
 
 
 def test_interrupts_bubble_up() -> None:

@@ -71,17 +71,18 @@ def history(tape: str | Path, *, thread: str | None = None) -> list[Checkpoint]:
 
 def checkpoints_on(tape: Tape, *, thread: str | None = None) -> list[Checkpoint]:
     """Return the checkpoints on an open tape, as `history` does."""
-    asked: dict[str, list[int]] = defaultdict(list)
-    names: dict[str, dict[str, None]] = defaultdict(dict)
+    # A copy of a thread has the ids of the one it is a copy of.
+    asked: dict[tuple[str, str], list[int]] = defaultdict(list)
+    names: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for exchange in tape.exchanges:
         if exchange.checkpoint is not None:
-            place = exchange.checkpoint[1]
+            place = exchange.checkpoint
             asked[place].append(exchange.n)
             outermost = (step.name for step in exchange.steps if step.kind == "node")
             names[place] |= dict.fromkeys(islice(outermost, 1))
     found = [one for one in recorded_checkpoints(tape) if one.ns == ""]
     return [
-        _described(one, names[one.id], asked[one.id])
+        _described(one, names[one.thread, one.id], asked[one.thread, one.id])
         for one in found
         if thread is None or one.thread == thread
     ]
@@ -108,6 +109,11 @@ def checkpoint_at(found: list[Checkpoint], at: At) -> Checkpoint:
     )
 
 
+def planned(one: SavedCheckpoint) -> list[str]:
+    """Return the nodes that are to run from a checkpoint, but for those that were sent to."""
+    return [name.removeprefix(_NEXT) for name in one.values if name.startswith(_NEXT)]
+
+
 def _ran(found: Iterable[Checkpoint], name: str) -> Iterator[Checkpoint]:
     """Yield the checkpoints that a node ran from, from the time on that is asked for."""
     nth = _NTH.fullmatch(name)
@@ -118,13 +124,12 @@ def _ran(found: Iterable[Checkpoint], name: str) -> Iterator[Checkpoint]:
 
 
 def _described(one: SavedCheckpoint, asked: Iterable[str], n: list[int]) -> Checkpoint:
-    planned = [name.removeprefix(_NEXT) for name in one.values if name.startswith(_NEXT)]
     return Checkpoint(
         thread=one.thread,
         id=one.id,
         step=_number(one.metadata.get("step")),
         source=str(one.metadata.get("source", "")),
-        nodes=tuple(dict.fromkeys([*asked, *planned])),
+        nodes=tuple(dict.fromkeys([*asked, *planned(one)])),
         exchanges=tuple(n),
         made=datetime.fromtimestamp(one.made / 1e9, UTC),
     )

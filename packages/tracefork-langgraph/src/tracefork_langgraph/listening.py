@@ -33,6 +33,11 @@ def is_listened_for(x: object) -> bool:
     return _listening.get(id(x)) is x
 
 
+def listened_for() -> list[object]:
+    """Return all that somebody listens for."""
+    return list(_listening.values())
+
+
 def stop_for(x: object) -> bool:
     """Listen no more for `x`; return whether anybody did."""
     return _listening.pop(id(x), None) is not None

@@ -25,10 +25,20 @@ from tracefork_core.adapters import (
     without_secrets,
 )
 
+_MOST = 2**63
 _VALUES = "channel_values"
 _DELTAS = "counters_since_delta_snapshot"
 
 Bodies = dict[str, bytes]
+
+
+def nanoseconds(moment: object) -> int:
+    """Return the nanoseconds from 1970 to a moment in the words of ISO 8601; 0 if it says none."""
+    try:
+        made = int(datetime.fromisoformat(str(moment)).timestamp() * 1_000_000) * 1000
+    except (ValueError, OverflowError, OSError):
+        return 0
+    return made if abs(made) < _MOST else 0
 
 
 def place_of(configurable: Mapping[str, Any]) -> tuple[str, str]:
@@ -59,7 +69,7 @@ def saved(
         {name: _dumped(serde, value, bodies) for name, value in checkpoint[_VALUES].items()},
         without_secrets(get_checkpoint_metadata(config, metadata)),
         config["configurable"].get("checkpoint_id"),
-        _nanoseconds(checkpoint["ts"]),
+        nanoseconds(checkpoint["ts"]),
     )
     return record, bodies
 
@@ -128,10 +138,3 @@ def _dumped(serde: SerializerProtocol, value: object, bodies: Bodies) -> SavedVa
     sha = hashlib.sha256(body).hexdigest()
     bodies[sha] = bytes(body)
     return SavedValue(tag, sha)
-
-
-def _nanoseconds(moment: str) -> int:
-    try:
-        return int(datetime.fromisoformat(moment).timestamp() * 1_000_000) * 1000
-    except (TypeError, ValueError):
-        return 0

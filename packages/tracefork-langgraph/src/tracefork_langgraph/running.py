@@ -7,11 +7,19 @@ the agent's own knows nothing of it.
 from __future__ import annotations
 
 from contextvars import ContextVar
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.checkpoint.base import id as ids
 from langgraph.types import Command
+
+_LATEST = (
+    (datetime(2100, 1, 1, tzinfo=UTC) - datetime(1582, 10, 15, tzinfo=UTC))
+    // timedelta(microseconds=1)
+    * 10
+)
+"""The last time that an id is believed, in its own unit: a later one is no time but an attack."""
 
 _resumed: ContextVar[bool] = ContextVar("tracefork_langgraph_resumed", default=False)
 
@@ -40,13 +48,18 @@ def ids_after(checkpoint: str) -> None:
     """Let the ids of new checkpoints sort after that of one there is.
 
     They hold the time, which is that of the recording for who travels in it, and of another machine
-    for who goes on there. LangGraph takes the latest one by its id.
+    for who goes on there. LangGraph takes the latest one by its id. An id that holds no time, or
+    one that nothing can have been made at, is left alone: all later ids would begin there.
     """
     try:
         made = UUID(checkpoint)
     except ValueError:
         return
-    # Of a version 6, the time is in the first half, but for the four bits of the version.
+    if made.version != 6:
+        return
+    # The time is in the first half, but for the four bits of the version.
     made_at = (made.int >> 80) << 12 | (made.int >> 64) & 0x0FFF
+    if made_at > _LATEST:
+        return
     last = ids._last_v6_timestamp  # noqa: SLF001 - a test says so if it moves
     ids._last_v6_timestamp = max(last or 0, made_at)  # noqa: SLF001

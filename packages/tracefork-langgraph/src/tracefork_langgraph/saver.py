@@ -31,6 +31,7 @@ from tracefork_core.adapters import (
     begin_step,
     checkpoints,
     end_step,
+    in_session,
 )
 from tracefork_langgraph.aside import Line
 from tracefork_langgraph.listening import listen_for
@@ -69,7 +70,8 @@ class TapeSaver(BaseCheckpointSaver[str]):
                 "InMemorySaver."
             )
         self.path = Path(path).absolute()
-        self._held = checkpoints(self.path)  # Open for as long as somebody has this.
+        self._held: Checkpoints | None = None
+        _ = self._store
         self._line = Line()
         listen_for(self)
 
@@ -151,9 +153,11 @@ class TapeSaver(BaseCheckpointSaver[str]):
         writes: dict[str, list[SavedWrite]] = {channel: [] for channel in channels}
         seeds: dict[str, SavedValue] = {}
         left = set(channels)
+        seen: set[str] = set()
         place = store.find(thread, ns, get_checkpoint_id(config) or None) if left else None
         while left and place is not None and place.parent is not None:
-            place = store.find(thread, ns, place.parent)
+            seen.add(place.id)
+            place = store.find(thread, ns, place.parent) if place.parent not in seen else None
             if place is None:
                 break
             for write in reversed(store.writes(thread, ns, place.id)):
@@ -237,7 +241,10 @@ class TapeSaver(BaseCheckpointSaver[str]):
 
     @property
     def _store(self) -> Checkpoints:
-        return checkpoints(self.path)
+        store = checkpoints(self.path)
+        if not in_session():  # What a session has goes with it; a file is open while it is held.
+            self._held = store
+        return store
 
     def _say_why(self, store: Checkpoints, configurable: Mapping[str, Any]) -> None:
         """Say what a checkpoint is asked for, where it is one of the outermost graph."""

@@ -65,6 +65,9 @@ def _parts(value: object) -> Iterable[object]:
             return ()
     if isinstance(value, _CONTAINERS):
         return value if len(value) <= _WIDEST else ()
+    if isinstance(value, BaseTool):
+        work = [type(value)._run, type(value)._arun]  # noqa: SLF001 - where a class does its work
+        return [*_attributes(value), *work]
     framework = type(value).__module__.partition(".")[0] in _FRAMEWORKS
     return _attributes(value) if framework or isinstance(value, Runnable) else ()
 

@@ -22,6 +22,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from langgraph.types import Send
 
 from tracefork_core import UsageError
+from tracefork_langgraph.nesting import OPTION, Reading
 
 SECRET = "tracefork-secret-not-kept"  # noqa: S105 - it says that there is none
 """What a SecretStr is read back as."""
@@ -35,8 +36,7 @@ _SECRETS = {("pydantic.types", "SecretStr"), ("pydantic.types", "SecretBytes")} 
 }
 _HASHED = {("builtins", "set"), ("builtins", "frozenset")}
 _METHOD = jsonplus.EXT_METHOD_SINGLE_ARG
-_OPTION = ormsgpack.OPT_NON_STR_KEYS
-_failure: ContextVar[list[Exception] | None] = ContextVar("tracefork_serde_failure", default=None)
+_reading: ContextVar[Reading] = ContextVar("tracefork_serde_reading")
 
 
 class StrictSerializer(JsonPlusSerializer):
@@ -83,12 +83,12 @@ class StrictSerializer(JsonPlusSerializer):
                 f"tracefork: a checkpoint holds a value written as {tag!r}, which is not read: "
                 f"only {', '.join(_TAGS)} are."
             )
-        failures: list[Exception] = []
-        token = _failure.set(failures)
+        reading = Reading(body)
+        token = _reading.set(reading)
         try:
             return super().loads_typed((tag, body))
         except ValueError as error:
-            # ormsgpack forgets what its hook raised.
+            failures = reading.failures  # ormsgpack forgets what its hook raised.
             if unknown := self._unknown_in(body):
                 raise UsageError(_refusal(unknown)) from None
             if failures and isinstance(failures[0], UsageError):
@@ -97,19 +97,18 @@ class StrictSerializer(JsonPlusSerializer):
                 failures[0] if failures else error
             )
         finally:
-            _failure.reset(token)
+            _reading.reset(token)
 
     def _note(self, name: TypeName) -> None:
         self._written.add(name)
 
     def _made(self, code: int, data: bytes) -> Any:
         """Return what an extension of MessagePack stands for."""
+        reading = _reading.get()
         try:
-            inner = ormsgpack.unpackb(data, ext_hook=self._made, option=_OPTION)
-            return self._value(code, inner)
+            return self._value(code, reading.unpacked(data, self._made))
         except Exception as error:
-            if (failures := _failure.get()) is not None:
-                failures.append(error)
+            reading.failures.append(error)
             raise
 
     def _value(self, code: int, inner: Any) -> Any:
@@ -140,16 +139,17 @@ class StrictSerializer(JsonPlusSerializer):
     def _unknown_in(self, body: bytes) -> list[TypeName]:
         """Return all types in a value that are not known here; nothing is made."""
         found: dict[TypeName, None] = {}
+        reading = _reading.get()
 
         def look(code: int, data: bytes) -> None:
-            inner = ormsgpack.unpackb(data, ext_hook=look, option=_OPTION)
+            inner = reading.unpacked(data, look)
             if code in _MAKERS:
                 name = (str(inner[0]), str(inner[1]))
                 if not self._is_known(name, inner[3] if code == _METHOD else None):
                     found[name] = None
 
         with suppress(ValueError):
-            ormsgpack.unpackb(body, ext_hook=look, option=_OPTION)
+            ormsgpack.unpackb(body, ext_hook=look, option=OPTION)
         return list(found)
 
     def _is_known(self, name: TypeName, method: str | None) -> bool:

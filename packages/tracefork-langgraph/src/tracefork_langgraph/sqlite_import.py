@@ -10,7 +10,6 @@ import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +25,7 @@ from tracefork_core.adapters import (
     SavedWrite,
     without_secrets,
 )
+from tracefork_langgraph.records import nanoseconds
 
 _CHECKPOINTS = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
@@ -79,16 +79,16 @@ def _checkpoint(
     data: bytes,
     metadata: bytes | str | None,
 ) -> tuple[SavedCheckpoint, dict[str, bytes]]:
-    _check(tag, thread, at)
+    where = f"checkpoint {at!r} of thread {thread!r}"
+    _check_parts(where, str, thread=thread, ns=ns, id=at, parent=parent or "")
+    _check(tag, where)
     try:
         head = _parts(data)
         values = _parts(head.pop(_VALUES))
         said = _metadata(metadata) if metadata else {}
-        made = datetime.fromisoformat(_text(head["ts"])) if "ts" in head else None
+        made = nanoseconds(_text(head["ts"])) if "ts" in head else 0
     except (*_DAMAGED, KeyError) as error:
-        raise UsageError(
-            f"tracefork: checkpoint {at} of thread {thread!r} is damaged: {error}."
-        ) from error
+        raise UsageError(f"tracefork: {where} is damaged: {error}.") from error
     bodies: dict[str, bytes] = {}
     return SavedCheckpoint(
         thread,
@@ -98,19 +98,23 @@ def _checkpoint(
         {channel: _value(tag, bytes(value), bodies) for channel, value in values.items()},
         without_secrets(said),
         parent or None,
-        int(made.timestamp() * 1_000_000) * 1000 if made else 0,
+        made,
     ), bodies
 
 
 def _written(
-    rows: Iterator[tuple[str, int, str, str, bytes | None, str]], after: SavedCheckpoint
+    rows: Iterator[tuple[Any, ...]], after: SavedCheckpoint
 ) -> tuple[list[SavedWrite], dict[str, bytes]]:
     bodies: dict[str, bytes] = {}
     written = []
     for task, idx, channel, tag, data, path in rows:
-        _check(tag, after.thread, after.id)
+        where = f"write {idx!r} of task {task!r} after checkpoint {after.id!r} of {after.thread!r}"
+        _check_parts(where, str, task=task, channel=channel, path=path or "")
+        _check_parts(where, int, idx=idx)
+        _check_parts(where, bytes, value=data or b"")
+        _check(tag, where)
         place = after.thread, after.ns, after.id, task, idx, channel
-        written.append(SavedWrite(*place, _value(tag, data or b"", bodies), path))
+        written.append(SavedWrite(*place, _value(tag, data or b"", bodies), path or ""))
     return written, bodies
 
 
@@ -120,9 +124,23 @@ def _value(tag: str, data: bytes, bodies: dict[str, bytes]) -> SavedValue:
     return SavedValue(tag, sha)
 
 
-def _check(tag: str, thread: str, at: str) -> None:
+def _check_parts(where: str, kind: type, **parts: object) -> None:
+    """Check what SQLite lets be anything.
+
+    Raises:
+        UsageError: it is of another kind.
+    """
+    for name, part in parts.items():
+        if not isinstance(part, kind):
+            raise UsageError(
+                f"tracefork: {where} is damaged: its {name} is {type(part).__name__}, "
+                f"not {kind.__name__}."
+            )
+
+
+def _check(tag: str, where: str) -> None:
     if tag not in _TAGS:
         raise UsageError(
-            f"tracefork: checkpoint {at} of thread {thread!r} was written as {tag!r}, which is not "
+            f"tracefork: {where} was written as {tag!r}, which is not "
             "read without making what it names. Save it once more with SqliteSaver first."
         )

@@ -99,12 +99,14 @@ def plain(value: object) -> object:
             return value
         case BaseMessage():
             return _message(value)
-        case Mapping():
+        case Mapping() if all(isinstance(name, str) for name in value):
             return {str(name): plain(item) for name, item in value.items()}
+        case Mapping():
+            return sorted(([plain(name), plain(item)] for name, item in value.items()), key=repr)
         case list() | tuple():
             return [plain(item) for item in value]
         case set() | frozenset():
-            return {item for item in value if isinstance(item, _VALUES)}
+            return sorted(map(plain, value), key=repr)
     if fields := getattr(type(value), "model_fields", None):
         return {name: plain(getattr(value, name)) for name in fields}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

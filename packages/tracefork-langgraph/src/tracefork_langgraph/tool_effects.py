@@ -52,7 +52,14 @@ def raised_by(
     """Return the exceptions that are listed, and those that a tool's own code names.
 
     Of classes of one name, the first.
+
+    Raises:
+        UsageError: one that is listed is no class of exceptions.
     """
+    listed = list(listed)
+    for kind in listed:
+        if Exception not in getattr(kind, "__mro__", ()):
+            raise UsageError(f"tracefork: {tool.name} raises {kind!r}: list classes of Exception.")
     found = {kind.__name__: kind for kind in listed}
     marked = mark.raises if (mark := _mark(tool)) else ()
     for kind in (ToolException, *marked, *_named_in(tool)):

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from langchain_core.runnables.config import var_child_runnable_config
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
@@ -20,15 +21,24 @@ from tracefork_core import UsageError
 from tracefork_langgraph.tool_values import Outcome
 
 _SCRATCHPAD = "__pregel_scratchpad"
+_told: WeakKeyDictionary[Any, list[object]] = WeakKeyDictionary()
+"""What tasks were resumed with, by the function that only the scratchpads of one task share."""
 
 
 def answers() -> list[object]:
-    """Return what the interrupts of the task that runs here were answered so far."""
+    """Return what the interrupts of the task that runs here were answered when it began."""
     pad = _scratchpad()
     if pad is None:
         return []
+    # Known from the first call on: another one beside it may take an answer at any time.
+    return list(_told.setdefault(pad.get_null_resume, _answers_of(pad)))
+
+
+def _answers_of(pad: Any) -> list[object]:
+    # The latest answer is told on after somebody took it, and is among the others then.
     latest = pad.get_null_resume(consume=False)
-    return [*pad.resume, *([] if latest is None else [latest])]
+    is_among_them = bool(pad.resume) and pad.resume[-1] is latest
+    return [*pad.resume, *([] if latest is None or is_among_them else [latest])]
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def bind_tool(
             the builtin ones, `ToolException` and those that the tool's code names.
 
     Raises:
-        UsageError: it is no tool, or it names an effect that is none.
+        UsageError: it is no tool, names an effect that is none, or lists what is no exception.
     """
     if not isinstance(tool, BaseTool):
         raise UsageError(

@@ -20,7 +20,8 @@ from langgraph.pregel import Pregel
 
 import tracefork_core as tracefork
 from tracefork_core import UsageError
-from tracefork_core.adapters import answering_tape, fork_point
+from tracefork_core.adapters import answering_tape, fork_point, found_before
+from tracefork_langgraph.answers import Answers
 from tracefork_langgraph.attachment import attach
 from tracefork_langgraph.checkpoint_history import (
     At,
@@ -163,6 +164,7 @@ def rerun(
 
     It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
     even from the tape. Where nothing is forked that is the first one, with the recorded input.
+    Where it waits for a person as the recorded run did, it is resumed with what that was.
 
     Args:
         graph: the compiled graph; its checkpointer is the tape, whatever it was.
@@ -172,10 +174,13 @@ def rerun(
 
     Raises:
         UsageError: there is no session here that is answered from a tape, or the tape has no
-            checkpoints.
+            checkpoints; or the run was resumed with more than one answer.
     """
-    place, past = _again(graph, thread)
-    return past.invoke(None, _config(place, config), **options)
+    place, past, answers = _again(graph, thread)
+    output = past.invoke(None, _config(place, config), **options)
+    while (answer := answers.next()) is not None:
+        output = past.invoke(answer, _on_thread(place, config), **options)
+    return output
 
 
 async def arerun(
@@ -186,29 +191,40 @@ async def arerun(
     **options: Any,
 ) -> Any:
     """Do what `rerun` does, with `graph.ainvoke`."""
-    place, past = _again(graph, thread)
-    return await past.ainvoke(None, _config(place, config), **options)
+    place, past, answers = _again(graph, thread)
+    output = await past.ainvoke(None, _config(place, config), **options)
+    while (answer := answers.next()) is not None:
+        output = await past.ainvoke(answer, _on_thread(place, config), **options)
+    return output
 
 
-def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G]:
-    """Return where a recorded graph is run again from, and the graph."""
+def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G, Answers]:
+    """Return where a recorded graph is run again from, the graph, and what people answered."""
     tape = answering_tape()
     if tape is None:
         raise UsageError(
             "tracefork: nothing is replayed, forked or blamed here. Use `rerun` inside "
             "tracefork.replay or tracefork.fork, or in the agent of tracefork.blame."
         )
-    found = [one for one in checkpoints_on(tape, thread=thread) if one.source != "fork"]
+    before = found_before(tape)
+    found = [
+        one
+        for one in checkpoints_on(tape, thread=thread)
+        if one.source != "fork" and (one.thread, "", one.id) not in before
+    ]
     if not found:
         raise UsageError(
             f"tracefork: {tape.path} has no checkpoints. Record the graph with "
             "checkpointer=TapeSaver(…)."
         )
     at = fork_point()
-    if at is None or at == len(tape.exchanges):  # Nothing is forked: all of it is to be proven.
-        return found[0], _past(tape.path, graph)
-    before = [one for one in found if one.exchanges and one.exchanges[0] <= at]
-    return (before or found[:1])[-1], _past(tape.path, graph)
+    place = found[0]
+    if at is not None and at != len(tape.exchanges):  # Or all of it is to be proven.
+        asking = [one for one in found if one.exchanges and one.exchanges[0] <= at]
+        place = (asking or found[:1])[-1]
+    past = _past(tape.path, graph)
+    assert isinstance(past.checkpointer, TapeSaver)
+    return place, past, Answers(tape, past.checkpointer, place)
 
 
 def _ready(tape: str | Path, graph: G, at: At, thread: str | None) -> tuple[Checkpoint, G]:
@@ -226,6 +242,11 @@ def _past(tape: str | Path, graph: G) -> G:
 
 def _config(place: Checkpoint, config: RunnableConfig | None) -> RunnableConfig:
     return merge_configs(config, {"configurable": place.config["configurable"]})
+
+
+def _on_thread(place: Checkpoint, config: RunnableConfig | None) -> RunnableConfig:
+    """Return the config of a run that goes on where the thread stands."""
+    return merge_configs(config, {"configurable": {"thread_id": place.thread}})
 
 
 def _first(tape: str | Path, place: Checkpoint) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.conformance import checkpointer_test, validate
 
 import tracefork_core as tracefork
+from tracefork_core.adapters import checkpoints
 from tracefork_langgraph import TapeSaver
 
 At = Callable[..., Any]
@@ -57,6 +60,30 @@ def test_pending_writes_are_in_the_order_of_their_paths(saver: TapeSaver, on: At
     found = saver.get_tuple(config)
     assert found is not None
     assert [one[2] for one in found.pending_writes or ()] == ["c", "cc", "b", "bb", "a", "aa"]
+
+
+def test_parents_that_go_in_a_circle_end(saver: TapeSaver, on: At) -> None:
+    """A file may say anything: what is asked for is looked for once in each checkpoint."""
+    saver.put(on(checkpoint_id="0002"), checkpoint(1), {}, {})
+    second = saver.put(on(checkpoint_id="0001"), checkpoint(2), {}, {})
+    saver.put_writes(on(checkpoint_id="0001"), [("said", "once")], "a")
+    found = saver.get_delta_channel_history(config=second, channels=["said"])
+    assert found["said"]["writes"] == [("a", "said", "once")]
+
+
+def test_a_saver_keeps_nothing_of_a_session(tmp_path: Path, on: At) -> None:
+    """One that was made in a replay holds no more than a file when that is over."""
+    tape = tmp_path / "run.tape"
+    with tracefork.record(tape):
+        TapeSaver(tape).put(on(), checkpoint(1, said="x"), {}, {"said": 1})
+    with tracefork.replay(tape):
+        saver = TapeSaver(tape)
+        assert saver.get_tuple(on()) is not None
+        store = weakref.ref(checkpoints(tape))
+        assert store() is not None
+    gc.collect()
+    assert store() is None
+    assert saver.get_tuple(on()) is not None
 
 
 def test_a_channel_without_a_value_stays_so(saver: TapeSaver, on: At) -> None:

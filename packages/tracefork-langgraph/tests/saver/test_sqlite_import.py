@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
 
+from tracefork_core.checkpoints.store import checkpoint_file
 from tracefork_core.cli.main import main
 from tracefork_langgraph import TapeSaver
 
@@ -75,6 +79,42 @@ def test_what_would_have_to_be_made_is_refused(
     other.write_bytes(b"not a database at all, but long enough to be one" * 30)
     assert main(["import", "--langgraph-sqlite", str(other), "-o", str(path)]) == 2
     assert [file.name for file in path.parent.iterdir() if "tape" in file.name] == []
+
+
+def test_a_name_that_is_none_is_refused(
+    old: Path, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SQLite keeps anything in any column: one such row would spoil all that is imported."""
+    columns = {
+        "checkpoints": ["thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id"],
+        "writes": ["task_id", "channel", "idx"],
+    }
+    for table, names in columns.items():
+        for name in names:
+            damaged = Path(shutil.copy(old, old.with_name("damaged.db")))
+            with sqlite3.connect(damaged) as db:
+                one = f"(SELECT min(rowid) FROM {table})"
+                db.execute(f"UPDATE {table} SET {name} = x'ff' WHERE rowid = {one}")
+            db.close()
+            assert main(["import", "--langgraph-sqlite", str(damaged), "-o", str(path)]) == 2
+            assert re.search(
+                r"(checkpoint|write) .+ is damaged: its (\w+) is", capsys.readouterr().err
+            ), name
+            assert not path.exists()
+
+
+def test_a_moment_that_is_none_is_no_moment(old: Path, path: Path) -> None:
+    """When a checkpoint was made is for people: nothing fails for it."""
+    with sqlite3.connect(old) as db:
+        for thread, moment in ("one", "0001-01-01T00:00:00"), ("two", "9999-12-31T00:00:00"):
+            head = msgspec.msgpack.encode({"ts": moment, "channel_values": {}})
+            db.execute("UPDATE checkpoints SET checkpoint = ? WHERE thread_id = ?", (head, thread))
+    db.close()
+    assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path)]) == 0
+    assert {(one.thread, one.made) for one in checkpoint_file(path).search()} == {
+        ("one", 0),
+        ("two", 0),
+    }
 
 
 def test_nothing_is_overwritten(old: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:

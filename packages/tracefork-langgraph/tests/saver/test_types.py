@@ -136,6 +136,27 @@ def test_code_that_a_checkpoint_names_is_not_run(tmp_path: Path) -> None:
     assert not target.exists()
 
 
+@pytest.mark.parametrize(("lists", "extensions"), [(1000, 20), (1, 150)])
+def test_a_value_that_is_nested_too_deep_is_refused(lists: int, extensions: int) -> None:
+    """A few bytes cannot take the stack of the process; what is as deep as states get is read."""
+
+    def nested(lists: int, extensions: int) -> bytes:
+        body = b"\xc0"
+        for _ in range(extensions):
+            inner = b"\x93" + b"".join(map(ormsgpack.packb, ("builtins", "set")))
+            body = ormsgpack.packb(ormsgpack.Ext(0, inner + b"\x91" * lists + body))
+        return body
+
+    with pytest.raises(tracefork.UsageError, match="more than 200 levels"):
+        StrictSerializer().loads_typed(("msgpack", nested(lists, extensions)))
+    with pytest.raises(tracefork.UsageError, match="set of a checkpoint cannot be made"):
+        StrictSerializer().loads_typed(("msgpack", nested(2, 5)))
+    deep: Any = None
+    for _ in range(40):
+        deep = Send("node", deep)
+    assert there_and_back(deep) == deep
+
+
 def test_what_cannot_be_made_again_says_so() -> None:
     """A type of this process that another one cannot import is no dict there, but an error."""
 

@@ -302,6 +302,25 @@ def test_detaching_leaves_the_tool_as_it_was(
     assert (exchanges(), done) == ([], ["Oslo"])
 
 
+def test_what_is_attached_still_keeps_its_tool(
+    calling: Any, calls: Any, said: Any, tape: Path, done: Any
+) -> None:
+    """Two graphs hold one tool: it is as it was once both are detached, and not before."""
+    weather = by_decorator(done)
+    one, other = calling(weather), calling(weather)
+    state = calls(("weather", {"city": "Oslo"}))
+    with tracefork.record(tape):
+        said(other, state)
+    detach(one)
+    assert done.now() == ["Oslo"]
+    with tracefork.replay(tape):
+        said(other, state)
+    assert done.now() == []
+    detach(other)
+    assert weather.invoke({"city": "Rome"}) == "Rome: 1 of rain"
+    assert not {"_run", "_arun"} & vars(weather).keys()
+
+
 def test_outside_a_session_a_bound_tool_is_what_it_was(done: Any) -> None:
     """It runs, in async code too, and takes what has no JSON."""
     weather = bind_tool(by_decorator(done))

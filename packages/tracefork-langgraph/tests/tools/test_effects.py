@@ -77,6 +77,13 @@ def test_an_effect_that_is_none_is_refused() -> None:
         bind_tool(made(), effect="none")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("listed", ["ValueError", ["ValueError"], [KeyboardInterrupt]])
+def test_what_is_listed_has_to_be_an_exception(listed: Any) -> None:
+    """The name of a class is none, and what ends a program is none that a tool comes back with."""
+    with pytest.raises(tracefork.UsageError, match=r"look_up raises .*: list classes of Exc"):
+        bind_tool(made(), raises=listed)
+
+
 def test_a_tool_with_the_agents_store_is_left_live(tape: Path) -> None:
     """What it puts there would be missing at replay; unless it says that it is an exchange."""
 

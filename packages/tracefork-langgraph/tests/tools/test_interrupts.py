@@ -118,6 +118,38 @@ def test_a_node_that_asks_after_its_tool_gets_its_own_answer(tape: Path, done: A
     assert done == []
 
 
+def test_a_tool_is_told_an_answer_once(tape: Path, done: Any, exchanges: Any) -> None:
+    """One that begins when another has taken the answer is told what that one was told."""
+
+    @tool
+    def confirm(order: int) -> str:
+        """Ask."""
+        done.append("asked")
+        return f"{interrupt('sure?')} for {order}"
+
+    @tool
+    def look_up(order: int) -> str:
+        """Ask nobody."""
+        return f"order {order}"
+
+    tools = [bind_tool(confirm), bind_tool(look_up)]
+
+    def node(_: object) -> dict[str, Any]:
+        return {"messages": [("user", it.invoke({"order": 17})) for it in tools]}
+
+    builder = StateGraph(MessagesState).add_node("node", node).add_edge(START, "node")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    with tracefork.record(tape):
+        graph.invoke({"messages": []}, THREAD)
+        graph.invoke(Command(resume="yes"), THREAD)
+    answered = {"order": 17, "resumed with": ["yes"]}
+    assert exchanges() == [
+        ("confirm", {"order": 17}),
+        ("confirm", answered),
+        ("look_up", answered),
+    ]
+
+
 def test_control_flow_of_an_inner_graph_is_refused(tape: Path) -> None:
     """What no replay could do again is an error that says how to leave the tool live."""
 

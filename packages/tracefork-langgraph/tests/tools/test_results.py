@@ -132,6 +132,7 @@ def test_the_state_that_a_tool_is_handed_is_compared(
     class State(MessagesState):
         user: str
         lock: Any
+        seen: Any
 
     @tool
     def balance(
@@ -145,8 +146,9 @@ def test_the_state_that_a_tool_is_handed_is_compared(
 
     graph = calling(balance, state=State)
 
-    def run(user: str, lock: object) -> str:
-        state = calls(("balance", {"currency": "euros"}), user=user, lock=lock)
+    def run(user: str, lock: object, city: str = "Oslo") -> str:
+        seen = {17: {("city", city), (1, 2), None}}
+        state = calls(("balance", {"currency": "euros"}), user=user, lock=lock, seen=seen)
         return str(said(graph, state)[0].content)
 
     with tracefork.record(tape):
@@ -159,6 +161,8 @@ def test_the_state_that_a_tool_is_handed_is_compared(
     with pytest.raises(tracefork.DivergenceError) as caught, tracefork.replay(tape):
         run("bob", tracefork)
     assert "/user" in str(caught.value)
+    with pytest.raises(tracefork.DivergenceError, match="/seen/0/1"), tracefork.replay(tape):
+        run("ada", tracefork, "Rome")
 
 
 class Frame:

@@ -81,6 +81,11 @@ def test_a_later_turn_is_replayed_from_where_it_began(
     with tracefork.replay(tape) as run:
         assert graph.invoke(Command(resume="yes"), THREAD) == output
     assert run.digest == run.tape.digest
+    with tracefork.replay(tape):
+        waiting = next(one for one in graph.get_state_history(THREAD) if one.next == ("ask",))
+        assert graph.invoke(Command(resume="yes"), waiting.config) == output
+    with tracefork.replay(tape):
+        assert "no" in graph.invoke(Command(resume="no"), waiting.config)["said"]
     assert threads.read_bytes() == kept
 
 

@@ -169,7 +169,9 @@ def test_ids_that_are_made_on_the_way_are_new(recorded: Recorded) -> None:
     """A message with the id of an earlier one would take its place in the state."""
     program, output = recorded(talking, lambda one: one.run({"messages": ["go"]}))
     said = [message.content for message in output["messages"]]
-    for place in history(program.tape):
+    places = [place for place in history(program.tape) if place.nodes]
+    assert len(places) == 3
+    for place in places:
         if place.nodes:
             with tracefork.replay(program.tape):
                 again = program.run(None, place.config)["messages"]
@@ -180,6 +182,7 @@ def test_ids_that_are_made_on_the_way_are_new(recorded: Recorded) -> None:
 def test_the_clock_goes_on_from_the_checkpoint(recorded: Recorded) -> None:
     """A prompt that holds the time holds the one that the node read when it was recorded."""
     program, output = recorded(_telling_the_time)
+    assert [place.nodes for place in history(program.tape)].count(()) == 2
     for place in history(program.tape):
         if place.nodes:
             with tracefork.replay(program.tape):

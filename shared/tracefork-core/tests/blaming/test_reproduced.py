@@ -15,6 +15,7 @@ from tracefork_core.blaming.document import Report
 from tracefork_core.blaming.journal import JOURNAL, read
 from tracefork_core.blaming.run import blame
 from tracefork_core.cli.blame_report import document
+from tracefork_core.errors import UsageError
 from tracefork_core.providers import hosts, prices
 
 from . import drawing
@@ -84,15 +85,13 @@ def test_figures_are_those_of_the_journal(
 ) -> None:
     """Gone on with where no price list is installed, it costs what it cost.
 
-    What is begun there has no price.
+    What is begun there has no price, and takes no budget in dollars.
     """
     monkeypatch.setitem(hosts._PROVIDERS, "127.0.0.1", "openai")
 
-    def blamed(folder: str, *, resume: bool = False) -> Report:
+    def blamed(folder: str, budget: str = "$0.0006", *, resume: bool = False) -> Report:
         place = tape.parent / folder
-        return blame(
-            tape, drawing.agent, drawing.good, budget="12 calls", folder=place, resume=resume
-        )
+        return blame(tape, drawing.agent, drawing.good, budget=budget, folder=place, resume=resume)
 
     priced = blamed("priced")
     assert priced.result.ledger.usd
@@ -107,6 +106,8 @@ def test_figures_are_those_of_the_journal(
         priced.result.ledger.usd
     )
     assert found.prices[0].units == tuple(unit.usd for unit in priced.units)
-    unknown = blamed("unpriced")
+    with pytest.raises(UsageError, match="known price"):
+        blamed("unpriced", resume=True)
+    unknown = blamed("unpriced", "12 calls")
     assert unknown.result.ledger.usd is None
     assert [unit.usd for unit in unknown.units] == [None] * drawing.STEPS

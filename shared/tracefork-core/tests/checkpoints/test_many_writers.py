@@ -10,6 +10,9 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+import tracefork_core as tracefork
 from tracefork_core.checkpoints.store import CheckpointFile
 
 from .conftest import put
@@ -30,6 +33,11 @@ for n in range(count):
     at, parent = f"{n:06}", f"{n - 1:06}" if n else None
     store.put(Checkpoint(who, "", at, value, {"said": value}, {}, parent), {value.sha: body})
     print(n, flush=True)
+"""
+READER = """
+import sys
+from tracefork_core.checkpoints.store import CheckpointFile
+print(*(one.id for one in CheckpointFile(sys.argv[1]).search("t")))
 """
 
 
@@ -87,6 +95,20 @@ def test_a_kill_loses_nothing_that_was_put(path: Path) -> None:
     assert whole(store, "p") in (told + 1, told + 2)
     put(store, "next", f"{told:06}", thread="p", said=b"x")
     assert store.find("p", "") is not None
+
+
+def test_whoever_looks_what_a_file_is_takes_no_lock_of_it(
+    store: CheckpointFile, path: Path
+) -> None:
+    """Another process then takes itself for the last one, and what is put after that is lost."""
+    put(store, "1", said=b"x")
+    with pytest.raises(tracefork.TapeError, match="threads of a checkpointer"):
+        tracefork.Tape.open(path)
+    assert started(path, "p", EACH).communicate()[0].split() == [str(n) for n in range(EACH)]
+    put(store, "2", said=b"y")
+    command = [sys.executable, "-c", READER, str(path)]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert found.split() == ["2", "1"]
 
 
 def test_a_forked_process_has_its_own_connection(store: CheckpointFile, path: Path) -> None:

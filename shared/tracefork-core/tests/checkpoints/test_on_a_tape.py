@@ -110,6 +110,63 @@ def test_secrets_are_masked_inside_of_values(tape: Path, monkeypatch: pytest.Mon
     assert SECRET not in text
 
 
+def test_a_secret_too_deep_to_be_taken_out_is_blotted_out(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By as many bytes, so that the value can be read all the same."""
+    monkeypatch.setenv("SHOP_PASSWORD", SECRET)
+    deep: object = f"the word is {SECRET}"
+    for _ in range(300):
+        deep = [deep]
+    with tracefork.record(tape):
+        put(tape, deep)
+    found = value_of(tape)
+    for _ in range(300):
+        (found,) = msgspec.convert(found, list[object])
+    assert found == f"the word is {'*' * len(SECRET)}"
+
+
+def test_two_files_of_one_run_keep_apart(tape: Path) -> None:
+    """A thread of the same name in each; a third name says which there are."""
+    first, second = tape.with_name("first.tape"), tape.with_name("second.tape")
+    with tracefork.record(tape):
+        put(first, ["of the first"])
+        put(second, ["of the second"])
+    with tracefork.replay(tape):
+        for path, said in ((second, "of the second"), (first, "of the first")):
+            checkpoints(path).called("look", "T", None)
+            found = checkpoints(path).find("T", "")
+            assert found is not None
+            body = checkpoints(path).body("T", found.values["said"])
+            assert msgspec.msgpack.decode(body) == [said]
+        with pytest.raises(tracefork.UsageError, match=r"first\.tape, second\.tape"):
+            checkpoints(tape.with_name("third.tape"))
+
+
+def test_two_files_of_one_name_are_refused(tape: Path) -> None:
+    """On the tape they could not be told apart."""
+    (tape.parent / "other").mkdir()
+    with tracefork.record(tape):
+        put(tape.with_name("threads.tape"), ["one"])
+        with pytest.raises(tracefork.UsageError, match=r"called threads\.tape"):
+            put(tape.parent / "other" / "threads.tape", ["two"])
+
+
+def test_a_thread_that_is_copied_is_copied_in_the_replay(tape: Path) -> None:
+    """What it was copied from is on the tape, though nobody read it."""
+    threads = tape.with_name("threads.tape")
+    put(threads, ["before"])
+    for scope in (tracefork.record(tape), tracefork.replay(tape)):
+        with scope:
+            checkpoints(threads).copy_thread("T", "U")
+            copied = checkpoints(threads).find("U", "")
+            assert copied is not None
+            body = checkpoints(threads).body("U", copied.values["said"])
+            assert msgspec.msgpack.decode(body) == ["before"]
+    with tracefork.Tape.open(tape) as opened:
+        assert [one.thread for one in recorded_checkpoints(opened)] == ["U"]
+
+
 def test_a_tape_can_be_redacted_later(tape: Path) -> None:
     """Events name the values as they are then."""
     with tracefork.record(tape):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from tracefork_core.checkpoints.store import CheckpointFile
+from tracefork_core.checkpoints.store import CheckpointFile, in_memory
 
 from .conftest import body_of, grow, put, transcript, write
 
@@ -105,3 +106,36 @@ def test_a_copy_stands_by_itself(store: CheckpointFile, path: Path) -> None:
     assert [body_of(cold, f"{n:04}", "messages", "copy") for n in range(12)] == values
     assert [one.id for one in cold.search("copy")][-1] == "0000"
     assert len(cold.writes("copy", "", "0011")) == 1
+
+
+def test_a_copy_is_copied_as_often_as_one_likes() -> None:
+    """Seventy times, one from the other; numbers of rows grow by what is copied."""
+    store = in_memory()
+    values = transcript(3)
+    grow(store, values, "0")
+    for n in range(70):
+        store.copy_thread(f"{n}", f"{n + 1}")
+    assert [body_of(store, f"{n:04}", "messages", "70") for n in range(3)] == values
+    with store._file.reading() as db:
+        assert db is not None
+        ((last, count),) = db.execute("SELECT max(id), count(*) FROM bodies")
+    assert last == count
+
+
+def test_nobody_reads_while_what_is_at_hand_is_forgotten(
+    store: CheckpointFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread waits until all of it is done."""
+    put(store, "1", said=b"x")
+    free: list[bool] = []
+
+    def look() -> None:
+        other = threading.Thread(
+            target=lambda: free.append(store._file._lock.acquire(blocking=False))
+        )
+        other.start()
+        other.join()
+
+    monkeypatch.setattr(store._bodies, "forget", look)
+    store.delete_thread("t")
+    assert free == [False]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,21 @@ def test_whatever_changes_is_read_as_it_was(change: object) -> None:
     for n, expected in enumerate(values):
         assert body_of(store, f"{n:04}", "messages") == expected
         assert body_of(cold, f"{n:04}", "messages") == expected
+
+
+def test_a_value_that_is_edited_all_over_can_be_read() -> None:
+    """However often: a chain of edits ends before its reader would give up."""
+    rng = random.Random(0)
+    document = bytearray(rng.randbytes(100_000))
+    store = in_memory()
+    parent = None
+    for n in range(600):
+        document.insert(rng.randrange(len(document)), n % 256)
+        put(store, f"{n:04}", parent, messages=bytes(document))
+        parent = f"{n:04}"
+    for n in (599, 550):
+        store._bodies.forget()
+        assert len(body_of(store, f"{n:04}", "messages")) == 100_001 + n
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=300), st.booleans())

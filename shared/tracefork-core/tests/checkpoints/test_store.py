@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import stat
 from pathlib import Path
 
@@ -106,6 +107,60 @@ def test_a_path_has_one_store(path: Path) -> None:
     gc.collect()
     assert not path.with_name(path.name + "-wal").exists()
     assert checkpoint_file(path).find("t", "") is not None
+
+
+def test_links_to_a_file_lead_to_its_store(path: Path) -> None:
+    """Also before it is there, and however its folder is spelled."""
+    link = path.with_name("link.tape")
+    link.symlink_to(path)
+    (path.parent / "sub").mkdir()
+    first = checkpoint_file(link)
+    put(first, "1", said=b"x")
+    assert not path.is_symlink()
+    assert checkpoint_file(path) is first
+    assert checkpoint_file(path.parent / "sub" / ".." / path.name) is first
+
+
+def test_the_name_of_a_new_file_is_on_disk(
+    store: CheckpointFile, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is synced once the file has its name: both survive a loss of power."""
+    synced: list[tuple[bool, bool]] = []
+
+    def sync(file: int) -> None:
+        synced.append((stat.S_ISDIR(os.fstat(file).st_mode), path.exists()))
+
+    monkeypatch.setattr(os, "fsync", sync)
+    put(store, "1", said=b"x")
+    assert synced == [(True, True)]
+
+
+def test_a_full_disk_is_said_and_left_behind(store: CheckpointFile) -> None:
+    """The error is SQLite's own, each time; once there is room, the next put goes on."""
+    put(store, "1", said=b"x")
+    with store._file.reading() as db:
+        assert db is not None
+        db.execute("PRAGMA max_page_count=12")
+    for _ in range(2):
+        with pytest.raises(tracefork.TapeError, match="disk is full"):
+            put(store, "2", said=os.urandom(200_000))
+    db.execute("PRAGMA max_page_count=9999")
+    put(store, "3", said=b"y")
+    assert [one.id for one in store.search("t")] == ["3", "1"]
+
+
+def test_what_cannot_be_committed_is_taken_back(store: CheckpointFile) -> None:
+    """No transaction stays open behind it."""
+    put(store, "1", said=b"x")
+    with store._file.reading() as db:
+        assert db is not None
+        db.execute("PRAGMA foreign_keys=ON")
+        db.execute("CREATE TEMP TABLE whole (id INTEGER PRIMARY KEY)")
+        db.execute("CREATE TEMP TABLE part (of REFERENCES whole DEFERRABLE INITIALLY DEFERRED)")
+    with pytest.raises(tracefork.TapeError, match="FOREIGN KEY"), store._file.writing() as db:
+        db.execute("INSERT INTO part VALUES (1)")
+    put(store, "2", said=b"y")
+    assert [one.id for one in store.search("t")] == ["2", "1"]
 
 
 def test_a_file_that_is_gone_is_no_more(store: CheckpointFile, path: Path) -> None:

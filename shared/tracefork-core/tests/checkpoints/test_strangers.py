@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
 import tracefork_core as tracefork
+from tracefork_core.adapters import SavedCheckpoint, checkpoints
 from tracefork_core.checkpoints.store import CheckpointFile
+from tracefork_core.tape.log import LogReader, LogWriter
 
-from .conftest import body_of, grow, put, transcript, write
+from .conftest import body_of, grow, put, transcript, value, write
 
 
 @pytest.fixture
@@ -154,3 +158,48 @@ def test_a_bomb_is_not_unpacked(held: Path) -> None:
     )
     with pytest.raises(tracefork.TapeError, match="unpacks to more"):
         body_of(CheckpointFile(held), "0005", "messages")
+
+
+@pytest.mark.parametrize(
+    ("count", "more", "words"),
+    [
+        (131_073, [0, 0], "131072"),
+        (131_000, [1 << 60, 0], "rests on more"),
+        (70_000, [0], "too many pieces"),
+    ],
+)
+def test_pieces_of_nothing_are_counted(held: Path, count: int, more: list[int], words: str) -> None:
+    """They take room and time, though no byte of the value comes from them."""
+    db = sqlite3.connect(held, isolation_level=None)
+    ((packed,),) = db.execute(f"SELECT pieces FROM bodies {LAST}")
+    db.close()
+    crafted = pieces(*msgspec.msgpack.decode(packed), *[more] * count)
+    craft(held, f"UPDATE bodies SET pieces = {crafted} {LAST}")
+    with pytest.raises(tracefork.TapeError, match=words):
+        body_of(CheckpointFile(held), "0005", "messages")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (rb'"msgpack","[0-9a-f]{64}"', b'"msgpack","zz"'),
+        (rb'"made":\d+', b'"made":' + b"9" * 30),
+        (rb'"made":\d+', b'"made":-' + b"9" * 30),
+    ],
+)
+def test_a_crafted_event_is_refused(path: Path, old: bytes, new: bytes) -> None:
+    """An address is one, and a time is one: whoever reads checkpoints need not look again."""
+    with tracefork.record(path):
+        head = value(b"head")
+        one = SavedCheckpoint("t", "", "1", head, {}, made=10**18)
+        checkpoints(path).put(one, {head.sha: b"head"})
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        log = LogReader(db)
+        found = [(text, log.bodies(n)) for n, text in log.segments()]
+        db.execute("DELETE FROM log")
+        for text, bodies in found:
+            writer = LogWriter(db)
+            writer.append(re.sub(old, new, text), [bodies])
+            writer.pack()
+    with tracefork.Tape.open(path) as tape, pytest.raises(tracefork.TapeError, match="Expected"):
+        tape.checkpoints  # noqa: B018

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -39,13 +40,24 @@ class Preloaded:
     """Runs commands, one at a time; its Python starts with the first one."""
 
     def __init__(self) -> None:
-        self._started: tuple[subprocess.Popen[bytes], socket.socket] | None = None
+        self._started: _Waiting | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes] | None:
+        """The Python that waits, if one does."""
+        return self._started.process if self._started else None
 
     def run(
         self, words: Sequence[str], folder: Path, environment: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
-        """Return what a command came to: run in a folder, with nothing on stdin."""
-        if _of_the_start(environment) != _of_the_start(os.environ):
+        """Return what a command came to: run in a folder, with nothing on stdin.
+
+        Raises:
+            RuntimeError: the Python that waits has died.
+        """
+        started = self._started
+        known = started.environment if started else _of_the_start(os.environ)
+        if _of_the_start(environment) != known:
             return subprocess.run(
                 [sys.executable, "-m", MAIN, *words],
                 cwd=folder,
@@ -54,38 +66,58 @@ class Preloaded:
                 capture_output=True,
                 check=False,
             )
-        process, asked = self._started or _start()
+        waiting = started or _start()
         self._started = None  # Until it has answered: one that was cut off is not asked again.
         outs, errs = os.pipe(), os.pipe()
         command = {"words": words, "folder": str(folder), "environment": dict(environment)}
-        socket.send_fds(asked, [json.dumps(command).encode()], [outs[1], errs[1]])
+        with contextlib.suppress(BrokenPipeError):  # Then nobody answers either.
+            socket.send_fds(waiting.asked, [json.dumps(command).encode()], [outs[1], errs[1]])
         os.close(outs[1])
         os.close(errs[1])
         out, err = _read(outs[0], errs[0])
-        status = int(asked.recv(_LONGEST))
-        self._started = process, asked
+        status = waiting.status()
+        self._started = waiting
         return subprocess.CompletedProcess(list(words), status, out, err)
 
     def close(self) -> None:
         """End the Python that waits."""
         if self._started:
-            process, asked = self._started
-            asked.close()
-            process.wait()
+            self._started.asked.close()
+            self._started.process.wait()
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """The Python that waits, how it is asked, and what it read of the environment at its start."""
+
+    process: subprocess.Popen[bytes]
+    asked: socket.socket
+    environment: dict[str, str]
+
+    def status(self) -> int:
+        """Return the exit status that it answers with."""
+        with contextlib.suppress(ConnectionError):
+            if answer := self.asked.recv(_LONGEST):
+                return int(answer)
+        self.asked.close()
+        raise RuntimeError(
+            f"The Python that waits for commands has died (exit status {self.process.wait()}): it "
+            "says above why."
+        )
 
 
 def _of_the_start(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in environment.items() if name.startswith(_OF_THE_START)}
 
 
-def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _start() -> _Waiting:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     code = f"import runpy; runpy.run_path({__file__!r})['serve']({theirs.fileno()})"
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
         )
-    return process, ours
+    return _Waiting(process, ours, _of_the_start(os.environ))
 
 
 def _read(*pipes: int) -> list[bytes]:

@@ -17,7 +17,7 @@ from tracefork_core.cli.blame_progress import following
 from tracefork_core.cli.progress import progress as showing
 
 BEGUN = Progress(None, 0, 0, 0.0, None, None, 0.0)
-SURE = replace(BEGUN, standing=Standing("certify", 3, 0.71), forks=31, calls=140, seconds=20.0)
+SURE = replace(BEGUN, standing=Standing("certify", 3, 0.706), forks=31, calls=140, seconds=20.0)
 PAID = replace(SURE, usd=1.25, left=3.75, share=0.25)
 
 

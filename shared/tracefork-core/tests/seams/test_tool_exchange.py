@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,28 @@ def test_what_does_not_come_back_is_refused(tape: Path) -> None:
 
     with record(tape), pytest.raises(UsageError, match="look_up has run, but a replay could not"):
         tool_exchange("look_up", {"order-number": 17}, look_up, Forgetful())
+
+
+@dataclass(eq=False)
+class Reading:
+    """Equal to no other, as its value is."""
+
+    value: float
+
+
+def measure() -> Reading:
+    ran.append("measured")
+    return Reading(math.nan)
+
+
+def test_what_does_not_equal_itself_comes_back(tape: Path) -> None:
+    """No number, and an object without an equality: they are compared as a tape holds them."""
+    for session in (record, replay):
+        with session(tape):
+            found = tool_exchange("measure", {}, measure, Notes())
+        assert isinstance(found, Reading)
+        assert math.isnan(found.value)
+    assert ran == ["measured"]
 
 
 def test_a_mark_is_read() -> None:

@@ -150,6 +150,21 @@ def test_the_card_names_the_exchange_the_step_and_the_line(
     assert (card.tape, card.request) == (str(tape), f"POST {provider.url}/echo")
 
 
+@pytest.mark.parametrize(
+    ("module", "place"), [("tracefork_desk.calls", "test_divergence_card.py"), ("desk", "calls.py")]
+)
+def test_an_adapter_is_not_the_users_code(
+    tape: Path, http: httpx2.Client, provider: ProviderServer, module: str, place: str
+) -> None:
+    """Wherever it is installed; what is called otherwise is."""
+    names: dict[str, Any] = {"__name__": module, "http": http, "url": provider.url}
+    exec(compile("def ask(n): http.post(url, json=n)", "/src/calls.py", "exec"), names)
+    with record(tape):
+        names["ask"](1)
+    card = diverge(tape, lambda: names["ask"](2))
+    assert (card.caller or "").partition(":")[0] == place
+
+
 def test_the_nearest_exchanges_are_ranked_with_reasons(tape: Path, post: Post) -> None:
     """What came closest comes first, and each candidate says why it is not the answer."""
     with record(tape):

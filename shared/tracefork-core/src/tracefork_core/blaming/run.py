@@ -127,11 +127,14 @@ def blame(
         version=__version__,
     )
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
-    purse, pacer = Purse(limits, run.usd, run.tokens, _spending(oracle)), Pacer(rate)
+    spending, pacer = _spending(oracle), Pacer(rate)
+    if not (place / JOURNAL).exists():
+        Purse(limits, run.usd, run.tokens, spending)  # Refuses before anything is begun.
     with ExitStack() as stack:
         journal = Journal(place / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
         run = run.at(journal.price(Prices(prices.lists(), tuple(run.usd))).units)
+        purse = Purse(limits, run.usd, run.tokens, spending)
         tape_there = place / path.name
         if not tape_there.exists():
             lay_beside(path, place)

@@ -11,14 +11,22 @@ import hashlib
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
 from tracefork_core.checkpoints.alignment import aligned
-from tracefork_core.checkpoints.composing import ALLOWANCE, HEAVIEST, Composer, Row
+from tracefork_core.checkpoints.composing import (
+    ALLOWANCE,
+    HEAVIEST,
+    MOST_PIECES,
+    STEP,
+    Composer,
+    Row,
+)
 from tracefork_core.errors import TapeError
 from tracefork_core.tape import delta
-from tracefork_core.tape.blobs import EMPTY, MOST_PIECES
+from tracefork_core.tape.blobs import EMPTY
 from tracefork_core.tape.checkpoint import Value
 from tracefork_core.tape.frames import RATIO, pack
 from tracefork_core.tape.schema import LARGEST
@@ -34,7 +42,10 @@ _ROW = 128
 _AT_HAND = 64
 _AT_HAND_BYTES = 32 * 1024 * 1024
 
-_pieces = msgspec.msgpack.Decoder(list[list[int]]).decode
+_Pieces = Annotated[
+    list[Annotated[list[int], msgspec.Meta(max_length=2)]], msgspec.Meta(max_length=MOST_PIECES)
+]
+_pieces = msgspec.msgpack.Decoder(_Pieces).decode
 _CHAIN = (
     "WITH RECURSIVE chain (id, sha, size, base, pieces, data) AS ("
     "SELECT id, sha, size, base, pieces, data FROM bodies WHERE thread = :thread AND id = :row "
@@ -132,10 +143,13 @@ class BodyStore:
         if base is not None and like is not None and len(body) >= _WORTH_A_DELTA:
             sha, cost, depth = base
             pieces = aligned(body, self.bytes_of(db, thread, like, sha.hex()))
+            # Every copy but one is a part more that its reader looks for in each row below.
+            parts = sum(len(piece) == 2 for piece in pieces) - 1
+            cost += STEP * (len(pieces) + max(parts, 0) * depth)
             cost += _ROW + len(body) - delta.copied(pieces)
-            depth += len(pieces)
+            depth += 1
             worth_it = delta.copied(pieces) > len(body) // 4
-            if worth_it and cost <= 2 * len(body) + 4096 and depth <= MOST_PIECES:
+            if worth_it and cost <= 2 * len(body) + 4096 and len(pieces) <= MOST_PIECES:
                 new = delta.fresh(body, pieces)
                 new = _packed(new) if len(new) >= _WORTH_PACKING else new
                 return len(body), cost, depth, like, msgspec.msgpack.encode(pieces), new
@@ -157,7 +171,7 @@ class BodyStore:
                 if data is None or address in self._plain:
                     composer.end(self._at_hand(address))
                     return self._verified(composer, sha)
-                left -= _ROW + len(data)
+                left -= _ROW + len(data) + len(packed or b"")
                 if left < 0:
                     raise TapeError("tracefork: a value rests on more than any writer stores.")
                 pieces = _pieces(packed) if packed is not None else None

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape.blobs import MOST_PIECES
+from tracefork_core.tape import blobs
 from tracefork_core.tape.delta import Piece
 from tracefork_core.tape.frames import RATIO, unpack
 from tracefork_core.tape.schema import LARGEST
@@ -18,7 +18,10 @@ from tracefork_core.tape.schema import LARGEST
 HEAVIEST = 8
 """Times its size: what the rows of a value may come to in a file we did not write."""
 ALLOWANCE = 1024 * 1024
-_MOST_STEPS = 8 * MOST_PIECES
+MOST_PIECES = 8 * blobs.MOST_PIECES
+"""Pieces of one row in a file we did not write."""
+STEP = 16
+"""What a step costs, in bytes of the value: to look at a piece, or for a part of one."""
 
 _Wanted = list[tuple[int, int, int]]
 """Bytes of a row that are wanted: where they go, where they are, how many."""
@@ -44,8 +47,8 @@ class Composer:
             raise TapeError("tracefork: a value is larger than a file of threads takes.")
         self._value = bytearray(size)
         self._wanted: _Wanted = [(0, 0, size)] if size else []
-        self._steps = _MOST_STEPS
         self._left = HEAVIEST * size + ALLOWANCE
+        self._steps = self._left // STEP
 
     @property
     def value(self) -> bytes:
@@ -59,6 +62,7 @@ class Composer:
             TapeError: the row is no delta of anything, or unpacks to more than a writer packs.
         """
         pieces = [[row.size]] if row.pieces is None else row.pieces
+        self._steps -= len(pieces)
         places, sources, count = _laid_out(pieces, row.size)
         fresh = self._fresh(row, count)
         wanted: _Wanted = []

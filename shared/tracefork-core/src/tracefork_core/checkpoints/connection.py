@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -70,10 +70,11 @@ class Connection:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # Where the disk is full, SQLite has rolled back by itself.
+                    db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
 
     def forget_deleted(self) -> None:
         """Leave nothing of what was deleted in the log, nor free pages in the file."""
@@ -175,6 +176,17 @@ def _publish(draft: Path, path: Path) -> None:
     except OSError:  # There are file systems without second names.
         if not path.exists():
             draft.rename(path)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Make the names in a folder survive a loss of power."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # There are file systems that sync no folders.
+            os.fsync(file)
+    finally:
+        os.close(file)
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -8,7 +8,7 @@ checkpoint several times, the line is the first time; the others began with a fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from tracefork_core.tape import Tape
 from tracefork_core.tape.checkpoint import (
@@ -23,7 +23,10 @@ from tracefork_core.tape.checkpoint import (
 ROOT = ""
 """The ns of a graph that runs by itself; those of graphs inside its nodes have names."""
 _STANDS_FOR_ITS_PARENT = frozenset({"fork", "update"})
-_RUNS = frozenset({"run", "resume"})
+RUNS = frozenset({"run", "resume"})
+"""The calls that run a thread."""
+_BEFORE = -1
+"""The run that made what was there before the recording."""
 
 Key = tuple[str, str, str]
 """Thread, ns and id of a checkpoint."""
@@ -44,35 +47,34 @@ class Lineage:
         self, events: Sequence[CheckpointEvent], *inherited: Sequence[CheckpointEvent]
     ) -> None:
         self._events = events
-        self._all = [event for one in reversed((events, *inherited)) for event in one]
-        self._put = {
-            key_of(event.checkpoint): event.checkpoint
-            for event in self._all
-            if isinstance(event, Saved) and not event.known
-        }
+        self._put: dict[Key, Checkpoint] = {}
+        self._known: dict[Key, Checkpoint] = {}
+        self._of_thread: dict[str, list[CheckpointEvent]] = defaultdict(list)
+        for event in (event for one in reversed((events, *inherited)) for event in one):
+            self._of_thread[_thread_of(event)].append(event)
+            if isinstance(event, Saved):
+                of = self._known if event.known else self._put
+                of[key_of(event.checkpoint)] = event.checkpoint
         self._children = [_children(one) for one in (events, *inherited)]
         self._calls: dict[str, list[Called]] = defaultdict(list)
         for event in events:
             if isinstance(event, Called):
                 self._calls[event.thread].append(event)
-
-    @property
-    def threads(self) -> set[str]:
+        self.threads = {thread for thread, _, _ in self._put}
         """The threads that the recording put checkpoints of."""
-        return {thread for thread, _, _ in self._put}
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
         """The checkpoints that the recording put, in that order, and those a branch began with."""
         wanted = {
-            event.checkpoint.id
+            key_of(event.checkpoint)
             for event in self._events
             if isinstance(event, Saved) and not event.known
         }
-        for one in reversed(self._put.values()):
-            if one.id in wanted and one.parent is not None:
-                wanted.add(one.parent)
-        return [one for one in self._put.values() if one.id in wanted]
+        for key, one in reversed(self._put.items()):
+            if key in wanted and one.parent is not None:
+                wanted.add((one.thread, one.ns, one.parent))
+        return [one for key, one in self._put.items() if key in wanted]
 
     def first(self, thread: str) -> Called | None:
         """Return what was asked of a thread first."""
@@ -80,11 +82,11 @@ class Lineage:
 
     def runs(self, thread: str) -> list[Called]:
         """Return the runs of a thread, resumed ones among them."""
-        return [call for call in self._calls.get(thread, ()) if call.call in _RUNS]
+        return [call for call in self._calls.get(thread, ()) if call.call in RUNS]
 
     def holds(self, thread: str, at: str) -> bool:
-        """Return whether a checkpoint was put by the recording."""
-        return (thread, ROOT, at) in self._put
+        """Return whether a checkpoint is on the tape: put by the run, or found by it."""
+        return (thread, ROOT, at) in self._put or (thread, ROOT, at) in self._known
 
     def next(self, thread: str, at: str) -> str | None:
         """Return the checkpoint that the recorded run went on to."""
@@ -119,23 +121,30 @@ class Lineage:
         """Yield what the recording put on a thread: checkpoints, and their writes.
 
         Of each checkpoint those writes that the run made which put it: what a later run added there
-        belongs to its future.
+        belongs to its future. What the run found has its writes already.
         """
-        run, made = 0, dict[Key, int]()
-        for event in self._all:
+        run, made = 0, dict.fromkeys(self._known.keys() - self._put.keys(), _BEFORE)
+        for event in self._of_thread.get(thread, ()):
             match event:
-                case Called(call=call, thread=of) if of == thread and call in _RUNS:
+                case Called(call=call) if call in RUNS:
                     run += 1
-                case Saved(checkpoint=one, known=False) if one.thread == thread:
+                case Saved(checkpoint=one, known=False):
                     made[key_of(one)] = run
                     yield one
                 case Written(writes=writes, known=False):
-                    if shown := [one for one in writes if self._is_of(one, thread, run, made)]:
+                    # A task may have written before its checkpoint was put, in the background.
+                    if shown := [one for one in writes if made.get(key_of(one), run) == run]:
                         yield shown
 
-    def _is_of(self, one: Write, thread: str, run: int, made: dict[Key, int]) -> bool:
-        # A task may have written before its checkpoint was put: both happen in the background.
-        return one.thread == thread and made.get(key_of(one), run) == run
+
+def _thread_of(event: CheckpointEvent) -> str:
+    match event:
+        case Saved(checkpoint=one):
+            return one.thread
+        case Written(writes=writes):
+            return writes[0].thread if writes else ""
+        case Called(thread=thread):
+            return thread
 
 
 def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None], list[Checkpoint]]:
@@ -147,14 +156,25 @@ def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None],
     return dict(found)
 
 
-def lineage_of(tape: Tape) -> Lineage:
-    """Return the checkpoints that a tape knows, with those of its parents."""
-    inherited: list[list[CheckpointEvent]] = []
-    parent = tape.parent
-    while parent is not None:
-        inherited.append(parent.checkpoints)
-        parent = parent.parent
-    return Lineage(tape.checkpoints, *inherited)
+def lineage_of(tape: Tape, store: str | None = None) -> Lineage:
+    """Return the checkpoints that a tape and its parents know: of all stores, or of one."""
+    generations: list[list[CheckpointEvent]] = []
+    place: Tape | None = tape
+    while place is not None:
+        events = place.checkpoints
+        generations.append([one for one in events if store is None or one.store == store])
+        place = place.parent
+    return Lineage(*generations)
+
+
+def stores_of(tape: Tape) -> list[str]:
+    """Return the names of the files that a recorded run kept its checkpoints in."""
+    names: dict[str, None] = {}
+    place: Tape | None = tape
+    while place is not None:
+        names |= dict.fromkeys(event.store for event in place.checkpoints)
+        place = place.parent
+    return list(names)
 
 
 def stand_in(lineage: Lineage, line: Iterable[Checkpoint]) -> str | None:
@@ -193,7 +213,7 @@ def exchanges_after(
     that is resumed, what was asked after it was. What was asked before that comes last; LangGraph
     may run tasks again that it had the results of then.
     """
-    line: Collection[str] = lineage.line(thread, at) if at is not None else ()
+    line = set(lineage.line(thread, at) if at is not None else ())
     since = lineage.resumed_at(thread, at) if resumed and at is not None else None
     left: list[int] = []
     gone: list[int] = []

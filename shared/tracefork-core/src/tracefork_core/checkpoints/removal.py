@@ -96,7 +96,12 @@ def copy_thread(db: sqlite3.Connection, source: str, target: str) -> None:
         return
     copy = thread_of(db, target, add=True)
     # Every row by as much: what rests on another one comes behind it in the copy as well.
-    ((shift,),) = db.execute("SELECT coalesce(max(id), 0) FROM bodies")
+    # From the thread's own rows, not from 0: the copy of a copy would go twice as far each time.
+    query = (
+        "SELECT coalesce(max(id) + 1 - (SELECT min(id) FROM bodies WHERE thread = ?), 0) "
+        "FROM bodies"
+    )
+    ((shift,),) = db.execute(query, (thread,))
     moving = {"shift": shift, "copy": copy, "thread": thread}
     db.execute(
         "INSERT INTO bodies (id, thread, sha, tag, size, cost, depth, base, pieces, data) "

@@ -6,6 +6,7 @@ file is opened when it is needed: making a store costs nothing and leaves nothin
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -188,7 +189,7 @@ class CheckpointFile:
                 return
         with self._file.writing() as db:
             action(db)
-        self._bodies.forget()
+            self._bodies.forget()
         self._file.forget_deleted()
 
     def _checkpoint(self, db: sqlite3.Connection, row: Sequence[object]) -> Checkpoint:
@@ -219,13 +220,13 @@ _files: WeakValueDictionary[Path, CheckpointFile] = WeakValueDictionary()
 
 
 def checkpoint_file(path: str | Path) -> CheckpointFile:
-    """Return the one store that this process has for a path; it is open while somebody has it.
+    """Return the one store that this process has for a file; it is open while somebody has it.
 
-    ":memory:" is a new one each time.
+    Links and other spellings of its path lead to the same one; ":memory:" is a new one each time.
     """
     if str(path) == MEMORY:
         return CheckpointFile()
-    place = Path(path).absolute()
+    place = Path(os.path.realpath(path))  # noqa: PTH - resolve() takes no loop of links
     with _lock:
         if (found := _files.get(place)) is None:
             found = _files[place] = CheckpointFile(place)

@@ -30,6 +30,9 @@ _SHOWN = 8
 _ID = re.compile(r"\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 """An id of a task: its first characters tell two runs of a node apart."""
 
+_LARGEST = 16 * 1024 * 1024
+"""Bytes of the largest value that is shown: what it decodes to is many times as large."""
+
 Asked = dict[tuple[str, str], list[int]]
 """The exchanges that ran from each checkpoint, by thread and id."""
 Body = Callable[[str, Value], bytes]
@@ -123,6 +126,8 @@ def chosen(found: list[Checkpoint], wanted: str) -> Checkpoint:
 
 def _value(thread: str, value: Value, body: Body) -> object:
     data = body(thread, value)
+    if len(data) > _LARGEST:
+        return f"{len(data)} bytes"
     if value.tag == "msgpack":
         try:
             return plain(data)

@@ -34,7 +34,7 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
     head = f"exchange {exchange.n} of {len(tape.exchanges)} · {shown}"
     console.print(printable(head), style=screen.STRONG)
     console.print(f"  {printable(f'{exchange.method} {exchange.url}')}", soft_wrap=True)
-    for label, value in _facts(tape, exchange, call):
+    for label, value in _facts(exchange, call):
         _line(console, label, value)
     if call:
         _print_call(console, call)
@@ -70,7 +70,7 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
     }
 
 
-def _facts(tape: Tape, exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, str]]:
+def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, str]]:
     aside, failure = exchange.aside, exchange.failure
     if failure:
         yield "failure", f"{failure.kind}: {failure.message}"
@@ -80,7 +80,7 @@ def _facts(tape: Tape, exchange: Exchange, call: ModelCall | None) -> Iterable[t
         yield "status", f"no answer · {exchange.end}"
     if aside.answered:
         yield "answered", f"{aside.answered}, in the place of exchange {aside.place}"
-    yield "step", step_words(tape, exchange)
+    yield "step", step_words(exchange)
     yield "lane", f"{exchange.lane} · seam {aside.seam}"
     if is_tool(exchange):
         yield "effect", aside.effect or "unknown: taken for a write"

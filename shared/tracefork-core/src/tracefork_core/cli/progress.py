@@ -50,7 +50,7 @@ class _Bar:
             return self.spinner
         line = Table.grid(padding=(0, 1, 0, 0))
         bar = ProgressBar(total=1.0, completed=self.share, width=_WIDTH)
-        line.add_row(bar, Text(f"{int(self.share * 100):3} %"), Text(self.of))
+        line.add_row(bar, Text(f"{self.share * 100:3.0f} %"), Text(self.of))
         return Group(line, words)
 
 

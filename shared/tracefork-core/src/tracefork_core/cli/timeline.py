@@ -41,7 +41,7 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
         return
     table = screen.grid(">#", "lane", "~step", "model", ">in → out", ">ms", ">$")
     for exchange in tape.exchanges:
-        table.add_row(*_row(tape, exchange, model_call(exchange)))
+        table.add_row(*_row(exchange, model_call(exchange)))
     console.print(table)
     if receipt and receipt.outcome != "ok":
         console.print(f"the agent ended with {printable(receipt.outcome)}")
@@ -86,16 +86,16 @@ def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str,
     }
 
 
-def step_words(tape: Tape, exchange: Exchange) -> str:
+def step_words(exchange: Exchange) -> str:
     """Return "agent ▸ model", or the line of code that asked where no step is known."""
     return printable(" ▸ ".join(exchange.step_path) or exchange.aside.caller or "—")
 
 
-def _row(tape: Tape, exchange: Exchange, call: ModelCall | None) -> list[str]:
+def _row(exchange: Exchange, call: ModelCall | None) -> list[str]:
     return [
         str(exchange.n),
         printable(_ends(exchange.lane)),
-        step_words(tape, exchange),
+        step_words(exchange),
         model_name(call) if call else _place(exchange),
         _in_and_out(exchange, call),
         exchange.aside.answered or figures.milliseconds(exchange.aside.took),

@@ -17,6 +17,9 @@ _LIBRARIES = tuple(
     {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
 
+_OURS = "tracefork_"
+"""What the packages of tracefork begin with, wherever they are installed."""
+
 _told: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
 
 
@@ -51,6 +54,8 @@ def called_from(where: str | None) -> Iterator[None]:
 
 def is_users(frame: FrameType) -> bool:
     """Return whether a frame runs code of the user, and not of a library or of tracefork."""
+    if _is_ours(frame.f_globals):
+        return False
     # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
     if (module := frame.f_globals.get("__file__")) and not _is_users(module):
         return False
@@ -61,8 +66,14 @@ def is_users(frame: FrameType) -> bool:
 
 def is_users_module(names: Mapping[str, object]) -> bool:
     """Return whether the module of these names is the user's: a typed script, or no library's."""
+    if _is_ours(names):
+        return False
     file = names.get("__file__")
     return _is_users(file) if isinstance(file, str) else names.get("__name__") == "__main__"
+
+
+def _is_ours(names: Mapping[str, object]) -> bool:
+    return str(names.get("__name__")).startswith(_OURS)
 
 
 def place(frame: FrameType) -> str:

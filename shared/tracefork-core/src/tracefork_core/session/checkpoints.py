@@ -17,7 +17,7 @@ from typing import Protocol
 import msgspec
 
 from tracefork_core.checkpoints.contract import Bodies, Call, Checkpoints, Rests
-from tracefork_core.checkpoints.lineage import ROOT, Key, Lineage, key_of, stand_in
+from tracefork_core.checkpoints.lineage import ROOT, RUNS, Key, Lineage, key_of, stand_in
 from tracefork_core.session.masking import Masking
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.canonical import sha256
@@ -35,7 +35,6 @@ from tracefork_core.tape.checkpoint import (
 )
 from tracefork_core.tape.file import Body
 
-_RUNS = frozenset({"run", "resume"})
 _Way = tuple[int, list[int]]
 """When the checkpoint was made that a run goes on from, and the exchanges it skips by that."""
 
@@ -62,7 +61,9 @@ class Ways(Protocol):
     def depart(self) -> None:
         """Leave the way of the recorded run: nothing of it has to be asked for any more."""
 
-    def travel(self, thread: str, at: str | None, made: int, *, resumed: bool) -> list[int]:
+    def travel(
+        self, lineage: Lineage, thread: str, at: str | None, made: int, *, resumed: bool
+    ) -> list[int]:
         """Go on from a recorded checkpoint; return the exchanges that are skipped by it."""
 
     def skip(self, exchanges: Sequence[int], made: int) -> None:
@@ -72,11 +73,13 @@ class Ways(Protocol):
 class SessionCheckpoints:
     """Implements `checkpoints.contract.Checkpoints` for one session.
 
-    `own` is where the run keeps them; `recorded` is what the tape knows that it is answered from.
+    `own` is where the run keeps them, in what is called `store`; `recorded` is what the tape knows
+    that it is answered from.
     """
 
-    def __init__(self, ways: Ways, own: Checkpoints, recorded: Lineage | None) -> None:
+    def __init__(self, ways: Ways, own: Checkpoints, store: str, recorded: Lineage | None) -> None:
         self._ways = ways
+        self._store = store
         self._run = ways.run
         self._own = own
         self._recorded = recorded
@@ -97,21 +100,22 @@ class SessionCheckpoints:
         with self._lock:
             way = self._way(self._recorded, call, thread, at) if self._recorded else None
             made, skipped = way or (0, [])
-            latest = self._own.find(thread, ROOT, at) if call in _RUNS else None
+            latest = self._own.find(thread, ROOT, at) if call in RUNS else None
             found = latest.id if latest else None
-            event = Called(call, thread, at, found, self._run.asked, made, skipped)
+            event = Called(call, thread, at, found, self._run.asked, made, skipped, self._store)
             self._run.write(lambda sink: sink.keep(CALLED, event, []))
 
     def put(self, checkpoint: Checkpoint, bodies: Bodies) -> None:
+        with self._lock:  # Before somebody finds it, and takes it for what was there.
+            self._put.add(key_of(checkpoint))
         self._own.put(checkpoint, bodies)
         with self._lock:
-            self._put.add(key_of(checkpoint))
-            self._record(SAVED, Saved(checkpoint), bodies)
+            self._record(SAVED, Saved(checkpoint, store=self._store), bodies)
 
     def put_writes(self, writes: Sequence[Write], bodies: Bodies) -> None:
         self._own.put_writes(writes, bodies)
         with self._lock:
-            self._record(WRITTEN, Written(list(writes)), bodies)
+            self._record(WRITTEN, Written(list(writes), store=self._store), bodies)
 
     def find(self, thread: str, ns: str, at: str | None = None) -> Checkpoint | None:
         found = self._own.find(thread, ns, at)
@@ -148,7 +152,15 @@ class SessionCheckpoints:
         self._own.delete_for_runs(runs)
 
     def copy_thread(self, source: str, target: str) -> None:
+        for _ in self.search(source):
+            pass  # What is copied has to be on the tape for a replay to copy it.
         self._own.copy_thread(source, target)
+        with self._lock:
+            for one in self._own.search(target):
+                self._put.add(key_of(one))
+                self._record(SAVED, Saved(one, store=self._store), {})
+                if writes := self._own.writes(*key_of(one)):
+                    self._record(WRITTEN, Written(writes, store=self._store), {})
 
     def prune(
         self, threads: Sequence[str], *, keep_latest: bool, rests: Rests | None = None
@@ -159,7 +171,7 @@ class SessionCheckpoints:
         """Find out whether a thread is run again or travelled; return the way it goes by that."""
         if thread not in recorded.threads:
             return None
-        if call not in _RUNS:
+        if call not in RUNS:
             if thread not in self._again | self._travelled:
                 first = recorded.first(thread)
                 if first is not None and first.call == call:
@@ -191,7 +203,8 @@ class SessionCheckpoints:
         if place is None or (at is None and key_of(place) in self._put):
             return None  # It goes on where this run stands.
         target = stand_in(recorded, self._upwards(place))
-        return place.made, self._ways.travel(thread, target, place.made, resumed=resumed)
+        skipped = self._ways.travel(recorded, thread, target, place.made, resumed=resumed)
+        return place.made, skipped
 
     def _upwards(self, place: Checkpoint | None) -> Iterator[Checkpoint]:
         seen: set[str] = set()
@@ -220,9 +233,9 @@ class SessionCheckpoints:
             if key in self._put or key in self._noted:
                 return
             self._noted.add(key)
-            self._record(SAVED, Saved(found, known=True), {})
+            self._record(SAVED, Saved(found, known=True, store=self._store), {})
             if writes := self._own.writes(*key):
-                self._record(WRITTEN, Written(writes, known=True), {})
+                self._record(WRITTEN, Written(writes, known=True, store=self._store), {})
 
     def _record(self, kind: str, event: Saved | Written, bodies: Bodies) -> None:
         """Put an event on the tape with what it names that is not there yet."""

@@ -96,7 +96,7 @@ def read_further(tape: Tape, exchange: Exchange) -> Divergence:
     return _about(tape, exchange, "read", summary)
 
 
-def step_names(tape: Tape, exchange: Exchange) -> str | None:
+def step_names(exchange: Exchange) -> str | None:
     """Return "agent ▸ model" for the step that asked, if it is known."""
     return " ▸ ".join(exchange.step_path) or None
 
@@ -127,7 +127,7 @@ def _about(tape: Tape, exchange: Exchange, kind: str, summary: str) -> Divergenc
         tape=str(tape.path),
         of=len(tape.exchanges),
         n=exchange.n,
-        step=step_names(tape, exchange),
+        step=step_names(exchange),
         caller=caller(),
         request=f"{exchange.method} {exchange.url}",
     )

@@ -20,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from tracefork_core.checkpoints.contract import Checkpoints
@@ -325,15 +326,19 @@ class Session:
             self.anew.since.add(current_lane(self))
 
     def _go_on(self, fork: Fork, source: Source, request: Request, comparable: Form) -> _Answer:
+        @cache
+        def keys() -> frozenset[bytes]:
+            return source.keys(comparable, form(request))
+
         def same(exchange: Exchange) -> bool:
-            return source.asks(exchange, comparable, form(request))
+            return source.asks(exchange, keys())
 
         try:
             step = fork.step(request, current_lane(self), comparable, same)
         except TraceforkError as error:
             raise self.poison_with(error) from error.__cause__
         if step.place is not None and step.place is fork.first:
-            differs = source.differs(step.place, comparable, form(request))
+            differs = source.differs(step.place, comparable, keys())
             if differs is not None:
                 raise self._diverge(differs)
         self._pass_point(fork.plan.at)

@@ -87,8 +87,9 @@ class Source:
         """Go past exchanges that the recorded run went past: they are proven by that."""
         waiting = {exchange.n for exchange in self._unused.remaining()}
         self._let_come(sorted(waiting.difference(exchanges)))
+        past = set(exchanges)
         for exchange in self._recorded:
-            if exchange.n in exchanges:
+            if exchange.n in past:
                 self._replayed[exchange.n] = exchange.canonical
 
     def _let_come(self, numbers: Sequence[int]) -> None:
@@ -102,18 +103,22 @@ class Source:
             return not any(self._unused.has(key) for key in self._keys(asked))
         return self._unused.due(lane) is None
 
-    def differs(self, first: Exchange, asked: Form, plain: Form) -> Divergence | None:
+    def keys(self, asked: Form, plain: Form) -> frozenset[bytes]:
+        """Return what a request is known by: as it is kept, and as it was asked."""
+        return frozenset({self._of(asked), self._of(plain)})
+
+    def differs(self, first: Exchange, asked: Form, keys: frozenset[bytes]) -> Divergence | None:
         """Say how the question at the fork point differs, if it does: nothing was changed yet.
 
         Who travelled there may have changed the state.
         """
-        if self.is_travelled or self.asks(first, asked, plain):
+        if self.is_travelled or self.asks(first, keys):
             return None
         return divergence.asked_otherwise(self.tape, asked, first, [first], self._matchers)
 
-    def asks(self, exchange: Exchange, asked: Form, plain: Form) -> bool:
-        """Return whether a request is that of a recorded exchange."""
-        return self._key(exchange) in (self._of(asked), self._of(plain))
+    def asks(self, exchange: Exchange, keys: frozenset[bytes]) -> bool:
+        """Return whether a request of these keys is that of a recorded exchange."""
+        return self._key(exchange) in keys
 
     def left_over(self) -> Divergence | None:
         """Say what had to be asked for and was not, if anything."""

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from tracefork_core.checkpoints.contract import Checkpoints
-from tracefork_core.checkpoints.lineage import Lineage, exchanges_after, lineage_of
+from tracefork_core.checkpoints.lineage import (
+    Lineage,
+    exchanges_after,
+    lineage_of,
+    stores_of,
+)
+from tracefork_core.errors import UsageError
 from tracefork_core.exchange.lane import MAIN, UNORDERED, Anew
 from tracefork_core.session.checkpoints import Run, SessionCheckpoints
 from tracefork_core.session.source import Source
 from tracefork_core.session.turns import Turnstile, turns_of
+from tracefork_core.tape import Tape
 
 
 class Travelling(Run, Protocol):
@@ -37,8 +45,7 @@ class Travels:
         self._session = session
         self._source = source
         self._lock = lock
-        self._lineage: Lineage | None = None
-        self._by_path: dict[Path | None, SessionCheckpoints] = {}
+        self._by_path: dict[Path, SessionCheckpoints] = {}
         self.moved: list[Callable[[int], None]] = []
 
     @property
@@ -48,14 +55,38 @@ class Travels:
 
     def checkpoints(self, path: Path) -> SessionCheckpoints:
         """Return the checkpoints of this run, which a recorded one keeps at `path` as well."""
-        # Who is answered from a tape touches nothing else.
-        where = path.absolute() if self._source is None else None
         with self._lock:
             if self._source is not None:
-                self._lineage = self._lineage or lineage_of(self._source.tape)
-            if where not in self._by_path:
-                self._by_path[where] = SessionCheckpoints(self, self._own(where), self._lineage)
+                return self._recorded(self._source.tape, path)
+            if (where := path.absolute()) not in self._by_path:
+                if path.name in (one.name for one in self._by_path):
+                    raise UsageError(
+                        f"tracefork: two checkpointers of this run have files called {path.name}: "
+                        "on its tape they could not be told apart."
+                    )
+                own = self._own(where)
+                self._by_path[where] = SessionCheckpoints(self, own, path.name, None)
             return self._by_path[where]
+
+    def _recorded(self, tape: Tape, path: Path) -> SessionCheckpoints:
+        """Return the checkpoints that a tape answers with: those of a file of this name.
+
+        Where the run had one file, whatever it is called now.
+        """
+        from tracefork_core.checkpoints.store import in_memory
+
+        names = stores_of(tape)
+        name = path.name if path.name in names or not names else names[0]
+        if path.name != name and len(names) > 1:
+            raise UsageError(
+                f"tracefork: the run on {tape.path} kept checkpoints in {', '.join(names)}, and "
+                f"not in {path.name}: name one of these."
+            )
+        if (where := Path(name)) not in self._by_path:
+            lineage = lineage_of(tape, name)
+            own = in_memory(tape.blob)  # Who is answered from a tape touches nothing else.
+            self._by_path[where] = SessionCheckpoints(self, own, name, lineage)
+        return self._by_path[where]
 
     def depart(self) -> None:
         """Leave the way of the recorded run: nothing of it has to be asked for any more.
@@ -66,11 +97,12 @@ class Travels:
         self._source.is_travelled = True
         self._session.turnstile.break_open()
 
-    def travel(self, thread: str, at: str | None, made: int, *, resumed: bool) -> list[int]:
+    def travel(
+        self, lineage: Lineage, thread: str, at: str | None, made: int, *, resumed: bool
+    ) -> list[int]:
         """Go on from a recorded checkpoint, made at `made`; return the exchanges it skips."""
-        source, lineage = self._source, self._lineage
+        source = self._source
         assert source is not None
-        assert lineage is not None
         self._session.check()
         recorded = [(one.n, one.aside.checkpoint) for one in source.tape.exchanges]
         left, gone = exchanges_after(lineage, recorded, thread, at, resumed=resumed)
@@ -87,7 +119,8 @@ class Travels:
         with self._lock:
             self._draw_anew(made)
             self._source.skip(exchanges)
-        skipped = [one for one in self._source.tape.exchanges if one.n in exchanges]
+        numbers = set(exchanges)
+        skipped = [one for one in self._source.tape.exchanges if one.n in numbers]
         self._session.turnstile.give_up(turn for turn, _ in turns_of(skipped))
 
     def _draw_anew(self, made: int) -> None:
@@ -105,14 +138,10 @@ class Travels:
         """The session."""
         return self._session
 
-    def _own(self, path: Path | None) -> Checkpoints:
-        """Return where a run keeps its checkpoints besides the tape that it writes."""
+    def _own(self, path: Path) -> Checkpoints:
+        """Return where a recorded run keeps its checkpoints besides its tape."""
         from tracefork_core.checkpoints.store import checkpoint_file, in_memory
 
         sink = self._session.sink
-        if path is None:
-            assert self._source is not None
-            return in_memory(self._source.tape.blob)
-        if sink is not None and path == sink.path.absolute():
-            return in_memory()
-        return checkpoint_file(path)
+        is_tape = sink is not None and os.path.realpath(sink.path) == os.path.realpath(path)
+        return in_memory() if is_tape else checkpoint_file(path)

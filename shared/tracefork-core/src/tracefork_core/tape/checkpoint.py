@@ -7,18 +7,22 @@ bytes. Nobody but the framework's own adapter ever turns them into objects.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from tracefork_core.errors import TapeError
+
+Sha = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""What goes into a row of SQLite; as nanoseconds since the epoch, a date there is."""
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A serialised value: what kind of bytes they are (the framework's tag), and their sha256."""
 
     tag: str
-    sha: str
+    sha: Sha
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -36,7 +40,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     values: dict[str, Value]
     metadata: dict[str, object] = {}
     parent: str | None = None
-    made: int = 0
+    made: Number = 0
 
 
 class Write(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,7 +54,7 @@ class Write(msgspec.Struct, frozen=True, omit_defaults=True):
     ns: str
     id: str
     task: str
-    idx: int
+    idx: Number
     channel: str
     value: Value
     path: str = ""
@@ -63,10 +67,14 @@ CALLED = "checkpoint_call"
 
 
 class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A checkpoint was put; or one from before the recording (`known`) was read."""
+    """A checkpoint was put; or one from before the recording (`known`) was read.
+
+    `store` names the file that the framework keeps it in: a run may have several.
+    """
 
     checkpoint: Checkpoint
     known: bool = False
+    store: str = ""
 
 
 class Written(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,6 +82,7 @@ class Written(msgspec.Struct, frozen=True, omit_defaults=True):
 
     writes: list[Write]
     known: bool = False
+    store: str = ""
 
 
 class Called(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -88,9 +97,10 @@ class Called(msgspec.Struct, frozen=True, omit_defaults=True):
     thread: str
     id: str | None = None
     found: str | None = None
-    asked: int = 0
-    made: int = 0
-    skipped: list[int] = []
+    asked: Number = 0
+    made: Number = 0
+    skipped: list[Number] = []
+    store: str = ""
 
 
 CheckpointEvent = Saved | Written | Called

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import struct
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
@@ -249,13 +248,17 @@ def _application(db: sqlite3.Connection) -> int:
 
 
 def _version_of(path: Path) -> int | None:
-    """Return the version that a file of ours declares; None where it is none."""
+    """Return the version that a file of ours declares; None where it is none.
+
+    SQLite reads it: as POSIX has it, whoever else closes the file drops this process's locks on it.
+    """
+    name = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
-        with path.open("rb") as file:
-            version, application = struct.unpack(">60xI4xI28x", file.read(100))
-    except (OSError, struct.error):
+        with closing(_connect(name, uri=True)) as db:
+            found = version(db) if _application(db) == APPLICATION_ID else None
+    except (sqlite3.Error, MemoryError):
         return None
-    return int(version) if application == APPLICATION_ID else None
+    return found & 0xFFFF_FFFF if found is not None else None
 
 
 def _are_threads(path: Path) -> str:

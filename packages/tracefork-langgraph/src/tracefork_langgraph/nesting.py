@@ -1,0 +1,71 @@
+"""How deep the extensions of a value are nested, which may be made to exhaust the stack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+import ormsgpack
+
+from tracefork_core import UsageError
+
+OPTION = ormsgpack.OPT_NON_STR_KEYS
+_TRUSTED = 4
+"""How many extensions in one another are read without a look at what is inside of them: a decoder
+counts its depth anew in each, and the stack of a thread ends somewhere."""
+_DEEPEST = 200
+
+
+class Reading:
+    """A value that is read: how deep in its extensions that is, and what failed there."""
+
+    def __init__(self, body: bytes) -> None:
+        self.failures: list[Exception] = []
+        self._body = body
+        self._depth = 0
+        self._is_too_deep: bool | None = None
+
+    def unpacked(self, data: bytes, hook: Callable[[int, bytes], Any]) -> Any:
+        """Return what an extension holds.
+
+        Raises:
+            UsageError: the value is nested too deep.
+        """
+        self._depth += 1
+        try:
+            if self._depth > _TRUSTED:
+                if self._is_too_deep is None:
+                    self._is_too_deep = _is_too_deep(self._body)
+                if self._is_too_deep:
+                    raise UsageError(
+                        "tracefork: a checkpoint holds a value that is nested more than "
+                        f"{_DEEPEST} levels deep, which is not read."
+                    )
+            return ormsgpack.unpackb(data, ext_hook=hook, option=OPTION)
+        finally:
+            self._depth -= 1
+
+
+def _is_too_deep(body: bytes) -> bool:
+    """Return whether a value is nested too deep, by a walk that goes no deeper itself."""
+    try:
+        level: list[object] = [msgspec.msgpack.decode(body)]
+        for _ in range(_DEEPEST):
+            level = [inner for one in level for inner in _inside(one)]
+            if not level:
+                return False
+    except RecursionError:
+        pass
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    match value:
+        case list() | tuple():
+            return value
+        case dict():
+            return [*value.keys(), *value.values()]
+        case msgspec.msgpack.Ext(data=data):
+            return (msgspec.msgpack.decode(data),)
+    return ()

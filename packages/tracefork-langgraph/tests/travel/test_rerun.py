@@ -1,0 +1,150 @@
+"""A recorded graph runs again by itself, past what people were asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import START as BEGIN
+from langgraph.graph import StateGraph
+from langgraph.types import Command, interrupt
+
+import tracefork_core as tracefork
+from tracefork_langgraph import TapeSaver, arerun, attach, history, rerun
+from tracefork_testkit import ProviderServer
+
+from .graphs import Node, Ran, State, approval, five
+from .program import START, THREAD, Program, Shape
+
+Recorded = Callable[..., tuple[Program, Any]]
+
+
+def _again(program: Program) -> Any:
+    program.ran.clear()
+    if program.loop is not None:
+        return program.loop.run(arerun(program.graph))
+    return rerun(program.graph)
+
+
+def _answered(program: Program) -> Any:
+    program.run(START)
+    return program.run(Command(resume="yes"))
+
+
+def _answered_twice(program: Program) -> Any:
+    program.run(START)
+    program.run(Command(resume="yes"))
+    return program.run(Command(resume={"size": 2}))
+
+
+def _twice(model: Any, ran: Ran) -> StateGraph[State]:
+    """A node that asks a person two things, and one behind it."""
+    ask = Node("ask", model, ran)
+
+    def asking(_: State) -> dict[str, Any]:
+        said = [interrupt("sure?"), str(interrupt("how many?"))]
+        return {"said": [*said, *ask({})["said"]]}
+
+    builder = StateGraph(State).add_node("ask", asking)
+    builder.add_node("act", Node("act", model, ran))
+    return builder.add_edge(BEGIN, "ask").add_edge("ask", "act")
+
+
+def test_a_run_that_was_resumed_is_resumed_with_the_recorded_answer(recorded: Recorded) -> None:
+    """Nobody is asked again: the answer is on the tape, and what came of it."""
+    program, output = recorded(approval, _answered)
+    with tracefork.replay(program.tape) as run:
+        assert _again(program) == output
+    assert run.digest == run.tape.digest
+    assert program.ran == ["ask", "ask", "act"]
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_node_that_asks_two_things_gets_both_answers(recorded: Recorded) -> None:
+    """One at a time, each as it was given."""
+    program, output = recorded(_twice, _answered_twice)
+    assert output["said"][:2] == ["yes", "{'size': 2}"]
+    with tracefork.replay(program.tape):
+        assert _again(program) == output
+
+
+def test_a_fork_goes_past_an_interrupt(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """Wherever it begins; a branch of it replays the same way."""
+    made = program(approval)
+    with tracefork.record(made.tape):
+        _answered(made)
+    for at, ran in ((0, ["ask", "ask", "act"]), (2, ["act"])):
+        with tracefork.fork(made.tape, at) as branch:
+            output = _again(made)
+        assert (made.ran, branch.live) == (ran, len(ran))
+        assert "yes" in output["said"]
+        with tracefork.replay(branch.path):
+            assert _again(made) == output
+        assert "__interrupt__" not in output
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_run_that_was_left_waiting_waits(recorded: Recorded) -> None:
+    """Where the tape has no answer, none is given."""
+    program, output = recorded(approval)
+    with tracefork.replay(program.tape):
+        again = _again(program)
+    assert [one.value for one in again["__interrupt__"]] == [
+        one.value for one in output["__interrupt__"]
+    ]
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_more_than_an_answer_is_refused(recorded: Recorded) -> None:
+    """What else the run was given when it was resumed is not guessed."""
+
+    def changed(program: Program) -> Any:
+        program.run(START)
+        return program.run(Command(resume="yes", update={"said": ["more"]}))
+
+    program, _ = recorded(approval, changed)
+    with (
+        pytest.raises(tracefork.UsageError, match="more than one answer"),
+        tracefork.replay(program.tape),
+    ):
+        _again(program)
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_an_earlier_turn_is_not_run_again(
+    model: Callable[..., Any], server: ProviderServer, tmp_path: Path, loop: None
+) -> None:
+    """What was there before the recording is what it began with."""
+    ran: list[str] = []
+    saver = TapeSaver(tmp_path / "threads.tape")
+    graph = attach(five(model(max_retries=0), ran).compile(checkpointer=saver))
+    graph.invoke(START, THREAD)
+    with tracefork.record(tmp_path / "turn.tape"):
+        output = graph.invoke({"said": ["next"]}, THREAD)
+    server.stop()
+    ran.clear()
+    with tracefork.replay(tmp_path / "turn.tape"):
+        assert rerun(graph) == output
+    assert ran == ["n1", "n2", "n3", "n4", "n5"]
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_copy_of_a_thread_asked_for_itself(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """Its checkpoints have the ids of the thread it is a copy of, but not its exchanges."""
+    made = program(five)
+    other = {"configurable": {"thread_id": "copy"}}
+    with tracefork.record(made.tape):
+        made.run(START, interrupt_before=["n5"])
+        made.graph.checkpointer.copy_thread("T", "copy")
+        made.run(None)
+        made.run(None, other)
+    found = [(one.thread, one.exchanges) for one in history(made.tape) if "n5" in one.nodes]
+    assert ("T", (4,)) in found
+    assert ("T", (4, 5)) not in found
+    assert all(exchanges == (5,) for thread, exchanges in found if thread == "copy")
