@@ -63,7 +63,6 @@ PUBLIC = {
         "end_step",
         "fork_point",
         "found_adapters",
-        "found_before",
         "in_session",
         "lane_here",
         "recorded_checkpoints",

@@ -20,7 +20,7 @@ from langgraph.pregel import Pregel
 
 import tracefork_core as tracefork
 from tracefork_core import UsageError
-from tracefork_core.adapters import answering_tape, fork_point, found_before
+from tracefork_core.adapters import answering_tape, fork_point
 from tracefork_langgraph.answers import Answers
 from tracefork_langgraph.attachment import attach
 from tracefork_langgraph.checkpoint_history import (
@@ -206,12 +206,7 @@ def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G, Answers]:
             "tracefork: nothing is replayed, forked or blamed here. Use `rerun` inside "
             "tracefork.replay or tracefork.fork, or in the agent of tracefork.blame."
         )
-    before = found_before(tape)
-    found = [
-        one
-        for one in checkpoints_on(tape, thread=thread)
-        if one.source != "fork" and (one.thread, "", one.id) not in before
-    ]
+    found = [one for one in checkpoints_on(tape, thread=thread) if one.source != "fork"]
     if not found:
         raise UsageError(
             f"tracefork: {tape.path} has no checkpoints. Record the graph with "

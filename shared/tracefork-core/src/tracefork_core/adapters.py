@@ -55,7 +55,6 @@ __all__ = [
     "end_step",
     "fork_point",
     "found_adapters",
-    "found_before",
     "in_session",
     "lane_here",
     "recorded_checkpoints",
@@ -185,13 +184,6 @@ def recorded_checkpoints(tape: Tape) -> list[SavedCheckpoint]:
     from tracefork_core.checkpoints.lineage import lineage_of
 
     return lineage_of(tape).checkpoints
-
-
-def found_before(tape: Tape) -> set[tuple[str, str, str]]:
-    """Return thread, ns and id of the checkpoints that were there before a run was recorded."""
-    from tracefork_core.checkpoints.recorded import found_before as found
-
-    return found(tape)
 
 
 def recorded_resumes(tape: Tape, thread: str, at: str) -> list[tuple[str, list[SavedWrite]]]:

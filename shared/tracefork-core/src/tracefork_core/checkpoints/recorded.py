@@ -1,27 +1,16 @@
-"""What a recorded run found before it began, and what it was resumed with."""
+"""What a recorded run was resumed with."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tracefork_core.checkpoints.lineage import ROOT, RUNS, Key, key_of, lineage_of
+from tracefork_core.checkpoints.lineage import ROOT, RUNS, lineage_of
 from tracefork_core.tape import Tape
 from tracefork_core.tape.checkpoint import Called, Saved, Write, Written
 
 Resumed = dict[str, list[list[Write]]]
 """By the checkpoint that a thread was resumed from: what was written then, each time."""
-
-
-def found_before(tape: Tape) -> set[Key]:
-    """Return what names the checkpoints that a recorded run and its parents read and never put."""
-    known: set[Key] = set()
-    put: set[Key] = set()
-    for place in _generations(tape):
-        for event in place.checkpoints:
-            if isinstance(event, Saved):
-                (known if event.known else put).add(key_of(event.checkpoint))
-    return known - put
 
 
 def resumes_of(tape: Tape, thread: str, at: str) -> list[tuple[str, list[Write]]]:
