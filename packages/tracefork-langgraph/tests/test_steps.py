@@ -16,6 +16,7 @@ from langchain_core.callbacks import BaseCallbackHandler, CallbackManagerForRetr
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Send, interrupt
@@ -84,6 +85,22 @@ def test_a_subgraph_is_a_step_under_its_node(
     assert paths() == [("whole", "outer", "LangGraph", "inner", "ChatOpenAI")]
 
 
+def test_a_graph_in_a_node_turns_out_to_be_one(attached: Any, tape: Path) -> None:
+    """It begins as any chain does; a chain that is none stays what it was."""
+    inner = one_node(lambda _: {"messages": ["hello"]}, "inner")
+    plain = RunnableLambda(lambda state: state, name="plain")
+    graph = attached(one_node(lambda state: inner.invoke(plain.invoke(state)), "outer"))
+    with tracefork.record(tape):
+        graph.invoke({"messages": []})
+    assert steps_on(tape) == [
+        ("chain", ("LangGraph", "outer", "plain")),
+        ("node", ("LangGraph", "outer")),
+        ("node", ("LangGraph", "outer", "LangGraph", "inner")),
+        ("run", ("LangGraph",)),
+        ("subgraph", ("LangGraph", "outer", "LangGraph")),
+    ]
+
+
 def test_an_agent_in_a_graph_is_a_step_of_its_own(agent: Any, attached: Any, tape: Path) -> None:
     """A named agent that is a node shows under the node, by its name; older ones say no more."""
     said: list[object] = []
@@ -96,13 +113,14 @@ def test_an_agent_in_a_graph_is_a_step_of_its_own(agent: Any, attached: Any, tap
     graph = attached(one_node(agent(), "help"))
     with tracefork.record(tape):
         graph.invoke({"messages": [("user", "hello")]}, {"callbacks": [Hears()]})
-    assert steps_on(tape) == [
-        ("agent" if said == ["support"] else "chain", ("LangGraph", "help", "support")),
+    expected = [
+        ("agent" if said == ["support"] else "subgraph", ("LangGraph", "help", "support")),
         ("model", ("LangGraph", "help", "support", "model", "ChatOpenAI")),
         ("node", ("LangGraph", "help")),
         ("node", ("LangGraph", "help", "support", "model")),
         ("run", ("LangGraph",)),
     ]
+    assert steps_on(tape) == sorted(expected)
 
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke"])

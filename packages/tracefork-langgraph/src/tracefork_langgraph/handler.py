@@ -53,11 +53,12 @@ class _Run:
     lane: Lane | None
     before: str | None
     name: str
-    is_node: bool
+    kind: str
 
 
 # Shared by all handlers: where two of them see a run, it is one step.
 _running: dict[UUID, _Run] = {}
+_graphs: set[UUID] = set()
 _told: WeakSet[GraphInterrupt] = WeakSet()
 
 
@@ -214,7 +215,9 @@ def _begin(
     step = begin_step(kind, name, parent=parent.step if parent else None, detail=known)
     if step is None:
         return
-    _running[run_id] = _Run(step, lane_here(), current_step.get(), name, kind == "node")
+    if kind == "node" and parent_run_id is not None:
+        _graphs.add(parent_run_id)
+    _running[run_id] = _Run(step, lane_here(), current_step.get(), name, kind)
     if current:
         current_step.set(step)
 
@@ -222,7 +225,7 @@ def _begin(
 def _interrupt(run_id: UUID, error: GraphInterrupt) -> None:
     """Put an interrupt on the tape, at the innermost node that it passes."""
     run = _running.get(run_id)
-    if run is not None and run.is_node and error not in _told:
+    if run is not None and run.kind == "node" and error not in _told:
         _told.add(error)
         end_step(begin_step("interrupt", run.name, parent=run.step))
 
@@ -230,7 +233,10 @@ def _interrupt(run_id: UUID, error: GraphInterrupt) -> None:
 def _end(run_id: UUID, error: BaseException | None = None) -> None:
     run = _running.pop(run_id, None)
     if run is not None:
-        end_step(run.step, error)
+        # A graph in a node begins as any chain does; its own nodes tell that it is one.
+        is_graph = run.kind == "chain" and run_id in _graphs
+        _graphs.discard(run_id)
+        end_step(run.step, error, kind="subgraph" if is_graph else None)
         _hand_back(run)
 
 

@@ -117,19 +117,21 @@ def begin_step(
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
-    `kind` is run, agent, task, node, chain, model, tool, retriever, checkpoint or interrupt;
-    `name` must be the same in every run (no ids). To attribute exchanges to the step, set
-    `current_step` to its id in the context that makes them.
+    `kind` is run, agent, task, node, subgraph, chain, model, tool, retriever, checkpoint or
+    interrupt; `name` must be the same in every run (no ids). To attribute exchanges to the step,
+    set `current_step` to its id in the context that makes them.
     """
     session = current_session()
     return session.begin_step(kind, name, parent, detail or {}) if session else None
 
 
-def end_step(step: str | None, error: BaseException | None = None) -> None:
-    """End a step; None is ignored."""
+def end_step(
+    step: str | None, error: BaseException | None = None, *, kind: str | None = None
+) -> None:
+    """End a step; None is ignored. `kind` is what it turned out to be, where that was not known."""
     session = current_session()
     if session and step is not None:
-        session.end_step(step, repr(error) if error is not None else None)
+        session.end_step(step, repr(error) if error is not None else None, kind)
 
 
 def in_session() -> bool:

@@ -157,7 +157,8 @@ class Session(Protocol):
     ) -> str:
         """Put the beginning of a step on the tape and return the step's id."""
 
-    def end_step(self, step: str, error: str | None) -> None: ...
+    def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
+        """Put the end of a step on the tape, with the kind that it turned out to be of."""
 
     def check(self) -> None:
         """Raise a copy of the error that poisoned the session, if one did."""

@@ -58,9 +58,9 @@ class Member:
         """Put the beginning of a step on the tape and return the step's id."""
         return self._remote().begin_step(kind, name, parent, detail)
 
-    def end_step(self, step: str, error: str | None) -> None:
+    def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
         """Put the end of a step on the tape."""
-        self._remote().end_step(step, error)
+        self._remote().end_step(step, error, kind)
 
     def check(self) -> None:
         """Raise the error that poisoned the session of the parent, if one did."""

@@ -88,9 +88,9 @@ class Remote:
         answer = self._call(words.BeginStep(kind, name, parent, detail))
         return answer.step if isinstance(answer, Begun) else "lost"
 
-    def end_step(self, step: str, error: str | None) -> None:
+    def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
         """Put the end of a step on the tape."""
-        self._call(words.EndStep(step, error))
+        self._call(words.EndStep(step, error, kind))
 
     def check(self) -> None:
         """Raise the error that poisoned the session of the parent, if one did."""

@@ -110,7 +110,7 @@ class Served:
                 begin = self._host.session.begin_step
                 return words.Begun(begin(call.kind, call.name, call.parent, call.detail))
             case words.EndStep():
-                self._host.session.end_step(call.step, call.error)
+                self._host.session.end_step(call.step, call.error, call.kind)
             case words.Check():
                 self._host.session.check()
             case words.Draw():

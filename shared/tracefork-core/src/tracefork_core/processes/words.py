@@ -100,6 +100,7 @@ class EndStep(Word):
 
     step: str
     error: str | None = None
+    kind: str | None = None
 
 
 class Check(Word):

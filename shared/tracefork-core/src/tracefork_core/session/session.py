@@ -172,12 +172,12 @@ class Session:
             self.sink.note(STEP, aside=begun)
         return begun.id
 
-    def end_step(self, step: str, error: str | None) -> None:
-        """Put the end of a step on the tape."""
+    def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
+        """Put the end of a step on the tape, with the kind that it turned out to be of."""
         self._steps.end(step)
         if self.sink and not self.broken:
             error = self.masking.text(error) if error else error
-            self.sink.note(STEP_END, aside=StepEnd(step, self.wall_ns(), error))
+            self.sink.note(STEP_END, aside=StepEnd(step, self.wall_ns(), error, kind))
 
     def poison_with(self, error: TraceforkError) -> TraceforkError:
         """Remember the first error, let everybody who waits run into it, and return it."""

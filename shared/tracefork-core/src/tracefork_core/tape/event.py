@@ -111,11 +111,12 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StepEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The end of a step. `ended` is nanoseconds since the epoch."""
+    """The end of a step, in nanoseconds since the epoch. `kind` is what it turned out to be."""
 
     id: str
     ended: int
     error: str | None = None
+    kind: str | None = None
 
 
 class Reads(msgspec.Struct, frozen=True, omit_defaults=True):

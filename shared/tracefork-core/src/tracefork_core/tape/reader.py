@@ -151,7 +151,10 @@ class Tape:
         for _, aside in self._events(STEP):
             step = self._read(msgspec.json.Decoder(StepRecord).decode, aside)
             if ended := ends.get(step.id):
-                step = msgspec.structs.replace(step, ended=ended.ended, error=ended.error)
+                kind = ended.kind or step.kind
+                step = msgspec.structs.replace(
+                    step, kind=kind, ended=ended.ended, error=ended.error
+                )
             steps.append(step)
         return steps
 
