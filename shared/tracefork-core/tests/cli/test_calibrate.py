@@ -36,11 +36,12 @@ def ask(text):
     return httpx.post(os.environ["PROVIDER"] + "/echo", json={"text": text}).text
 
 """
+# Of so many values and orders that two runs do not come out alike by chance.
 COVERED = f"""{HEAD}
 ask(f"It is {{datetime.datetime.now():%Y-%m-%d %H:%M:%S.%f}}, be brief.")
 ask(f"Ticket {{uuid.uuid4()}}, please.")
-ask("Take " + random.choice([f"road{{n}}" for n in range(99)]) + " home.")
-ask(f"Tags: {{set('alpha beta gamma delta epsilon'.split())}}")
+ask("Take " + random.choice([f"road{{n}}" for n in range(9999)]) + " home.")
+ask(f"Tags: {{set(f'tag{{n}}' for n in range(30))}}")
 """
 OUTSIDE = f"""{HEAD}
 import fast_ids, uuid_utils
