@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from openai import Timeout
 
 import tracefork_core as tracefork
 from tracefork_langgraph import TapeSaver, attach
 from tracefork_testkit import ProviderServer
 
 from .program import START, Program, Shape
+
+
+@pytest.fixture
+def model(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a chat model whose connections end with it: LangChain caches no client of this timeout.
+
+    It keeps 128 of them, and each model more would throw out one that another test left open.
+    """
+    return partial(model, timeout=Timeout(60), default_headers={"Connection": "close"})
 
 
 @pytest.fixture(params=["sync", "async"])
