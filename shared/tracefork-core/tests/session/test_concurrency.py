@@ -188,6 +188,26 @@ def test_lanes_follow_the_tasks(tape: Path, provider: ProviderServer) -> None:
     }
 
 
+def test_a_runner_has_its_lanes_in_each_session(tape: Path, moody: ProviderServer) -> None:
+    """It runs all in one context, which knows no lane, and then that of the session before."""
+
+    async def ask_at_once() -> list[str]:
+        async with httpx2.AsyncClient(verify=False) as client:
+            url = f"{moody.url}/v1/chat/completions"
+            body = {"model": "m", "messages": [{"role": "user", "content": "the same"}]}
+            asked = [client.post(url, json=body) for _ in range(4)]
+            return [answer.text for answer in await asyncio.gather(*asked)]
+
+    lanes: list[set[str]] = []
+    with asyncio.Runner() as runner:
+        for _ in range(2):
+            with record(tape, overwrite=bool(lanes)):
+                runner.run(ask_at_once())
+            with Tape.open(tape) as written:
+                lanes.append({exchange.lane for exchange in written.exchanges})
+    assert lanes[0] == lanes[1] == {f"main/post.{n}" for n in range(1, 5)}
+
+
 def test_threads_that_were_there_before_have_no_order(
     tape: Path, provider: ProviderServer, elder: Callable[[Callable[[], Any]], Any]
 ) -> None:

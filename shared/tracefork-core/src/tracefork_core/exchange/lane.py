@@ -53,6 +53,9 @@ class Lane:
 
 
 _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
+_shared: dict[int, Lane] = {}
+"""The lanes of tasks that somebody waits for. An `asyncio.Runner` runs all of them in one context,
+which knows no lane, or that of an earlier session."""
 
 
 def _owner() -> int:
@@ -113,7 +116,7 @@ def branch_lane(origin: Lane | None, name: str) -> None:
 
 def session_of_lane() -> Session | None:
     """Return the open session whose lane this code runs on, or None."""
-    lane = _lane.get()
+    lane = _current()
     return lane.session if lane is not None and lane.session.active else None
 
 
@@ -136,9 +139,11 @@ def shared_with(task: object) -> Iterator[None]:
         yield
         return
     lane.owners.add(id(task))
+    _shared[id(task)] = lane
     try:
         yield
     finally:
+        del _shared[id(task)]
         lane.owners.discard(id(task))
 
 
@@ -162,7 +167,7 @@ def on_lane(lane: Lane) -> Iterator[None]:
 
 def _mine() -> Lane | None:
     """Return the lane this code runs on, a new one where it only inherited that of its origin."""
-    lane = _lane.get()
+    lane = _current()
     if lane is None:
         return None
     owner = _owner()
@@ -173,6 +178,15 @@ def _mine() -> Lane | None:
         _lane.set(lane)
     lane.owners.add(owner)
     work_here(lane)
+    return lane
+
+
+def _current() -> Lane | None:
+    """Return the lane of this context: of a session that is open, if there is one."""
+    lane = _lane.get()
+    if _shared and (lane is None or not lane.session.active):
+        lane = _shared.get(_owner(), lane)
+        _lane.set(lane)
     return lane
 
 
