@@ -130,7 +130,7 @@ def test_tasks_know_the_checkpoint_they_run_from() -> None:
 
 
 def test_what_a_checkpointer_is_asked_says_why() -> None:
-    """saver.py tells runs by __pregel_runtime, and a second question by an id that is None."""
+    """saver.py tells runs from looks by __pregel_runtime."""
 
     class Asked(InMemorySaver):
         def get_tuple(self, config: Any) -> Any:

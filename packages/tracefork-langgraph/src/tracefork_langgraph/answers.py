@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 from langgraph.types import Command
 
 from tracefork_core import Tape, UsageError
@@ -12,8 +13,6 @@ from tracefork_core.adapters import checkpoints, recorded_checkpoints, recorded_
 from tracefork_langgraph.checkpoint_history import Checkpoint, planned
 from tracefork_langgraph.saver import TapeSaver
 
-_INTERRUPT = "__interrupt__"
-_RESUME = "__resume__"
 _NO_TASK = "00000000-0000-0000-0000-000000000000"
 
 
@@ -45,11 +44,11 @@ class Answers:
             return None
         if set(planned(latest)) != self._recorded.get(self._left[0][0]):
             return None
-        if all(one.channel != _INTERRUPT for one in store.writes(self._thread, "", latest.id)):
+        if all(one.channel != INTERRUPT for one in store.writes(self._thread, "", latest.id)):
             return None
         place, written = self._left.popleft()
         given = [one for one in written if one.task == _NO_TASK]
-        if [one.channel for one in given] != [_RESUME]:
+        if [one.channel for one in given] != [RESUME]:
             raise UsageError(
                 f"tracefork: the recorded run was resumed here (checkpoint {place}) with more than "
                 "one answer: an update, a goto, or answers to several interrupts. `rerun` cannot; "

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracefork_core import Tape, UsageError
 from tracefork_core.adapters import SavedCheckpoint, recorded_checkpoints
 
+if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+
 _NEXT = "branch:to:"
-_TASKS = "__pregel_tasks"
 _NTH = re.compile(r"(.+):(\d+)")
 
 At = str | int
@@ -48,7 +51,7 @@ class Checkpoint:
     made: datetime
 
     @property
-    def config(self) -> dict[str, dict[str, str]]:
+    def config(self) -> RunnableConfig:
         """The config to run, look at or update a graph from here."""
         place = {"thread_id": self.thread, "checkpoint_ns": "", "checkpoint_id": self.id}
         return {"configurable": place}

@@ -26,7 +26,7 @@ from tracefork_core.adapters import (
 )
 
 _MOST = 2**63
-_VALUES = "channel_values"
+VALUES = "channel_values"
 _DELTAS = "counters_since_delta_snapshot"
 
 Bodies = dict[str, bytes]
@@ -60,13 +60,13 @@ def saved(
     """Return a checkpoint as it is kept, and the bytes of its values."""
     thread, ns = place_of(config["configurable"])
     bodies: Bodies = {}
-    head = {name: part for name, part in checkpoint.items() if name != _VALUES}
+    head = {name: part for name, part in checkpoint.items() if name != VALUES}
     record = SavedCheckpoint(
         thread,
         ns,
         checkpoint["id"],
         _dumped(serde, head, bodies),
-        {name: _dumped(serde, value, bodies) for name, value in checkpoint[_VALUES].items()},
+        {name: _dumped(serde, value, bodies) for name, value in checkpoint[VALUES].items()},
         without_secrets(get_checkpoint_metadata(config, metadata)),
         config["configurable"].get("checkpoint_id"),
         nanoseconds(checkpoint["ts"]),
@@ -107,7 +107,7 @@ def tuple_of(
     """Return a checkpoint as LangGraph knows it."""
     thread = found.thread
     checkpoint = loaded(serde, store, thread, found.head)
-    checkpoint[_VALUES] = {
+    checkpoint[VALUES] = {
         name: loaded(serde, store, thread, value) for name, value in found.values.items()
     }
     return CheckpointTuple(
@@ -133,8 +133,13 @@ def rests(found: SavedCheckpoint) -> Collection[str] | None:
     return [str(channel) for channel in deltas] if isinstance(deltas, Mapping) else ()
 
 
+def kept(tag: str, body: bytes, bodies: Bodies) -> SavedValue:
+    """Return a serialised value as it is kept, and put its bytes among the others."""
+    sha = hashlib.sha256(body).hexdigest()
+    bodies[sha] = body
+    return SavedValue(tag, sha)
+
+
 def _dumped(serde: SerializerProtocol, value: object, bodies: Bodies) -> SavedValue:
     tag, body = serde.dumps_typed(value)
-    sha = hashlib.sha256(body).hexdigest()
-    bodies[sha] = bytes(body)
-    return SavedValue(tag, sha)
+    return kept(tag, bytes(body), bodies)

@@ -28,11 +28,13 @@ SECRET = "tracefork-secret-not-kept"  # noqa: S105 - it says that there is none
 """What a SecretStr is read back as."""
 TypeName = tuple[str, ...]
 """The module and the name of a type."""
+TAGS = ("null", "bytes", "bytearray", "msgpack")
+"""How a value may be written: in no other way is it data alone."""
 
-_TAGS = ("null", "bytes", "bytearray", "msgpack")
-_SECRETS = {("pydantic.types", "SecretStr"), ("pydantic.types", "SecretBytes")} | {
-    ("pydantic.v1.types", "SecretStr"),
-    ("pydantic.v1.types", "SecretBytes"),
+_SECRETS = {
+    (f"pydantic.{module}", f"Secret{kind}")
+    for module in ("types", "v1.types")
+    for kind in ("Str", "Bytes")
 }
 _HASHED = {("builtins", "set"), ("builtins", "frozenset")}
 _METHOD = jsonplus.EXT_METHOD_SINGLE_ARG
@@ -78,10 +80,10 @@ class StrictSerializer(JsonPlusSerializer):
             UsageError: it holds a type that is not known here, or one that cannot be made.
         """
         tag, body = data
-        if tag not in _TAGS:
+        if tag not in TAGS:
             raise UsageError(
                 f"tracefork: a checkpoint holds a value written as {tag!r}, which is not read: "
-                f"only {', '.join(_TAGS)} are."
+                f"only {', '.join(TAGS)} are."
             )
         reading = Reading(body)
         token = _reading.set(reading)

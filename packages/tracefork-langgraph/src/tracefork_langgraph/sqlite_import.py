@@ -6,7 +6,6 @@ begin and end; each of them keeps its bytes.
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,11 +20,11 @@ from tracefork_core.adapters import (
     Checkpoints,
     Imported,
     SavedCheckpoint,
-    SavedValue,
     SavedWrite,
     without_secrets,
 )
-from tracefork_langgraph.records import nanoseconds
+from tracefork_langgraph.records import VALUES, Bodies, kept, nanoseconds
+from tracefork_langgraph.serde import TAGS
 
 _CHECKPOINTS = (
     "SELECT thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, "
@@ -35,12 +34,10 @@ _WRITES = (
     "SELECT task_id, idx, channel, type, value, {path} FROM writes "
     "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx"
 )
-_VALUES = "channel_values"
-_TAGS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 _parts = msgspec.msgpack.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.msgpack.Decoder(str).decode
 _metadata = msgspec.json.Decoder(dict[str, Any]).decode
-_DAMAGED = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
+_DAMAGED = (msgspec.MsgspecError, KeyError, TypeError, ValueError, RecursionError)
 
 
 def import_sqlite(source: Path, target: Checkpoints) -> Imported:
@@ -78,24 +75,24 @@ def _checkpoint(
     tag: str,
     data: bytes,
     metadata: bytes | str | None,
-) -> tuple[SavedCheckpoint, dict[str, bytes]]:
+) -> tuple[SavedCheckpoint, Bodies]:
     where = f"checkpoint {at!r} of thread {thread!r}"
     _check_parts(where, str, thread=thread, ns=ns, id=at, parent=parent or "")
     _check(tag, where)
     try:
         head = _parts(data)
-        values = _parts(head.pop(_VALUES))
+        values = _parts(head.pop(VALUES))
         said = _metadata(metadata) if metadata else {}
         made = nanoseconds(_text(head["ts"])) if "ts" in head else 0
-    except (*_DAMAGED, KeyError) as error:
+    except _DAMAGED as error:
         raise UsageError(f"tracefork: {where} is damaged: {error}.") from error
-    bodies: dict[str, bytes] = {}
+    bodies: Bodies = {}
     return SavedCheckpoint(
         thread,
         ns,
         at,
-        _value(tag, msgspec.msgpack.encode(head), bodies),
-        {channel: _value(tag, bytes(value), bodies) for channel, value in values.items()},
+        kept(tag, msgspec.msgpack.encode(head), bodies),
+        {channel: kept(tag, bytes(value), bodies) for channel, value in values.items()},
         without_secrets(said),
         parent or None,
         made,
@@ -104,8 +101,8 @@ def _checkpoint(
 
 def _written(
     rows: Iterator[tuple[Any, ...]], after: SavedCheckpoint
-) -> tuple[list[SavedWrite], dict[str, bytes]]:
-    bodies: dict[str, bytes] = {}
+) -> tuple[list[SavedWrite], Bodies]:
+    bodies: Bodies = {}
     written = []
     for task, idx, channel, tag, data, path in rows:
         where = f"write {idx!r} of task {task!r} after checkpoint {after.id!r} of {after.thread!r}"
@@ -114,14 +111,8 @@ def _written(
         _check_parts(where, bytes, value=data or b"")
         _check(tag, where)
         place = after.thread, after.ns, after.id, task, idx, channel
-        written.append(SavedWrite(*place, _value(tag, data or b"", bodies), path or ""))
+        written.append(SavedWrite(*place, kept(tag, data or b"", bodies), path or ""))
     return written, bodies
-
-
-def _value(tag: str, data: bytes, bodies: dict[str, bytes]) -> SavedValue:
-    sha = hashlib.sha256(data).hexdigest()
-    bodies[sha] = data
-    return SavedValue(tag, sha)
 
 
 def _check_parts(where: str, kind: type, **parts: object) -> None:
@@ -139,7 +130,7 @@ def _check_parts(where: str, kind: type, **parts: object) -> None:
 
 
 def _check(tag: str, where: str) -> None:
-    if tag not in _TAGS:
+    if tag not in TAGS:
         raise UsageError(
             f"tracefork: {where} was written as {tag!r}, which is not "
             "read without making what it names. Save it once more with SqliteSaver first."

@@ -93,9 +93,7 @@ def _is_machinery(value: object) -> bool:
 def plain(value: object) -> object:
     """Return what can be compared of a value, and the class of what cannot."""
     match value:
-        case None | bool():
-            return value
-        case _ if isinstance(value, _VALUES):
+        case _ if value is None or isinstance(value, _VALUES):
             return value
         case BaseMessage():
             return _message(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import InjectedStore
@@ -19,7 +19,7 @@ from tracefork_core.adapters import ToolMark, tool_mark
 from tracefork_langgraph.search import asks_models, named_by
 
 Effect = Literal["read", "write", "pure"]
-_EFFECTS = ("read", "write", "pure")
+_EFFECTS = get_args(Effect)
 _TAG = "effect:"
 _MCP = "langchain_mcp_adapters"
 

@@ -77,9 +77,9 @@ class Values:
             return {_TAG: kind.__name__, **told}
         if kind is dict and isinstance(value, dict):
             if _TAG in value:
-                return {_TAG: _DICT, "pairs": [self._each([*pair]) for pair in value.items()]}
+                return {_TAG: _DICT, "pairs": [self.told([*pair]) for pair in value.items()]}
             return {name: self.told(item) for name, item in value.items()}
-        return self._each(value, self.told)
+        return _each(value, self.told)
 
     def meant(self, value: object) -> object:
         """Return what `told` was given.
@@ -90,15 +90,7 @@ class Values:
         if type(value) is dict:
             fields = {name: self.meant(item) for name, item in value.items()}
             return self._built(fields) if _TAG in fields else fields
-        return self._each(value, self.meant)
-
-    def _each(self, value: object, change: Callable[[object], object] | None = None) -> object:
-        change = change or self.told
-        if type(value) is list:
-            return [change(item) for item in value]
-        if type(value) is tuple:
-            return tuple(change(item) for item in value)
-        return value
+        return _each(value, self.meant)
 
     def _built(self, fields: dict[str, object]) -> object:
         name = fields.pop(_TAG)
@@ -115,6 +107,15 @@ class Values:
             raise ReplayError(
                 f"tracefork: what the tape holds of a tool is no {name!r:.60}: {error}"
             ) from error
+
+
+def _each(value: object, change: Callable[[object], object]) -> object:
+    """Return a list or a tuple with all in it changed; what is neither stays as it is."""
+    if type(value) is list:
+        return [change(item) for item in value]
+    if type(value) is tuple:
+        return tuple(change(item) for item in value)
+    return value
 
 
 def _fields(value: object) -> dict[str, object]:

@@ -84,7 +84,7 @@ def bind_tools(x: X) -> X:
         UsageError: a tool names no effect.
     """
     for tool in list(search.tools(x)):
-        if not is_bound(tool) and not is_left_live(tool):
+        if not is_left_live(tool):
             bind_tool(tool)
     return x
 
@@ -96,7 +96,7 @@ def bind_declared_tools(x: object) -> None:
     has changed), ask by HTTP (which is on the tape anyhow) or keep what it learns in the process.
     """
     for tool in list(search.tools(x)):
-        if not is_bound(tool) and is_declared(tool):
+        if is_declared(tool):
             bind_tool(tool)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -73,7 +74,7 @@ def resume(
     """
     place, past = _ready(tape, graph, at, thread)
     with tracefork.replay(tape):
-        return past.invoke(command, _config(place, config), **options)
+        return past.invoke(command, merge_configs(config, place.config), **options)
 
 
 async def aresume(
@@ -89,7 +90,7 @@ async def aresume(
     """Do what `resume` does, with `graph.ainvoke`."""
     place, past = _ready(tape, graph, at, thread)
     async with tracefork.replay(tape):
-        return await past.ainvoke(command, _config(place, config), **options)
+        return await past.ainvoke(command, merge_configs(config, place.config), **options)
 
 
 def fork(
@@ -123,7 +124,7 @@ def fork(
     """
     place, past = _ready(tape, graph, at, thread)
     with tracefork.fork(tape, _first(tape, place), **options) as branch:
-        config = _config(place, config)
+        config = merge_configs(config, place.config)
         if update is not None:
             config = merge_configs(config, past.update_state(config, dict(update), as_node))
         output = past.invoke(command, config)
@@ -145,7 +146,7 @@ async def afork(
     """Do what `fork` does, with `graph.ainvoke`."""
     place, past = _ready(tape, graph, at, thread)
     async with tracefork.fork(tape, _first(tape, place), **options) as branch:
-        config = _config(place, config)
+        config = merge_configs(config, place.config)
         if update is not None:
             edited = await past.aupdate_state(config, dict(update), as_node)
             config = merge_configs(config, edited)
@@ -177,7 +178,7 @@ def rerun(
             checkpoints; or the run was resumed with more than one answer.
     """
     place, past, answers = _again(graph, thread)
-    output = past.invoke(None, _config(place, config), **options)
+    output = past.invoke(None, merge_configs(config, place.config), **options)
     while (answer := answers.next()) is not None:
         output = past.invoke(answer, _on_thread(place, config), **options)
     return output
@@ -192,7 +193,7 @@ async def arerun(
 ) -> Any:
     """Do what `rerun` does, with `graph.ainvoke`."""
     place, past, answers = _again(graph, thread)
-    output = await past.ainvoke(None, _config(place, config), **options)
+    output = await past.ainvoke(None, merge_configs(config, place.config), **options)
     while (answer := answers.next()) is not None:
         output = await past.ainvoke(answer, _on_thread(place, config), **options)
     return output
@@ -235,10 +236,6 @@ def _past(tape: str | Path, graph: G) -> G:
     return attach(past)
 
 
-def _config(place: Checkpoint, config: RunnableConfig | None) -> RunnableConfig:
-    return merge_configs(config, {"configurable": place.config["configurable"]})
-
-
 def _on_thread(place: Checkpoint, config: RunnableConfig | None) -> RunnableConfig:
     """Return the config of a run that goes on where the thread stands."""
     return merge_configs(config, {"configurable": {"thread_id": place.thread}})
@@ -246,8 +243,7 @@ def _on_thread(place: Checkpoint, config: RunnableConfig | None) -> RunnableConf
 
 def _first(tape: str | Path, place: Checkpoint) -> int:
     """Return the number of the first exchange that was asked from a checkpoint on."""
-    later = history(tape, thread=place.thread)
-    ids = [one.id for one in later]
-    after = [n for one in later[ids.index(place.id) :] for n in one.exchanges]
     with tracefork.Tape.open(tape) as opened:
-        return min(after, default=len(opened.exchanges))
+        found = checkpoints_on(opened, thread=place.thread)
+        later = dropwhile(lambda one: one.id != place.id, found)
+        return min((n for one in later for n in one.exchanges), default=len(opened.exchanges))

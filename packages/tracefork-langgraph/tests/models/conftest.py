@@ -1,6 +1,6 @@
 """Every chat model that has an HTTP client, and the ways to ask one.
 
-The packages of the providers come with the extra `models`: `tox -e langgraph-models`.
+The packages of the providers come with the extra `test-models`: `tox -e langgraph-models`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import functools
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -20,9 +19,6 @@ from langchain_core._api import LangChainBetaWarning
 from tracefork_langgraph import unbind
 from tracefork_langgraph.clients import held_clients
 from tracefork_testkit import ProviderServer
-
-if find_spec("langchain_openrouter") is None:
-    collect_ignore_glob = ["*"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,11 @@ def test_a_model_that_must_not_stream_replays_what_was_invoked(
         assert recorded[0] in "".join(str(message.text) for message, _ in pieces)
     with tracefork.replay(tape):
         assert graph.stream_events({}, version="v3").output["messages"][-1].text == recorded[0]
+    if name not in ALWAYS_STREAMS:
+        # Whatever is pinned, a model's own events of this version are a stream.
+        with pytest.raises(tracefork.DivergenceError, match="the stream flag"):
+            with tracefork.replay(tape):
+                ask(model, "stream_events")
 
 
 def test_a_model_that_must_stream_replays_what_was_streamed(
@@ -71,3 +76,16 @@ def test_a_model_that_must_stream_replays_what_was_streamed(
             recorded = ask(recorder, then)
         with tracefork.replay(tape):
             assert "".join(ask(model, now)) == "".join(recorded)
+
+
+def test_a_stream_is_read_further_in_async_code(chat: Any, ask: Any, tape: Path) -> None:
+    """OpenAI's SDK stops at [DONE] in sync code alone: such a tape is short of the stream's end."""
+    model = chat("openai")
+    with tracefork.record(tape):
+        ask(model, "stream")
+    with pytest.raises(tracefork.DivergenceError, match="read further"), tracefork.replay(tape):
+        ask(model, "astream")
+    with tracefork.record(tape, overwrite=True):
+        recorded = ask(model, "astream")
+    with tracefork.replay(tape):
+        assert ask(model, "stream") == recorded

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 from uuid import UUID
@@ -189,6 +190,14 @@ def test_known_drift() -> None:
     assert there_and_back({"a": (1, (2,))}) == {"a": [1, [2]]}
     assert type(there_and_back(defaultdict(list, a=[1]))) is dict
     assert there_and_back(ValueError("x")) == "ValueError('x')"
+    assert there_and_back("a \ud800") == "a ?"
+
+
+@pytest.mark.parametrize("value", [there_and_back, Fraction(1, 2), 2**64])
+def test_what_would_be_lost_is_refused_when_it_is_put(value: Any) -> None:
+    """Not when somebody reads it, who cannot help it any more."""
+    with pytest.raises(TypeError):
+        StrictSerializer().dumps_typed({"deep": [value]})
 
 
 class State(TypedDict, total=False):

@@ -276,9 +276,9 @@ def test_equal_calls_at_once_keep_their_own_results(
 def test_a_tool_may_ask_to_be_left_live(
     calling: Any, calls: Any, said: Any, twice: Any, done: Any, exchanges: Any
 ) -> None:
-    """By its metadata; `bind_tool` is for one that is to be recorded all the same."""
+    """By its metadata, whatever else it says; `bind_tool` records it all the same."""
     left = by_decorator(done)
-    left.metadata = {"tracefork": "live"}
+    left.metadata = {"tracefork": "live", "effect": "read"}
     graph, state = calling(left), calls(("weather", {"city": "Oslo"}))
     recorded, replayed = twice(lambda: (len(said(graph, state)), done.now()))
     assert recorded == replayed == (1, ["Oslo"])

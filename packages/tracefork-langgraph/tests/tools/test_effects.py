@@ -9,6 +9,8 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedStore
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 
 import tracefork_core as tracefork
 from tracefork_langgraph import attach, bind_tool, bind_tools, detach
@@ -84,21 +86,28 @@ def test_what_is_listed_has_to_be_an_exception(listed: Any) -> None:
         bind_tool(made(), raises=listed)
 
 
-def test_a_tool_with_the_agents_store_is_left_live(tape: Path) -> None:
-    """What it puts there would be missing at replay; unless it says that it is an exchange."""
+def test_a_tool_with_the_agents_store_is_left_live(tape: Path, exchanges: Any) -> None:
+    """What it puts there would be missing at replay, and is where it is bound all the same."""
 
     @tool
-    def remember(fact: str, store: Annotated[Any, InjectedStore()]) -> str:
+    def remember(fact: str, store: Annotated[BaseStore, InjectedStore()]) -> str:
         """Remember."""
-        store.append(fact)
+        store.put(("facts",), fact, {})
         return "remembered"
 
-    kept: list[str] = []
-    with tracefork.record(tape):
-        bind_tools(remember).invoke({"fact": "a", "store": kept})
-    with tracefork.replay(tape):
-        remember.invoke({"fact": "a", "store": kept})
-    assert kept == ["a", "a"]
+    def kept(session: Any) -> int:
+        store = InMemoryStore()
+        with session:
+            remember.invoke({"fact": "a", "store": store})
+        return len(store.search(("facts",)))
+
+    bind_tools(remember)
+    assert kept(tracefork.record(tape)) == kept(tracefork.replay(tape)) == 1
+    assert exchanges() == []
+    bind_tool(remember)
+    assert kept(tracefork.record(tape, overwrite=True)) == 1
+    assert kept(tracefork.replay(tape)) == 0
+    assert exchanges() == [("remember", {"fact": "a"})]
 
 
 class Shop:

@@ -11,7 +11,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.tools import BaseTool, tool
 
 import tracefork_core as tracefork
-from tracefork_langgraph import TapeToolMiddleware
+from tracefork_langgraph import TapeToolMiddleware, bind_tools
 
 TICKET = '@call weather {"city": "Oslo"}\n@then\n@say Take an umbrella.'
 
@@ -36,41 +36,43 @@ class Brought(AgentMiddleware):
         return await handler(request.override(tool=self.make()))
 
 
-@pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages"])
-def test_a_tool_that_comes_by_the_way_is_an_exchange(
-    model: Any, attached: Any, drive: Any, twice: Any, exchanges: Any, done: Any, how: str
-) -> None:
-    """The last of the middleware sees the tool that another one brought; its step is told."""
-
-    def make() -> BaseTool:
-        @tool
-        def weather(city: str) -> str:
-            """Tell the weather."""
-            done.append(city)
-            return f"{city}: rain"
-
-        return weather
-
-    middleware = [Brought(make), TapeToolMiddleware()]
-    graph = attached(create_agent(model(), [], middleware=middleware, name="support"))
-    recorded, replayed = twice(lambda: (drive(graph, how, TICKET), done.now()))
-    assert recorded[1] == ["Oslo"]
-    assert replayed == (recorded[0], [])
-    assert exchanges() == [("weather", {"city": "Oslo"})]
-
-
-def test_without_it_such_a_tool_runs_again(
-    model: Any, attached: Any, drive: Any, twice: Any, exchanges: Any, done: Any
-) -> None:
-    """The control: nothing else puts it on the tape."""
-
+def weather(done: list[str]) -> BaseTool:
     @tool
     def weather(city: str) -> str:
         """Tell the weather."""
         done.append(city)
         return f"{city}: rain"
 
-    graph = attached(create_agent(model(), [], middleware=[Brought(lambda: weather)]))
+    return weather
+
+
+@pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages"])
+def test_a_tool_that_comes_by_the_way_is_an_exchange(
+    model: Any,
+    attached: Any,
+    drive: Any,
+    twice: Any,
+    exchanges: Any,
+    paths: Any,
+    done: Any,
+    how: str,
+) -> None:
+    """The last of the middleware sees the tool that another one brought; its step is told."""
+    middleware = [Brought(lambda: weather(done)), TapeToolMiddleware()]
+    graph = attached(create_agent(model(), [], middleware=middleware, name="support"))
+    recorded, replayed = twice(lambda: (drive(graph, how, TICKET), done.now()))
+    assert recorded[1] == ["Oslo"]
+    assert replayed == (recorded[0], [])
+    assert exchanges() == [("weather", {"city": "Oslo"})]
+    assert ("support", "tools", "weather") in paths()
+
+
+def test_without_it_such_a_tool_runs_again(
+    model: Any, attached: Any, drive: Any, twice: Any, exchanges: Any, done: Any
+) -> None:
+    """The control: nothing else puts it on the tape, also where all that is found is bound."""
+    middleware = [Brought(lambda: weather(done))]
+    graph = bind_tools(attached(create_agent(model(), [], middleware=middleware)))
     recorded, replayed = twice(lambda: (drive(graph, "invoke", TICKET), done.now()))
     assert recorded[1] == replayed[1] == ["Oslo"]
     assert exchanges() == []

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
-from langchain_core.tools import InjectedToolCallId, tool
+from langchain_core.messages import (
+    AIMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode, ToolRuntime
 from langgraph.types import Command, Send
+from pydantic import BaseModel
 
 import tracefork_core as tracefork
 from tracefork_langgraph import bind_tool, bind_tools
@@ -46,10 +53,10 @@ def artifact(order: int) -> tuple[list[str | dict[str, Any]], list[Document]]:
 
 
 @tool
-def message(order: int, tool_call_id: Annotated[str, InjectedToolCallId]) -> ToolMessage:
+def message(order: int, answers: Annotated[str, InjectedToolCallId]) -> ToolMessage:
     """Return a message that says it failed."""
     return ToolMessage(
-        "gone", tool_call_id=tool_call_id, name="message", status="error", artifact={order: b"1"}
+        "gone", tool_call_id=answers, name="message", status="error", artifact={order: b"1"}
     )
 
 
@@ -124,6 +131,22 @@ def test_the_id_of_a_call_is_the_replayed_one(tape: Path) -> None:
         assert bound.invoke({**call, "id": "call_2"}).tool_call_id == "call_2"
 
 
+def test_the_id_of_a_call_is_known_where_the_schema_is_silent(tape: Path) -> None:
+    """LangChain hands it over by its name then, and it is not compared."""
+
+    class Asked(BaseModel):
+        order: int
+
+    work = cast(StructuredTool, command).func
+    bound = bind_tool(StructuredTool.from_function(work, name="command", args_schema=Asked))
+    call = {"name": "command", "args": {"order": 17}, "type": "tool_call"}
+    with tracefork.record(tape):
+        bound.invoke({**call, "id": "call_1"})
+    with tracefork.replay(tape):
+        told = bound.invoke({**call, "id": "call_2"}).update["messages"]
+    assert told[0].tool_call_id == "call_2"
+
+
 def test_the_state_that_a_tool_is_handed_is_compared(
     calling: Any, calls: Any, said: Any, tape: Path, exchanges: Any
 ) -> None:
@@ -163,6 +186,62 @@ def test_the_state_that_a_tool_is_handed_is_compared(
     assert "/user" in str(caught.value)
     with pytest.raises(tracefork.DivergenceError, match="/seen/0/1"), tracefork.replay(tape):
         run("ada", tracefork, "Rome")
+
+
+def called(order: int) -> AIMessage:
+    return AIMessage("", tool_calls=[{"name": "x", "args": {"order": order}, "id": str(order)}])
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "pointer"),
+    [
+        (HumanMessage("a", id="1"), HumanMessage("a", id="2"), None),
+        (HumanMessage("a"), HumanMessage("b"), "/told/0/content"),
+        (HumanMessage("a"), SystemMessage("a"), "/told/0/type"),
+        (called(17), called(18), "/told/0/tool_calls/0/args/order"),
+        (
+            ToolMessage("a", tool_call_id="1"),
+            ToolMessage("a", tool_call_id="1", status="error"),
+            "/told/0/status",
+        ),
+    ],
+)
+def test_messages_of_the_state_are_compared(
+    tape: Path, then: object, now: object, pointer: str | None
+) -> None:
+    """By who says what, and what it asks for; not by their ids."""
+
+    @tool
+    def count(told: Annotated[list[Any], InjectedState("messages")]) -> int:
+        """Count."""
+        return len(told)
+
+    bind_tool(count)
+    with tracefork.record(tape):
+        count.invoke({"told": [then]})
+    if pointer is None:
+        with tracefork.replay(tape):
+            assert count.invoke({"told": [now]}) == 1
+        return
+    with pytest.raises(tracefork.DivergenceError) as caught, tracefork.replay(tape):
+        count.invoke({"told": [now]})
+    assert caught.value.divergence.pointer == pointer
+
+
+def test_the_context_of_a_run_is_compared(calling: Any, calls: Any, tape: Path) -> None:
+    """Where the tool is handed it."""
+
+    @tool
+    def whoami(runtime: ToolRuntime[dict[str, Any], Any]) -> str:
+        """Tell the user."""
+        return str(runtime.context["user"])
+
+    graph = calling(whoami)
+    with tracefork.record(tape):
+        graph.invoke(calls(("whoami", {})), context={"user": "ada"})
+    with pytest.raises(tracefork.DivergenceError) as caught, tracefork.replay(tape):
+        graph.invoke(calls(("whoami", {})), context={"user": "bob"})
+    assert caught.value.divergence.pointer == "/runtime/context/user"
 
 
 class Frame:

@@ -89,6 +89,7 @@ def test_an_oracle_that_asks_is_paid_from_the_same_purse(budget: Budget) -> None
     assert alone is not None
     if budget.calls:
         assert (sum(alone.calls), alone.grading, graded) == (7, 3, None)
+        assert purse.share == pytest.approx(0.3)
     else:
         assert sum(alone.calls) == 7
         assert graded == Allowed([2, 2, 2], 3 + 3 + 6)

@@ -2,54 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tracefork_core import Tape, UsageError, record
+from tracefork_core import Tape, UsageError
 from tracefork_core.blaming.bisect import bisect
 from tracefork_core.blaming.journal import JOURNAL, read
 from tracefork_core.blaming.judge import Judge, UngradeableError
 from tracefork_core.blaming.oracles import Ended, read_oracle
 from tracefork_core.blaming.run import blame
-from tracefork_testkit import Fault, ModelRequest, ProviderServer, Reply
 
 from . import drawing
 from .drawn import ROOT, SHORT, Drawing
+from .grading import Bench
 
 RUBRIC = "The customer gets the refund."
-
-
-class Bench:
-    """A judge who passes what says refund, and tells what was asked."""
-
-    def __init__(self) -> None:
-        self.seen: list[ModelRequest] = []
-        self.says: list[str] = []
-        self.faults = 0
-
-    def __call__(self, request: ModelRequest) -> Reply | Fault:
-        self.seen.append(request)
-        if self.faults:
-            self.faults -= 1
-            return Fault(status=503)
-        passed = "refund" in request.last_user_text
-        verdict = json.dumps({"verdict": "PASS" if passed else "FAIL"})
-        return Reply(self.says.pop() if self.says else verdict)
-
-
-@pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
-@pytest.fixture
-def endpoint(bench: Bench) -> Iterator[str]:
-    with ProviderServer(bench) as server:
-        yield f"{server.url}/v1"
 
 
 @pytest.fixture
@@ -57,21 +26,6 @@ def judge(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jud
     monkeypatch.setenv("JUDGE_KEY", "sk-judge-0123456789abcdef")
     judge = Judge(RUBRIC, "gpt-5-mini", base_url=endpoint, api_key_env="JUDGE_KEY")
     return judge.placed(tmp_path)
-
-
-@pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
-    with Drawing() as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        yield server
-
-
-@pytest.fixture
-def tape(tmp_path: Path, desk: Drawing) -> Path:
-    """Record a run that fails, and leave its provider there."""
-    with record(tmp_path / "run.tape"):
-        drawing.agent()
-    return tmp_path / "run.tape"
 
 
 def test_a_judge_sees_rubric_and_outcome_alone(judge: Judge, bench: Bench, tmp_path: Path) -> None:
@@ -117,13 +71,18 @@ def test_any_other_answer_is_no_verdict(judge: Judge, bench: Bench, says: str) -
 
 
 def test_a_judge_that_is_busy_is_asked_again(judge: Judge, bench: Bench) -> None:
-    """Some times; a call that failed for good is forgotten, and can be made later."""
+    """Some times; one that failed for good can be asked later, and each call is on a tape."""
     bench.faults = 1
     assert judge("a refund")
     bench.faults = 3
     with pytest.raises(UngradeableError, match="HTTP 503"):
         judge("another refund")
     assert judge("another refund")
+    calls = 0
+    for path in Path(judge.folder or "").glob("*.tape"):
+        with Tape.open(path) as tape:
+            calls += len(tape.exchanges)
+    assert calls == len(bench.seen) == 2 + 3 + 1
 
 
 def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, desk: Drawing) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tracefork_core import UsageError, record
+from tracefork_core import UsageError
 from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.hearing import Progress
 from tracefork_core.blaming.judge import Judge, UngradeableError
@@ -17,50 +15,15 @@ from tracefork_core.blaming.run import blame
 from tracefork_core.blaming.taken import Taken
 from tracefork_core.blaming.trying import trial_number
 from tracefork_core.providers import hosts
-from tracefork_testkit import Fault, ModelRequest, ProviderServer, Reply
 
 from . import drawing
 from .drawn import QUICK, Drawing
-
-
-class Bench:
-    """A judge who passes what says refund, and is busy the first times."""
-
-    def __init__(self) -> None:
-        self.asked = self.faults = 0
-
-    def __call__(self, request: ModelRequest) -> Reply | Fault:
-        self.asked += 1
-        if self.asked <= self.faults:
-            return Fault(status=503)
-        verdict = "PASS" if "refund" in request.last_user_text else "FAIL"
-        return Reply(json.dumps({"verdict": verdict}))
+from .grading import Bench
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench()
-
-
-@pytest.fixture
-def judge(bench: Bench, tmp_path: Path) -> Iterator[Judge]:
-    with ProviderServer(bench) as server:
-        yield Judge("It is a refund.", "gpt-5-mini", base_url=f"{server.url}/v1")
-
-
-@pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
-    with Drawing() as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        yield server
-
-
-@pytest.fixture
-def tape(tmp_path: Path, desk: Drawing) -> Path:
-    """Record a run that fails, and leave its provider there."""
-    with record(tmp_path / "run.tape"):
-        drawing.agent()
-    return tmp_path / "run.tape"
+def judge(endpoint: str) -> Judge:
+    return Judge("It is a refund.", "gpt-5-mini", base_url=endpoint)
 
 
 def telling() -> str:
@@ -73,12 +36,12 @@ def test_calls_of_a_judge_are_in_the_budget(
 ) -> None:
     """Both together are never more; without room for one grade, nothing at all is asked."""
     for calls in (0, 14):
-        asked = bench.asked + desk.live
+        asked = len(bench.seen) + desk.live
         folder = tape.parent / str(calls)
         report = blame(
             tape, telling, judge, budget=Budget(calls=calls), folder=folder, settings=QUICK
         )
-        made = bench.asked + desk.live - asked
+        made = len(bench.seen) + desk.live - asked
         assert made <= calls
         assert report.grading is not None
         assert report.grading.calls + report.result.ledger.live_calls == made
@@ -107,6 +70,7 @@ def test_dollars_of_a_judge_are_in_the_budget(
     assert budget.usd is not None
     assert budget.usd / 3 < ledger.usd + grading.usd <= budget.usd
     assert seen[-1].usd == pytest.approx(ledger.usd + grading.usd)
+    assert seen[-1].left == pytest.approx(budget.usd - ledger.usd - grading.usd)
 
 
 def test_no_more_calls_are_made_than_there_may_be(
@@ -128,14 +92,17 @@ def test_no_more_calls_are_made_than_there_may_be(
 
     with ThreadPoolExecutor(4) as threads:
         grades = list(threads.map(grade, range(6)))
-    assert bench.asked == 3
+    assert len(bench.seen) == 3
     assert refusals == ["the budget allowed no more calls of the judge"] * grades.count(None)
     assert len(refusals) == 4
     assert capped.spent({}).total.calls == 4
 
 
-def test_what_a_call_takes_is_known_before_the_first(judge: Judge, tmp_path: Path) -> None:
+def test_what_a_call_takes_is_known_before_the_first(
+    judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By the size of its rubric; after it by the dearest, and no tape is read twice."""
+    monkeypatch.setitem(hosts._PROVIDERS, "127.0.0.1", "openai")
     placed = judge.placed(tmp_path)
     before = placed.spent({})
     assert before.total.calls == 0
@@ -144,6 +111,10 @@ def test_what_a_call_takes_is_known_before_the_first(judge: Judge, tmp_path: Pat
     known: dict[str, list[Taken]] = {}
     after = placed.spent(known)
     assert after.dearest.tokens == after.total.tokens > before.dearest.tokens
+    assert before.dearest.usd
+    assert after.dearest.usd
+    assert after.dearest.usd > before.dearest.usd
+    assert after.dearest.usd == after.total.usd
     assert len(known) == 1
     for tape in (tmp_path / "judge").glob("*.tape"):
         tape.write_bytes(b"")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tracefork_core import UsageError, record
+from tracefork_core import UsageError
 from tracefork_core.blaming.noise import measured
 from tracefork_core.blaming.oracles import Ended, read_oracle
 from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.run import blame
 
 from . import drawing
-from .drawn import QUICK, SHORT, Drawing
+from .drawn import QUICK, SHORT
 
 GRADED = [
     ("exit", Ended(0, "done"), Ended(3, "done")),
@@ -64,16 +63,6 @@ def test_words_that_mean_nothing_are_refused(words: str, says: str) -> None:
     """With what there is instead."""
     with pytest.raises(UsageError, match=says):
         read_oracle(words)
-
-
-@pytest.fixture
-def tape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Record a run that fails, and leave its provider there."""
-    with Drawing() as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        with record(tmp_path / "run.tape"):
-            drawing.agent()
-        yield tmp_path / "run.tape"
 
 
 class Unsure:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracefork_core import UsageError, record
+from tracefork_core import UsageError
 from tracefork_core.blaming import run
 from tracefork_core.blaming.pacing import Pacer
 
@@ -73,14 +73,10 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
 
 
 def test_a_blame_keeps_to_a_rate(
-    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clock: Clock, tape: Path, desk: Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two forks a minute: it waits a minute for each two that it makes besides."""
     monkeypatch.setattr(run, "Pacer", lambda rate: pacer(clock, rate))
     rate = 2 * drawing.STEPS
-    with Drawing() as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        with record(tmp_path / "run.tape"):
-            drawing.agent()
-        run.blame(tmp_path / "run.tape", drawing.agent, drawing.good, settings=SHORT, rate=rate)
-    assert rate < server.live <= rate * (1 + len(clock.slept))
+    run.blame(tape, drawing.agent, drawing.good, settings=SHORT, rate=rate)
+    assert rate < desk.live <= rate * (1 + len(clock.slept))

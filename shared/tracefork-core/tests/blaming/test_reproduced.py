@@ -4,37 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from tracefork_core import record
 from tracefork_core.blaming.document import Report
 from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.run import blame
 from tracefork_core.cli.blame_report import document
 from tracefork_core.errors import UsageError
 from tracefork_core.providers import hosts, prices
+from tracefork_core.version import __version__
 
 from . import drawing
 from .drawn import SHORT, Drawing
-
-
-@pytest.fixture
-def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
-    with Drawing() as server:
-        monkeypatch.setenv("PROVIDER", server.url)
-        yield server
-
-
-@pytest.fixture
-def tape(tmp_path: Path, desk: Drawing) -> Path:
-    """Record a run that fails, and leave its provider there."""
-    with record(tmp_path / "run.tape"):
-        drawing.agent()
-    return tmp_path / "run.tape"
 
 
 def untimed(report: Report) -> str:
@@ -58,9 +45,9 @@ def test_two_documents_of_one_seed_are_one_text(tape: Path) -> None:
     Another seed is another document.
     """
 
-    def blamed(folder: str, seed: int = 0, *, threads: int = 1, resume: bool = False) -> str:
+    def blamed(folder: str, seed: int = 0, *, threads: int = 1, resume: bool = False) -> Report:
         with ThreadPoolExecutor(threads) as executor:
-            report = blame(
+            return blame(
                 tape,
                 drawing.agent,
                 Grades(),
@@ -72,12 +59,17 @@ def test_two_documents_of_one_seed_are_one_text(tape: Path) -> None:
                 folder=tape.parent / folder,
                 resume=resume,
             )
-        return untimed(report)
 
-    alone = blamed("alone")
-    assert blamed("together", threads=4) == alone
-    assert blamed("alone", resume=True) == alone
-    assert blamed("other", seed=1) != alone
+    report = blamed("alone")
+    alone = untimed(report)
+    assert untimed(blamed("together", threads=4)) == alone
+    assert untimed(blamed("alone", resume=True)) == alone
+    assert untimed(blamed("other", seed=1)) != alone
+    one, other = (
+        replace(report, draws=(Trial(0, Probe(frozenset(held)), failed=True),))
+        for held in ((0, 8), (8, 0))
+    )
+    assert untimed(one) == untimed(other)
 
 
 def test_figures_are_those_of_the_journal(
@@ -102,6 +94,8 @@ def test_figures_are_those_of_the_journal(
     assert (desk.live, again.prices) == (made, (*priced.prices, None))
     assert untimed(again) == untimed(priced)
     found = read(tape.parent / "priced" / JOURNAL)
+    versions = document(priced, 0)["versions"]
+    assert versions == {"tracefork-core": __version__, "genai-prices": version("genai-prices")}
     assert sum(trial.usd or 0.0 for trial in found.trials) == pytest.approx(
         priced.result.ledger.usd
     )

@@ -14,9 +14,10 @@ from tracefork_testkit import ProviderServer
 
 
 @pytest.fixture
-def stepped(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
+def stepped(tmp_path: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
     """Record two tasks that ask by way of a tool, one of them twice, and a question of neither."""
-    with record(tape):
+    path = tmp_path / "run.tape"
+    with record(path):
         for task in ("research", "write"):
             outer = begin_step("task", task)
             inner = begin_step("tool", "look up", parent=outer)
@@ -27,7 +28,7 @@ def stepped(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
             end_step(inner)
             end_step(outer)
         http.get(f"{provider.url}/bytes/4")
-    return tape
+    return path
 
 
 def test_units_are_grouped_by_the_step_they_are_under(stepped: Path) -> None:
@@ -47,9 +48,9 @@ def test_a_unit_is_named_by_its_step_or_its_line(stepped: Path) -> None:
     assert names[3].startswith("test_units.py:")
 
 
-def test_a_run_without_exchanges_has_no_units(tape: Path) -> None:
+def test_a_run_without_exchanges_has_no_units(tmp_path: Path) -> None:
     """There is nothing that could be to blame."""
-    with record(tape):
+    with record(tmp_path / "run.tape") as run:
         pass
-    with Tape.open(tape) as recorded, pytest.raises(UsageError, match="no exchange"):
+    with Tape.open(run.path) as recorded, pytest.raises(UsageError, match="no exchange"):
         Run.of(recorded)

@@ -25,11 +25,13 @@ from tracefork_core.tape.rewrite import rewrite
 SECRET = "correct-horse-battery-staple"
 
 
-def put(path: Path, said: object, name: str = "1", parent: str | None = None) -> SavedCheckpoint:
+def put(
+    path: Path, said: object, name: str = "1", parent: str | None = None, by: str = "me"
+) -> SavedCheckpoint:
     """Save a state with one value in it."""
     bodies: dict[str, bytes] = {}
     head, value = stored({"v": 4}, bodies), stored(said, bodies)
-    saved = SavedCheckpoint("T", "", name, head, {"said": value}, {"step": 0}, parent, 10**18)
+    saved = SavedCheckpoint("T", "", name, head, {"said": value}, {"by": by}, parent, 10**18)
     checkpoints(path).put(saved, bodies)
     return saved
 
@@ -108,6 +110,22 @@ def test_secrets_are_masked_inside_of_values(tape: Path, monkeypatch: pytest.Mon
     assert text.startswith("it is ")
     assert text.endswith(", she said")
     assert SECRET not in text
+
+
+def test_secrets_are_masked_in_metadata(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording masks those that it knows, and redacting those that were found out later."""
+    monkeypatch.setenv("SHOP_PASSWORD", SECRET)
+    with tracefork.record(tape):
+        put(tape, ["hello"], by=f"one who says {SECRET}, and a cat")
+    target = tape.with_name("redacted.tape")
+    with tracefork.Tape.open(tape) as opened:
+        by = str(recorded_checkpoints(opened)[0].metadata["by"])
+        rewrite(opened, target, Redaction(Masks.read(["re:cat"])))
+    assert by.startswith("one who says ")
+    assert SECRET not in by
+    assert "cat" in by
+    with tracefork.Tape.open(target) as opened:
+        assert "cat" not in str(recorded_checkpoints(opened)[0].metadata["by"])
 
 
 def test_a_secret_too_deep_to_be_taken_out_is_blotted_out(

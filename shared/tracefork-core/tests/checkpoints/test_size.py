@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,16 @@ def test_a_transcript_costs_what_was_said(tmp_path: Path) -> None:
     few, many = size(tmp_path / "few.tape", 40), size(tmp_path / "many.tape", 160)
     assert many < 4.5 * few
     assert many < 160 * 1100
+
+
+def test_messages_that_end_alike_cost_what_was_said(tmp_path: Path) -> None:
+    """The end that all have in common is no reason to begin their chain anew."""
+    rng = random.Random(0)
+    store = CheckpointFile(tmp_path / "alike.tape")
+    end = b"the end of each " * 5
+    grow(store, list(accumulate(rng.randbytes(400) + end for _ in range(320))))
+    store.close()
+    assert (tmp_path / "alike.tape").stat().st_size < 320 * 1250
 
 
 @pytest.mark.parametrize(

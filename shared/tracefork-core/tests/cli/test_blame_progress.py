@@ -5,16 +5,26 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+import httpx2
 import pytest
 from rich.console import Console
 
+from tracefork_core import record
+from tracefork_core.blaming import run
 from tracefork_core.blaming.hearing import Progress
 from tracefork_core.blaming.inquiry import Standing
 from tracefork_core.cli import blame, progress, screen
 from tracefork_core.cli.blame_progress import following
+from tracefork_core.cli.main import main
 from tracefork_core.cli.progress import progress as showing
+from tracefork_core.cli.progress import tell_runs
+from tracefork_testkit import ProviderServer
 
 BEGUN = Progress(None, 0, 0, 0.0, None, None, 0.0)
 SURE = replace(BEGUN, standing=Standing("certify", 3, 0.706), forks=31, calls=140, seconds=20.0)
@@ -47,6 +57,9 @@ def test_a_bar_shows_how_much_of_the_budget_is_used(terminal: io.StringIO) -> No
         "certify · 31 forks · 140 live calls · $1.25 spent, $3.75 left · "
         "likeliest: exchange 3 (71%) · 20.0 s · at most 1:00 left"
     )
+    bar, words = shown(terminal, BEGUN, replace(BEGUN, share=0.0), replace(PAID, share=1.2))
+    assert bar.endswith("100 % of the budget")
+    assert words.endswith("· at most 0:00 left")
 
 
 def test_without_a_budget_it_shows_how_sure_it_is(terminal: io.StringIO) -> None:
@@ -76,8 +89,9 @@ def test_work_whose_amount_is_known_shows_its_share(
     """As bench and validate do: runs done, of all. What is printed meanwhile goes where it went."""
     with showing() as tell:
         print("an agent's")
-        tell("echo n=8 seed 1 · 3 of 12 runs", 3 / 12, "of the runs")
+        tell_runs(tell, time.monotonic() - 3, "echo n=8 seed 1", 3, 12)
     assert "25 % of the runs" in terminal.getvalue()
+    assert "echo n=8 seed 1 · 3 of 12 runs · about 0:09 left" in terminal.getvalue()
     assert capsys.readouterr().out == "an agent's\n"
 
 
@@ -98,13 +112,31 @@ def test_elsewhere_it_is_lines(
     assert (json.loads(streamed.out)["progress"]["share"], streamed.err) == (0.25, "")
 
 
-def test_who_stops_it_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
-    """And it is stopped; what goes wrong otherwise is not said to be resumable."""
-    with pytest.raises(KeyboardInterrupt), blame._resumable():
-        raise KeyboardInterrupt
-    assert "each fork that ended is kept. Go on: the same command with --resume" in (
-        capsys.readouterr().err
-    )
+def test_who_stops_it_is_told_how_to_go_on(
+    tape: Path,
+    provider: ProviderServer,
+    http: httpx2.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And was told how long it mostly takes; what goes wrong otherwise is not said to go on."""
+
+    def stopped(*words: object, watch: Callable[[Progress], None], **options: object) -> None:
+        watch(BEGUN)
+        watch(replace(SURE, calls=10))
+        signal.raise_signal(signal.SIGINT)
+
+    with record(tape):
+        http.get(f"{provider.url}/bytes/3")
+    (tape.parent / "agent.py").touch()
+    monkeypatch.chdir(tape.parent)
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(run, "blame", stopped)
+    assert main(["blame", str(tape), "agent.py", "--oracle", "exit", "--yes"]) == 130
+    said = capsys.readouterr().err
+    assert "20.0 s · about 0:20 left" in said
+    assert "each fork that ended is kept. Go on: the same command with --resume" in said
     with pytest.raises(ValueError, match="x"), blame._resumable():
         raise ValueError("x")
     assert capsys.readouterr().err == ""

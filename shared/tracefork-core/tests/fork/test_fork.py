@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -27,17 +26,6 @@ from tracefork_core.session.interventions import Intervention
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .agent import WAYS, Moody, ask, run
-
-
-@pytest.fixture
-def moody() -> Moody:
-    return Moody()
-
-
-@pytest.fixture
-def url(moody: Moody) -> Iterator[str]:
-    with ProviderServer(moody) as server:
-        yield server.url
 
 
 @pytest.mark.parametrize("way", WAYS)

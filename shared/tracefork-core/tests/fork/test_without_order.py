@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,22 +10,10 @@ from typing import Any
 import pytest
 
 from tracefork_core import DivergenceError, Replace, Tape, fork, record
-from tracefork_testkit import ProviderServer
 
 from .agent import Moody, ask
 
 Elder = Callable[[Callable[[], Any]], Any]
-
-
-@pytest.fixture
-def moody() -> Moody:
-    return Moody()
-
-
-@pytest.fixture
-def url(moody: Moody) -> Iterator[str]:
-    with ProviderServer(moody) as server:
-        yield server.url
 
 
 def test_what_has_no_order_is_changed_by_its_number(

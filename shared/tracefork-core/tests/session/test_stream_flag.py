@@ -13,37 +13,49 @@ from tracefork_testkit import ProviderServer
 WHOLE_THEN_STREAM = "came whole when this was recorded and is asked for as a stream now"
 STREAM_THEN_WHOLE = "was streamed when this was recorded and is asked for whole now"
 
+Asked = tuple[str, dict[str, object]]
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/echo", {"prompt": "a", "stream": True, "stream_options": {"include_usage": True}}),
-        ("/echo/g:streamGenerateContent?alt=sse", {"prompt": "a"}),
-    ],
-)
-@pytest.mark.parametrize("whole", [{}, {"stream": False}])
-def test_the_stream_flag_is_named(
-    tape: Path,
-    provider: ProviderServer,
-    http: httpx2.Client,
-    path: str,
-    body: dict[str, object],
-    whole: dict[str, object],
-) -> None:
-    """In the body or in the address, on or off: the hint tells what was asked then and now."""
 
-    def ask(*, stream: bool) -> None:
-        asked = path if stream else path.replace(":streamG", ":g").removesuffix("?alt=sse")
-        sent = body if stream else {"prompt": "a", **whole}
-        http.post(f"{provider.url}{asked}", json=sent)
+ADDRESSES = {
+    "/v1beta/models/m:streamGenerateContent?alt=sse": "/v1beta/models/m:generateContent",
+    "/v1/models/m:streamRawPredict": "/v1/models/m:rawPredict",
+    "/model/m/converse-stream": "/model/m/converse",
+    "/model/m/invoke-with-response-stream": "/model/m/invoke",
+}
 
-    for then, said in ((False, WHOLE_THEN_STREAM), (True, STREAM_THEN_WHOLE)):
+
+def check(tape: Path, http: httpx2.Client, whole: Asked, stream: Asked) -> None:
+    """Record one of two requests and ask the other: the one hint says which was which."""
+    for then, now, said in (
+        (whole, stream, WHOLE_THEN_STREAM),
+        (stream, whole, STREAM_THEN_WHOLE),
+    ):
         with record(tape, overwrite=True):
-            ask(stream=then)
+            http.post(then[0], json=then[1])
         with pytest.raises(DivergenceError, match=said) as raised, replay(tape):
-            ask(stream=not then)
+            http.post(now[0], json=now[1])
         (hint,) = raised.value.divergence.hints
         assert hint.startswith("the stream flag: ")
+
+
+@pytest.mark.parametrize("off", [{}, {"stream": False}])
+def test_a_flag_in_the_body_is_named(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, off: dict[str, object]
+) -> None:
+    """On, and off or not there: the hint tells what was asked then and now."""
+    url = f"{provider.url}/echo"
+    on = {"stream": True, "stream_options": {"include_usage": True}}
+    check(tape, http, (url, {"prompt": "a", **off}), (url, {"prompt": "a", **on}))
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_that_streams_is_named(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, address: str
+) -> None:
+    """Some providers have one for whole answers and one for streams, and no flag."""
+    body: dict[str, object] = {"prompt": "a"}
+    urls = [f"{provider.url}/echo{path}" for path in (ADDRESSES[address], address)]
+    check(tape, http, (urls[0], body), (urls[1], body))
 
 
 def test_a_stream_that_asks_something_else_has_no_such_hint(

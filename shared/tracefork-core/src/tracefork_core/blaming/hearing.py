@@ -109,16 +109,14 @@ class Hearing:
         missing = [(n, probe) for n, probe in numbered if n not in self._journal.trials]
         lost = [lost_with(self._branch(number)) for number, _ in missing]
         again, batch = self._regrades(first), [probe for _, probe in missing]
-        self._look_at_grading()
         allowed = self._purse.limits(batch, lost, self._grades(batch, again))
         if allowed is None:
             self.unfinished = lost
             raise Exhausted(known)
         jobs = [
-            self._job_of(n, probe, limit, before, again)
+            self._job_of(n, probe, again, calls=limit, lost=before.calls, grading=allowed.grading)
             for (n, probe), limit, before in zip(missing, allowed.calls, lost, strict=True)
         ]
-        jobs = [msgspec.structs.replace(job, grading=allowed.grading) for job in jobs]
         while jobs:
             count = self._pacer.take([self._purse.live(job.probe) for job in jobs])
             for trial in self._pool.run(jobs[:count]):
@@ -127,12 +125,9 @@ class Hearing:
                 self._pacer.made(trial.calls)
                 self._tell()
             jobs = jobs[count:]
-        self._look_at_grading()
-        return [self._journal.trials[number] for number, _ in numbered]
-
-    def _look_at_grading(self) -> None:
         if self._placed is not None:
             self._purse.grading = self._placed.spent(self._graded)
+        return [self._journal.trials[number] for number, _ in numbered]
 
     def _grades(self, probes: Sequence[Probe], again: int) -> int:
         """Return how many calls of the oracle a batch needs: runs held whole end alike."""
@@ -140,8 +135,7 @@ class Hearing:
             return 0
         ends = [probe for probe in probes if probe.until is None and self._purse.live(probe)]
         whole = {probe for probe in probes if probe.until is None} - {*ends}
-        replays = sum(probe.purpose == "replay" for probe in whole)
-        return (len(ends) + len(whole)) * (1 + again) + replays * (self._job.regrades - again)
+        return (len(ends) + len(whole)) * (1 + again)
 
     def _regrades(self, before: int) -> int:
         """Return how often good ends are graded again in the batch that begins with a trial."""
@@ -155,16 +149,15 @@ class Hearing:
     def _branch(self, number: int) -> Path:
         return Path(self._job.tape).with_name(f"t{number}.tape")
 
-    def _job_of(self, number: int, probe: Probe, limit: int, lost: Taken, again: int) -> Job:
+    def _job_of(self, number: int, probe: Probe, again: int, **limits: int | None) -> Job:
         return msgspec.structs.replace(
             self._job,
             number=number,
             probe=probe,
             branch=self._branch(number).name,
             sources={trial: f"t{trial}.tape" for _, trial in probe.given},
-            calls=limit,
-            lost=lost.calls,
-            regrades=self._job.regrades if probe.purpose == "replay" else again,
+            regrades=again,
+            **limits,
         )
 
     def _tell(self) -> None:

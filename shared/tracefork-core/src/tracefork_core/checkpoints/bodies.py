@@ -16,14 +16,7 @@ from typing import Annotated
 import msgspec
 
 from tracefork_core.checkpoints.alignment import aligned
-from tracefork_core.checkpoints.composing import (
-    ALLOWANCE,
-    HEAVIEST,
-    MOST_PIECES,
-    STEP,
-    Composer,
-    Row,
-)
+from tracefork_core.checkpoints.composing import ALLOWANCE, HEAVIEST, MOST_PIECES, STEP, Composer
 from tracefork_core.errors import TapeError
 from tracefork_core.tape import delta
 from tracefork_core.tape.blobs import EMPTY
@@ -143,7 +136,9 @@ class BodyStore:
         if base is not None and like is not None and len(body) >= _WORTH_A_DELTA:
             sha, cost, depth = base
             pieces = aligned(body, self.bytes_of(db, thread, like, sha.hex()))
-            # Every copy but one is a part more that its reader looks for in each row below.
+            # Every copy but one is a part more that its reader looks for in each row below: the
+            # end that two messages have in common is not worth that in a long chain.
+            pieces = delta.simplified(pieces, STEP * depth)
             parts = sum(len(piece) == 2 for piece in pieces) - 1
             cost += STEP * (len(pieces) + max(parts, 0) * depth)
             cost += _ROW + len(body) - delta.copied(pieces)
@@ -174,8 +169,8 @@ class BodyStore:
                 left -= _ROW + len(data) + len(packed or b"")
                 if left < 0:
                     raise TapeError("tracefork: a value rests on more than any writer stores.")
-                pieces = _pieces(packed) if packed is not None else None
-                if not composer.add(Row(size, pieces, data)):
+                pieces = _pieces(packed) if packed is not None else [[size]]
+                if not composer.add(size, pieces, data):
                     return self._verified(composer, sha)
         except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
             raise TapeError(f"tracefork: value {sha[:12]} is damaged: {error}.") from error

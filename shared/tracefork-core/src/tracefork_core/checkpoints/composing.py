@@ -7,7 +7,6 @@ wanted of the row below: no row but the top one is ever put together.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from tracefork_core.errors import TapeError
 from tracefork_core.tape import blobs
@@ -27,18 +26,6 @@ _Wanted = list[tuple[int, int, int]]
 """Bytes of a row that are wanted: where they go, where they are, how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A value's row: `size` bytes made of `pieces`, whose new bytes are `data`, maybe packed.
-
-    Without `pieces` all of it is new.
-    """
-
-    size: int
-    pieces: list[Piece] | None
-    data: bytes
-
-
 class Composer:
     """Puts one value together. Rows are given from the top down, until none is wanted."""
 
@@ -55,20 +42,21 @@ class Composer:
         """The value, once all of it was given."""
         return bytes(self._value)
 
-    def add(self, row: Row) -> bool:
+    def add(self, size: int, pieces: list[Piece], data: bytes) -> bool:
         """Take what is wanted of a row; return whether something of the next one is.
+
+        It has `size` bytes, made of `pieces`, whose new bytes are `data`, maybe packed.
 
         Raises:
             TapeError: the row is no delta of anything, or unpacks to more than a writer packs.
         """
-        pieces = [[row.size]] if row.pieces is None else row.pieces
         self._steps -= len(pieces)
-        places, sources, count = _laid_out(pieces, row.size)
-        fresh = self._fresh(row, count)
+        places, sources, count = _laid_out(pieces, size)
+        fresh = self._fresh(data, count)
         wanted: _Wanted = []
         for target, start, length in self._wanted:
             end = start + length
-            if end > row.size:
+            if end > size:
                 raise TapeError("tracefork: a value takes bytes from where there are none.")
             for i in range(bisect_right(places, start) - 1, len(pieces)):
                 place = places[i]
@@ -90,16 +78,16 @@ class Composer:
 
     def end(self, base: bytes) -> None:
         """Take what is wanted of the lowest row, which is known."""
-        self.add(Row(len(base), None, base))
+        self.add(len(base), [[len(base)]], base)
 
-    def _fresh(self, row: Row, count: int) -> bytes:
+    def _fresh(self, data: bytes, count: int) -> bytes:
         self._left -= count
-        if self._left < 0 or count > ALLOWANCE + RATIO * len(row.data):
+        if self._left < 0 or count > ALLOWANCE + RATIO * len(data):
             raise TapeError("tracefork: a value unpacks to more than any writer packs.")
-        data = row.data if len(row.data) == count else unpack(row.data, allowance=count, ratio=0)
-        if len(data) != count:
+        fresh = data if len(data) == count else unpack(data, allowance=count, ratio=0)
+        if len(fresh) != count:
             raise TapeError("tracefork: a value does not have the bytes it declares.")
-        return data
+        return fresh
 
 
 def _laid_out(pieces: list[Piece], size: int) -> tuple[list[int], list[int], int]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from tracefork_core.tape import Tape
 from tracefork_core.tape.checkpoint import (
@@ -156,25 +157,27 @@ def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None],
     return dict(found)
 
 
+def generations(tape: Tape | None) -> Iterator[Tape]:
+    """Yield a tape, the one that it is a branch of, and so on."""
+    while tape is not None:
+        yield tape
+        tape = tape.parent
+
+
 def lineage_of(tape: Tape, store: str | None = None) -> Lineage:
     """Return the checkpoints that a tape and its parents know: of all stores, or of one."""
-    generations: list[list[CheckpointEvent]] = []
-    place: Tape | None = tape
-    while place is not None:
-        events = place.checkpoints
-        generations.append([one for one in events if store is None or one.store == store])
-        place = place.parent
-    return Lineage(*generations)
+    return Lineage(
+        *(
+            [event for event in one.checkpoints if store is None or event.store == store]
+            for one in generations(tape)
+        )
+    )
 
 
 def stores_of(tape: Tape) -> list[str]:
     """Return the names of the files that a recorded run kept its checkpoints in."""
-    names: dict[str, None] = {}
-    place: Tape | None = tape
-    while place is not None:
-        names |= dict.fromkeys(event.store for event in place.checkpoints)
-        place = place.parent
-    return list(names)
+    events = chain.from_iterable(one.checkpoints for one in generations(tape))
+    return list(dict.fromkeys(event.store for event in events))
 
 
 def stand_in(lineage: Lineage, line: Iterable[Checkpoint]) -> str | None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
-from tracefork_core.checkpoints.lineage import ROOT, RUNS, lineage_of
+from tracefork_core.checkpoints.lineage import ROOT, RUNS, generations, lineage_of
 from tracefork_core.tape import Tape
 from tracefork_core.tape.checkpoint import Called, Saved, Write, Written
 
@@ -19,11 +18,11 @@ def resumes_of(tape: Tape, thread: str, at: str) -> list[tuple[str, list[Write]]
     In that order, each with what was written to the outermost graph from then on, until the thread
     was run again. Where a branch went its own way, what its parent was given is not told.
     """
-    generations = [_resumed(one, thread) for one in _generations(tape)]
+    known = [_resumed(one, thread) for one in generations(tape)]
     found: list[tuple[str, list[Write]]] = []
     for place in lineage_of(tape).line(thread, at):
-        went_on = (resumed for parents, resumed in generations if place in parents)
-        stayed = (resumed for _, resumed in generations if place in resumed)
+        went_on = (resumed for parents, resumed in known if place in parents)
+        stayed = (resumed for _, resumed in known if place in resumed)
         found += [(place, one) for one in next(went_on, next(stayed, {})).get(place, ())]
     return found
 
@@ -44,9 +43,3 @@ def _resumed(tape: Tape, thread: str) -> tuple[set[str | None], Resumed]:
             case Written(writes=writes, known=False):
                 written.extend(one for one in writes if (one.thread, one.ns) == (thread, ROOT))
     return parents, resumed
-
-
-def _generations(tape: Tape | None) -> Iterator[Tape]:
-    while tape is not None:
-        yield tape
-        tape = tape.parent

@@ -7,6 +7,7 @@ are stored anew, against what stays.
 from __future__ import annotations
 
 import sqlite3
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 import msgspec
@@ -34,19 +35,14 @@ def delete_thread(db: sqlite3.Connection, thread: int | None) -> None:
 def delete_for_runs(db: sqlite3.Connection, bodies: BodyStore, runs: Sequence[str]) -> None:
     """Delete the checkpoints of some runs, and what was written after them."""
     query = (
-        "SELECT DISTINCT thread FROM checkpoints "
+        "SELECT thread, ns, id FROM checkpoints "
         "WHERE json_extract(metadata, '$.run_id') IN (SELECT value FROM json_each(?))"
     )
-    asked = msgspec.json.encode(list(runs)).decode()
-    for (thread,) in db.execute(query, (asked,)).fetchall():
-        doomed = set(
-            db.execute(
-                "SELECT ns, id FROM checkpoints WHERE thread = ? AND "
-                "json_extract(metadata, '$.run_id') IN (SELECT value FROM json_each(?))",
-                (thread, asked),
-            )
-        )
-        _delete(db, bodies, thread, doomed)
+    doomed: dict[int, set[Place]] = defaultdict(set)
+    for thread, ns, at in db.execute(query, (msgspec.json.encode(list(runs)).decode(),)):
+        doomed[thread].add((ns, at))
+    for thread, places in doomed.items():
+        _delete(db, bodies, thread, places)
 
 
 def keep_only(
@@ -115,7 +111,7 @@ def copy_thread(db: sqlite3.Connection, source: str, target: str) -> None:
         "WHERE thread = :thread",
         moving,
     )
-    for ns, at, _, _, named in checkpoint_rows(db, thread):
+    for ns, at, _, named in checkpoint_rows(db, thread):
         moved = {channel: body + shift for channel, body in channels(named).items()}
         db.execute(
             "INSERT INTO checkpoints (thread, ns, id, parent, made, head, channels, metadata) "
@@ -149,7 +145,7 @@ def _delete(
 
 def _named(db: sqlite3.Connection, thread: int) -> Iterator[int]:
     """Yield the rows of bodies that something in a thread names."""
-    for _, _, _, head, named in checkpoint_rows(db, thread):
+    for _, _, head, named in checkpoint_rows(db, thread):
         yield head
         yield from channels(named).values()
     for (value,) in db.execute("SELECT value FROM writes WHERE thread = ?", (thread,)):

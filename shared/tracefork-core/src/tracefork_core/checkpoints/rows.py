@@ -84,8 +84,8 @@ def page(
 
 
 def checkpoint_rows(db: sqlite3.Connection, thread: int) -> list[tuple[Any, ...]]:
-    """Return ns, id, parent, head and channels of all checkpoints of a thread."""
-    query = "SELECT ns, id, parent, head, channels FROM checkpoints WHERE thread = ?"
+    """Return ns, id, head and channels of all checkpoints of a thread."""
+    query = "SELECT ns, id, head, channels FROM checkpoints WHERE thread = ?"
     return db.execute(query, (thread,)).fetchall()
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tracefork_core.cli import options, screen
-from tracefork_core.cli.progress import left, progress
+from tracefork_core.cli.progress import progress, tell_runs
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,10 +54,7 @@ def bench(
 
     chosen, steps, began = _cases(cases), _sizes(sizes), time.monotonic()
     with progress() as show:
-
-        def tell(words: str, done: int, of: int) -> None:
-            show(f"{words} · {done} of {of} runs{left(began, done, of)}", done / of, "of the runs")
-
+        tell = partial(tell_runs, show, began)
         report = run(blame_engine, chosen, steps, seed=seed, seeds=seeds, tell=tell)
     code = HOLDS if report.holds else BROKEN
     if as_json:

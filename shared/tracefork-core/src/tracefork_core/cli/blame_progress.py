@@ -34,7 +34,6 @@ def following(
     with progress() as tell:
 
         def watch(state: Progress) -> None:
-            pace.note(state)
             tell(words(state, pace.left(state)), *share(state))
 
         yield watch
@@ -77,17 +76,14 @@ class _Pace:
         self._expected = expected
         self._base: Progress | None = None
 
-    def note(self, state: Progress) -> None:
-        """Take in how far it is. What has as many forks as the journal had is where it begins."""
-        if self._base is None or state.forks == self._base.forks:
-            self._base = state
-
     def left(self, state: Progress) -> str:
         """Return "at most 2:00 left" of a budget, "about" where it is known what it takes mostly.
 
-        Nothing where nothing tells.
+        Nothing where nothing tells. What has as many forks as the journal had is where it begins.
         """
-        base = self._base or state
+        if self._base is None or state.forks == self._base.forks:
+            self._base = state
+        base = self._base
         seconds = state.seconds - base.seconds
         if state.share is not None and base.share is not None:
             used = state.share - base.share

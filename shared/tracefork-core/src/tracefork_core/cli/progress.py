@@ -88,6 +88,11 @@ def _lines(console: Console) -> Tell:
     return tell
 
 
+def tell_runs(tell: Tell, began: float, name: str, done: int, of: int) -> None:
+    """Tell which of so many runs has been carried out, and how many of them are."""
+    tell(f"{name} · {done} of {of} runs{left(began, done, of)}", done / of, "of the runs")
+
+
 def left(began: float, done: int, of: int) -> str:
     """Return " · about 0:40 left", from how long it took so far; nothing before the first."""
     if not 0 < done < of:

@@ -14,7 +14,7 @@ import msgspec
 import typer
 
 from tracefork_core.cli import options, screen
-from tracefork_core.cli.progress import left, progress
+from tracefork_core.cli.progress import progress, tell_runs
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -100,9 +100,7 @@ def _run(chosen: Validation, cases: Sequence[Case], seed: int, budget: str) -> l
         validator = Validator(subject, asked, Path(folder))
         for outcome in validator.outcomes(cases):
             outcomes.append(outcome)
-            done, of = len(outcomes), len(cases)
-            words = f"{outcome.name} · {done} of {of} runs{left(began, done, of)}"
-            show(words, done / of, "of the runs")
+            tell_runs(show, began, outcome.name, len(outcomes), len(cases))
     return outcomes
 
 

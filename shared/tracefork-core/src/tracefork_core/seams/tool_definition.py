@@ -13,7 +13,7 @@ from tracefork_core.errors import ReplayError, UsageError
 from tracefork_core.exchange.contract import Effect, Request
 from tracefork_core.seams.tool_failures import Failures
 
-_EFFECTS = ("read", "write", "pure")
+_EFFECTS = get_args(Effect)
 _NAME = re.compile(r"\w[\w.:/-]*")
 _OWNERS = ("self", "cls")
 

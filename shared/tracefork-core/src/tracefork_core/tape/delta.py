@@ -15,6 +15,8 @@ Piece = list[int]
 _SAMPLES = 8
 _SHORTEST = 48
 """A copied piece costs about as much as that many packed bytes."""
+_BLOCK = 64 * 1024
+"""Larger slices do not stay in the processor's cache."""
 # Where JSON and text are likely to go on as before: an object, or a line (escaped in a string).
 _SEAM = re.compile(rb'\{"|\\n|\n')
 
@@ -76,22 +78,22 @@ def _parts(data: bytes) -> Iterator[bytes]:
     yield data[start:]
 
 
-def simplified(pieces: Iterable[Piece]) -> list[Piece]:
-    """Join neighbours, and take short copies for new bytes."""
+def simplified(pieces: Iterable[Piece], shortest: int = _SHORTEST) -> list[Piece]:
+    """Join neighbours, and take copies shorter than that for new bytes."""
     simple: list[Piece] = []
     for piece in pieces:
         last = simple[-1] if simple else []
         if len(piece) == 2 and len(last) == 2 and last[0] + last[1] == piece[0]:
             last[1] += piece[1]
             continue
-        if len(last) == 2 and last[1] < _SHORTEST:
+        if len(last) == 2 and last[1] < shortest:
             simple.pop()
             _add_fresh(simple, last[1])
         if len(piece) == 1:
             _add_fresh(simple, piece[0])
         elif piece[1]:
             simple.append(list(piece))
-    if simple and len(simple[-1]) == 2 and simple[-1][1] < _SHORTEST:
+    if simple and len(simple[-1]) == 2 and simple[-1][1] < shortest:
         _add_fresh(simple, simple.pop()[1])
     return simple
 
@@ -105,16 +107,19 @@ def _add_fresh(pieces: list[Piece], count: int) -> None:
 
 def common_start(one: bytes, other: bytes) -> int:
     """Return how many first bytes are equal, by halving: comparing slices is what C does fast."""
-    same, most = 0, min(len(one), len(other))
-    if one[:most] == other[:most]:
-        return most
-    while most - same > 1:
-        middle = (same + most) // 2
-        if one[same:middle] == other[same:middle]:
-            same = middle
-        else:
-            most = middle
-    return same
+    most = min(len(one), len(other))
+    for start in range(0, most, _BLOCK):
+        same, end = start, min(start + _BLOCK, most)
+        if one[same:end] == other[same:end]:
+            continue
+        while end - same > 1:
+            middle = (same + end) // 2
+            if one[same:middle] == other[same:middle]:
+                same = middle
+            else:
+                end = middle
+        return same
+    return most
 
 
 def common_end(one: bytes, other: bytes, most: int) -> int:
