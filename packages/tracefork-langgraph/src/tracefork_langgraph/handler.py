@@ -32,6 +32,7 @@ from tracefork_core.adapters import (
     begin_step,
     branch_lane,
     check_session,
+    count_lanes_anew,
     current_step,
     end_step,
     lane_here,
@@ -43,9 +44,10 @@ _NODE_TAG = "graph:step:"
 _BRANCH_TAG = "map:key:"
 _PUSHED = "__pregel_push"
 _AGENT = "lc_agent_name"
+_GRAPH = "subgraph"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Run:
     """A LangChain run on the tape: its step, the lane it began on, and the step around it."""
 
@@ -58,7 +60,6 @@ class _Run:
 
 # Shared by all handlers: where two of them see a run, it is one step.
 _running: dict[UUID, _Run] = {}
-_graphs: set[UUID] = set()
 _told: WeakSet[GraphInterrupt] = WeakSet()
 
 
@@ -211,12 +212,14 @@ def _begin(
     parent = _running.get(parent_run_id) if parent_run_id else None
     if parent and branch:
         branch_lane(parent.lane, branch)
+    if kind == "node":
+        count_lanes_anew()
     known = {key: value for key, value in (detail or {}).items() if value is not None}
     step = begin_step(kind, name, parent=parent.step if parent else None, detail=known)
     if step is None:
         return
-    if kind == "node" and parent_run_id is not None:
-        _graphs.add(parent_run_id)
+    if kind == "node" and parent and parent.kind == "chain":
+        parent.kind = _GRAPH  # It began as any chain does; its own nodes tell that it is one.
     _running[run_id] = _Run(step, lane_here(), current_step.get(), name, kind)
     if current:
         current_step.set(step)
@@ -233,10 +236,7 @@ def _interrupt(run_id: UUID, error: GraphInterrupt) -> None:
 def _end(run_id: UUID, error: BaseException | None = None) -> None:
     run = _running.pop(run_id, None)
     if run is not None:
-        # A graph in a node begins as any chain does; its own nodes tell that it is one.
-        is_graph = run.kind == "chain" and run_id in _graphs
-        _graphs.discard(run_id)
-        end_step(run.step, error, kind="subgraph" if is_graph else None)
+        end_step(run.step, error, kind=_GRAPH if run.kind == _GRAPH else None)
         _hand_back(run)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import operator
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Send, interrupt
+from langgraph.types import RetryPolicy, Send, interrupt
 
 Ran = list[str]
 """The nodes in the order they began."""
@@ -45,13 +45,16 @@ def both(node: Node) -> Any:
     return RunnableLambda(node, afunc=node.asked, name=node.name)
 
 
-def five(model: Any, ran: Ran) -> StateGraph[State]:
+def row(nodes: Sequence[Node]) -> StateGraph[State]:
+    """Some nodes in a row."""
+    builder = StateGraph(State).add_sequence([(node.name, both(node)) for node in nodes])
+    return builder.add_edge(START, nodes[0].name)
+
+
+def five(model: Any, ran: Ran, **edited: str) -> StateGraph[State]:
     """Five nodes in a row, each with a question of its own."""
-    builder = StateGraph(State)
-    for i in range(1, 6):
-        builder.add_node(f"n{i}", both(Node(f"n{i}", model, ran, f"question {i}")))
-        builder.add_edge(START if i == 1 else f"n{i - 1}", f"n{i}")
-    return builder
+    questions = {**{f"n{i}": f"question {i}" for i in range(1, 6)}, **edited}
+    return row([Node(name, model, ran, question) for name, question in questions.items()])
 
 
 def parallel(model: Any, ran: Ran) -> StateGraph[State]:
@@ -78,10 +81,7 @@ def sends(model: Any, ran: Ran) -> StateGraph[State]:
 
 def nested(model: Any, ran: Ran) -> StateGraph[State]:
     """A graph as a node, and one that a node calls twice."""
-    inner = StateGraph(State)
-    inner.add_node("i1", both(Node("i1", model, ran)))
-    inner.add_node("i2", both(Node("i2", model, ran)))
-    sub = inner.add_edge(START, "i1").add_edge("i1", "i2").compile()
+    sub = row([Node("i1", model, ran), Node("i2", model, ran)]).compile()
 
     def caller(_: State) -> dict[str, Any]:
         ran.append("caller")
@@ -127,6 +127,25 @@ def gathered(model: Any, ran: Ran) -> StateGraph[State]:
     return builder.add_edge(START, "ask").add_edge("ask", "end")
 
 
+def drafts(model: Any, ran: Ran) -> StateGraph[State]:
+    """A node that asks the same three times at once, and runs three times."""
+
+    def draft(_: State) -> dict[str, Any]:
+        ran.append("draft")
+        return {"said": [one.content for one in model.batch(["draft"] * 3)]}
+
+    async def adraft(_: State) -> dict[str, Any]:
+        ran.append("draft")
+        return {"said": [one.content for one in await model.abatch(["draft"] * 3)]}
+
+    builder = StateGraph(State)
+    builder.add_node("draft", RunnableLambda(draft, afunc=adraft, name="draft"))
+    builder.add_edge(START, "draft")
+    return builder.add_conditional_edges(
+        "draft", lambda state: END if len(state["said"]) >= 9 else "draft", ["draft", END]
+    )
+
+
 def approval(model: Any, ran: Ran) -> StateGraph[State]:
     """A node that asks a model and then a person, and one behind it."""
     ask = Node("ask", model, ran)
@@ -145,8 +164,19 @@ def approval(model: Any, ran: Ran) -> StateGraph[State]:
     return builder.add_edge(START, "ask").add_edge("ask", "act")
 
 
+def retried(model: Any, ran: Ran) -> StateGraph[State]:
+    """Two nodes that are refused at first, and run again."""
+    policy = RetryPolicy(initial_interval=0.001, jitter=False)
+    builder = StateGraph(State)
+    for name in ("first", "last"):
+        asks = both(Node(name, model, ran, f"{name} @fail 429 1"))
+        builder.add_node(name, asks, retry_policy=policy)
+    return builder.add_edge(START, "first").add_edge("first", "last")
+
+
 SHAPES: dict[str, Callable[[Any, Ran], StateGraph[State]]] = {
-    shape.__name__: shape for shape in (five, parallel, sends, nested, loop, gathered)
+    shape.__name__: shape
+    for shape in (five, parallel, sends, nested, loop, gathered, drafts, retried)
 }
 
 
@@ -162,7 +192,4 @@ def talking(model: Any, ran: Ran) -> StateGraph[MessagesState]:
         return talk
 
     builder = StateGraph(MessagesState)
-    for i in range(3):
-        builder.add_node(f"n{i}", node(f"n{i}"))
-        builder.add_edge(START if i == 0 else f"n{i - 1}", f"n{i}")
-    return builder
+    return builder.add_sequence([(f"n{i}", node(f"n{i}")) for i in range(3)]).add_edge(START, "n0")

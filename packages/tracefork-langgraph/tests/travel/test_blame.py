@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from langgraph.graph import START as BEGIN
 from langgraph.graph import StateGraph
 
 import tracefork_core as tracefork
 from tracefork_langgraph import rerun
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
-from .graphs import Node, Ran, State, both
+from .graphs import Node, Ran, State, row
 from .program import START, Program, Shape
 
 
@@ -39,10 +38,7 @@ def server() -> Iterator[ProviderServer]:
 
 def three(model: Any, ran: Ran) -> StateGraph[State]:
     """Three nodes in a row."""
-    builder = StateGraph(State)
-    for name in ("first", "look", "tell"):
-        builder.add_node(name, both(Node(name, model, ran, name)))
-    return builder.add_edge(BEGIN, "first").add_edge("first", "look").add_edge("look", "tell")
+    return row([Node(name, model, ran, name) for name in ("first", "look", "tell")])
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)

@@ -4,9 +4,9 @@ An adapter is a distribution of its own that declares an entry point in the grou
 `tracefork.adapters`, whose value is an `Adapter`. Its one verb is `attach(x) -> x`; the two halves
 of it are binding clients (`tracefork_core.bind`) and building the step DAG (`begin_step`,
 `end_step`), with lanes named after the framework's own branches where it starts them
-(`lane_here`, `branch_lane`). A framework's checkpoints go to `checkpoints`, and `ask_where` says
-which of them an exchange ran from. A framework's tools are
-exchanges by `tool_exchange`. All of it is a no-op outside a session.
+(`lane_here`, `branch_lane`, `count_lanes_anew`). A framework's checkpoints go to `checkpoints`, and
+`ask_where` says which of them an exchange ran from. A framework's tools are exchanges by
+`tool_exchange`. All of it is a no-op outside a session.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ __all__ = [
     "branch_lane",
     "check_session",
     "checkpoints",
+    "count_lanes_anew",
     "current_step",
     "end_step",
     "fork_point",
@@ -221,3 +222,14 @@ def branch_lane(origin: Lane | None, name: str) -> None:
     line of `origin` itself nothing changes; `name` must be the same in every run.
     """
     lane.branch_lane(origin, name)
+
+
+def count_lanes_anew() -> None:
+    """Count the tasks, threads and jobs that this code starts from the step that begins here.
+
+    Who goes on from a checkpoint asks for the same as the recorded run, on lanes of other numbers:
+    of requests that are alike each finds its own answer by the numbers within the step.
+    """
+    here = lane_here()
+    if here is not None:
+        here.begin_step()

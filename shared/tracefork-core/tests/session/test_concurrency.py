@@ -208,6 +208,26 @@ def test_a_runner_has_its_lanes_in_each_session(tape: Path, moody: ProviderServe
     assert lanes[0] == lanes[1] == {f"main/post.{n}" for n in range(1, 5)}
 
 
+def test_a_job_in_another_copy_of_the_context_has_its_lane(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """As frameworks bring theirs along, one for each job: lanes are numbered as jobs are given."""
+    gates = [threading.Event() for _ in range(3)]
+    gates[-1].set()
+
+    def ask(n: int) -> None:
+        gates[n].wait()
+        http.get(f"{provider.url}/bytes/{n}")
+        gates[n - 1].set()
+
+    with record(tape), ThreadPoolExecutor(3) as pool:
+        contexts = [copy_context() for _ in gates]
+        list(pool.map(lambda n: contexts[n].run(ask, n), range(3)))
+    with Tape.open(tape) as written:
+        lanes = {exchange.url[-1]: exchange.lane for exchange in written.exchanges}
+    assert lanes == {"2": "main/lambda.3", "1": "main/lambda.2", "0": "main/lambda.1"}
+
+
 def test_threads_that_were_there_before_have_no_order(
     tape: Path, provider: ProviderServer, elder: Callable[[Callable[[], Any]], Any]
 ) -> None:

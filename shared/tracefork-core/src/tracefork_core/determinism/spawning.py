@@ -22,10 +22,10 @@ from tracefork_core.exchange.lane import (
     Lane,
     name_of,
     on_lane,
+    serving,
     set_lane,
     shared_with,
     spawned,
-    work_here,
 )
 
 _create_task = asyncio.BaseEventLoop.create_task
@@ -124,10 +124,7 @@ def _named_job(
         context.run(set_lane, lane)
 
     def run_on_lane() -> Any:
-        if context is not None:
-            work_here(lane)
-            return fn(*args, **kwargs)
-        with on_lane(lane):
+        with on_lane(lane) if context is None else serving(lane):
             return fn(*args, **kwargs)
 
     return _submit(self, run_on_lane)

@@ -38,24 +38,43 @@ class Anew:
 class Lane:
     """A lane of one session.
 
-    `owners` identify the tasks and threads that run on it: one line, so one at a time.
+    `owners` identify the tasks and threads that run on it: one line, so one at a time. `in_step` is
+    its name where what is started is counted from the beginning of the step around it: the same in
+    a run that begins in the middle of the recorded one.
     """
 
     name: str
     session: Session
     owners: set[int]
+    in_step: str
     _children: dict[str, int] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)
 
     def child(self, name: str) -> Lane:
         """Return the lane of the next `name` that is started from here."""
         number = self._children[name] = self._children.get(name, 0) + 1
-        return Lane(f"{self.name}/{name}.{number}", self.session, set())
+        nth = number - self._before.get(name, 0)
+        in_step = f"{self.in_step}/{name}.{nth}"
+        return Lane(f"{self.name}/{name}.{number}", self.session, set(), in_step)
+
+    def branch(self, name: str, owner: int) -> Lane:
+        """Return the lane of a branch that `owner` runs beside this."""
+        return Lane(f"{self.name}.{name}", self.session, {owner}, f"{self.in_step}.{name}")
+
+    def began_at(self, lane: Lane) -> bool:
+        """Return whether this was started from a lane, or from what was."""
+        return self.session is lane.session and self.name.startswith(f"{lane.name}/")
+
+    def begin_step(self) -> None:
+        """Count what is started here from now on."""
+        self._before = dict(self._children)
 
 
 _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
-_shared: dict[int, Lane] = {}
-"""The lanes of tasks that somebody waits for. An `asyncio.Runner` runs all of them in one context,
-which knows no lane, or that of an earlier session."""
+_given: dict[int, Lane] = {}
+"""The lanes of tasks that somebody waits for, and of threads that run a job. Their context may know
+another: an `asyncio.Runner` runs all in one, which knows none or that of an earlier session, and
+`pool.submit(context.run, work)` in that of the origin."""
 
 
 def _owner() -> int:
@@ -68,7 +87,7 @@ def _owner() -> int:
 def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
     """Start the first lane of a session here, and go back to the lane around it at the end."""
     around = _lane.get()
-    lane = Lane(name, session, {_owner()})
+    lane = Lane(name, session, {_owner()}, name)
     _lane.set(lane)
     work_here(lane)
     try:
@@ -83,6 +102,12 @@ def current_lane(session: object) -> str:
     if lane is None or lane.session is not session:
         return getattr(session, "unordered", UNORDERED)  # Other processes have one of their own.
     return lane.name
+
+
+def lane_in_step(session: object) -> str:
+    """Return the name of the lane of `session`, counted from the beginning of the step here."""
+    lane = lane_here(session)
+    return current_lane(session) if lane is None else lane.in_step
 
 
 def drawing_lane(session: object) -> str:
@@ -111,7 +136,7 @@ def branch_lane(origin: Lane | None, name: str) -> None:
     """Name the lane of this task or job after the branch it runs, where it runs beside `origin`."""
     owner = _owner()
     if origin is not None and owner not in origin.owners:
-        _lane.set(Lane(f"{origin.name}.{name}", origin.session, {owner}))
+        _lane.set(origin.branch(name, owner))
 
 
 def session_of_lane() -> Session | None:
@@ -139,11 +164,10 @@ def shared_with(task: object) -> Iterator[None]:
         yield
         return
     lane.owners.add(id(task))
-    _shared[id(task)] = lane
     try:
-        yield
+        with _giving(id(task), lane):
+            yield
     finally:
-        del _shared[id(task)]
         lane.owners.discard(id(task))
 
 
@@ -156,13 +180,33 @@ def work_here(lane: Lane) -> None:
 def on_lane(lane: Lane) -> Iterator[None]:
     """Run a thread, or a job of a pool, on `lane` and under its session."""
     lane.owners.add(threading.get_ident())
-    work_here(lane)
     token = _lane.set(lane)
     try:
-        with carried(lane.session):
+        with carried(lane.session), serving(lane):
             yield
     finally:
         _lane.reset(token)
+
+
+@contextmanager
+def serving(lane: Lane) -> Iterator[None]:
+    """Let this thread run what `lane` started, in a context that knows of it or of its origin."""
+    work_here(lane)
+    with _giving(threading.get_ident(), lane):
+        yield
+
+
+@contextmanager
+def _giving(owner: int, lane: Lane) -> Iterator[None]:
+    before = _given.get(owner)
+    _given[owner] = lane
+    try:
+        yield
+    finally:
+        if before is None:
+            del _given[owner]
+        else:
+            _given[owner] = before
 
 
 def _mine() -> Lane | None:
@@ -174,7 +218,8 @@ def _mine() -> Lane | None:
     if owner in lane.owners:
         return lane
     if lane.owners:
-        lane = lane.child(_running())
+        given = _given.get(owner)
+        lane = given if given and given.began_at(lane) else lane.child(_running())
         _lane.set(lane)
     lane.owners.add(owner)
     work_here(lane)
@@ -184,8 +229,8 @@ def _mine() -> Lane | None:
 def _current() -> Lane | None:
     """Return the lane of this context: of a session that is open, if there is one."""
     lane = _lane.get()
-    if _shared and (lane is None or not lane.session.active):
-        lane = _shared.get(_owner(), lane)
+    if _given and (lane is None or not lane.session.active):
+        lane = _given.get(_owner(), lane)
         _lane.set(lane)
     return lane
 

@@ -125,8 +125,9 @@ class OnLane:
             if arrival is None:
                 continue
             current_step.set(invitation.step)
+            lane = Lane(invitation.lane, arrival.member, set(), invitation.lane)
             try:
-                with on_lane(Lane(invitation.lane, arrival.member, set())):
+                with on_lane(lane):
                     return self._job(*args, **kwargs)
             finally:
                 arrival.member.flush()

@@ -136,7 +136,8 @@ class Served:
             self._host.learn({os.fsdecode(k): os.fsdecode(v) for k, v in call.environment.items()})
         session.threads.update(call.threads)
         unordered = call.lane == f"{self._asked}/{UNORDERED}"
-        lane = Lane(UNORDERED if unordered else self._lane(call.lane), session, set())
+        name = UNORDERED if unordered else self._lane(call.lane)
+        lane = Lane(name, session, set(), name)
 
         def opened() -> Live | Recorded | None:
             current_step.set(call.step)

@@ -36,7 +36,7 @@ from tracefork_core.errors import (
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
-from tracefork_core.exchange.lane import Anew, current_lane
+from tracefork_core.exchange.lane import Anew, current_lane, lane_in_step
 from tracefork_core.exchange.telemetry import is_telemetry
 from tracefork_core.session import divergence
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
@@ -307,12 +307,12 @@ class Session:
 
     def _answer(self, source: Source, request: Request) -> _Answer:
         """Answer from the tape, or after the fork point do what is planned."""
-        lane = current_lane(self)
+        lane = current_lane(self), lane_in_step(self)
         masked = self._masked(request) if self.fork is not None else None
-        if self.fork is not None and masked and source.comes_after(self.fork, masked, lane):
+        if self.fork is not None and masked and source.comes_after(self.fork, masked, *lane):
             return self._go_on(self.fork, source, request, masked)
         self._asked += 1
-        found = source.take(form(request), lambda: masked or self._masked(request), lane)
+        found = source.take(form(request), lambda: masked or self._masked(request), *lane)
         if isinstance(found, Divergence):
             raise self._diverge(found)
         self._pass_point(found.n)
@@ -355,8 +355,10 @@ class Session:
             n = self.fork.next_number()
         self._prepare(self.sink)
         where = caller(2 if step is None else 4)
+        lane, in_step = current_lane(self), lane_in_step(self)
         aside = ExchangeAside(
-            lane=current_lane(self),
+            lane=lane,
+            in_step=in_step if in_step != lane else None,
             seam=request.seam,
             effect=request.effect,
             started=self.wall_ns(),

@@ -46,8 +46,13 @@ class Source:
         """Return whether an exchange was asked for."""
         return n in self._replayed
 
-    def take(self, asked: Form, mask: Callable[[], Form], lane: str) -> Exchange | Divergence:
+    def take(
+        self, asked: Form, mask: Callable[[], Form], lane: str, in_step: str
+    ) -> Exchange | Divergence:
         """Use up the exchange that answers a request on a lane, or say how the run left the tape.
+
+        `in_step` is the name of the lane within its step: in a run that begins in the middle, lanes
+        have other numbers than in the recorded one, and are known by that.
 
         A request is looked for as it is, and only then with its secrets masked by `mask`: to search
         for them is dear, and what is a secret here alone was none when this was recorded.
@@ -55,6 +60,8 @@ class Source:
         Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
         that it does not hold is one of those in flight.
         """
+        if self._is_by_thread:
+            lane = in_step
         taken = self._take(asked, lane)
         if taken is None:
             asked = mask()
@@ -95,13 +102,17 @@ class Source:
     def _let_come(self, numbers: Sequence[int]) -> None:
         by_number = {exchange.n: exchange for exchange in self._recorded}
         left = [by_number[n] for n in numbers if n in by_number]
-        self._unused = Unused(left, self._key_on_thread if self._is_by_thread else self._key)
+        self._unused = (
+            Unused(left, self._key_on_thread, lambda exchange: exchange.in_step)
+            if self._is_by_thread
+            else Unused(left, self._key)
+        )
 
-    def comes_after(self, fork: Fork, asked: Form, lane: str) -> bool:
+    def comes_after(self, fork: Fork, asked: Form, lane: str, in_step: str) -> bool:
         """Return whether a request comes after the fork point, on its lane."""
         if lane == UNORDERED or not fork.knows(lane):
             return not any(self._unused.has(key) for key in self._keys(asked))
-        return self._unused.due(lane) is None
+        return self._unused.due(in_step if self._is_by_thread else lane) is None
 
     def keys(self, asked: Form, plain: Form) -> frozenset[bytes]:
         """Return what a request is known by: as it is kept, and as it was asked."""
@@ -144,8 +155,8 @@ class Source:
     def _keys(self, asked: Form) -> list[bytes]:
         """Return what answers a request goes by, the best first.
 
-        In a run that begins in the middle, lanes have other numbers than in the recorded one: they
-        do not tell two threads of a framework apart that ask the same, but those do.
+        In a run that begins in the middle, lanes do not tell two threads of a framework apart that
+        ask the same, but those do.
         """
         key = self._of(asked)
         place = running_checkpoint() if self._is_by_thread else None

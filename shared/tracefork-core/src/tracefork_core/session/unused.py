@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.tape import Exchange
@@ -17,7 +18,12 @@ class Unused:
     branches start in another order still find their own answers. Within a lane, order counts.
     """
 
-    def __init__(self, recorded: Sequence[Exchange], key: Callable[[Exchange], bytes]) -> None:
+    def __init__(
+        self,
+        recorded: Sequence[Exchange],
+        key: Callable[[Exchange], bytes],
+        lane: Callable[[Exchange], str] = attrgetter("lane"),
+    ) -> None:
         self._by_key: dict[bytes, dict[str, deque[Exchange]]] = {}
         self._by_lane: dict[str, deque[Exchange]] = defaultdict(deque)
         self._left = {exchange.n: exchange for exchange in recorded}
@@ -25,8 +31,8 @@ class Unused:
         self._taken: set[str] = set()
         for exchange in recorded:
             lanes = self._by_key.setdefault(key(exchange), {})
-            lanes.setdefault(exchange.lane, deque()).append(exchange)
-            self._by_lane[exchange.lane].append(exchange)
+            lanes.setdefault(lane(exchange), deque()).append(exchange)
+            self._by_lane[lane(exchange)].append(exchange)
 
     def remaining(self) -> list[Exchange]:
         """Return what was not asked for, in recorded order."""

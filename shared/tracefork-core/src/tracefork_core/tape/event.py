@@ -73,7 +73,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     came in several chunks. `answered` is "recorded" or "given" where a fork did it and not the
     world, `place` the exchange of its parent in whose place it is. `effect` is what it does to the
     world ("read", "write", "pure") where that was declared. `checkpoint` is the thread and the id
-    of the checkpoint that the agent's framework was running from.
+    of the checkpoint that the agent's framework was running from, `in_step` the lane, counted from
+    the beginning of the framework's step, where that is another name.
     """
 
     lane: str
@@ -95,6 +96,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     effect: str | None = None
     place: int | None = None
     checkpoint: tuple[str, str] | None = None
+    in_step: str | None = None
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -97,6 +97,11 @@ class Exchange:
         return tuple(step.name for step in self.steps)
 
     @property
+    def in_step(self) -> str:
+        """The lane, counted from the beginning of the step: for a run that begins in the middle."""
+        return self.aside.in_step or self.aside.lane
+
+    @property
     def checkpoint(self) -> tuple[str, str] | None:
         """The thread and the id of the checkpoint that the agent's framework ran from."""
         return self.aside.checkpoint
