@@ -115,16 +115,16 @@ def _named_thread(self: threading.Thread) -> None:
 def _named_job(
     self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
 ) -> Future[Any]:
-    job, context = _in_context(fn, args)
+    job, contexts = _in_contexts(fn, args)
     lane = _lane_of(job)
     if lane is None:
         given = (_below_seam, fn) if is_crossing_seam() else (fn,)
         return _submit(self, *given, *args, **kwargs)
-    if context is not None:
+    for context in contexts:
         context.run(set_lane, lane)
 
     def run_on_lane() -> Any:
-        with on_lane(lane) if context is None else serving(lane):
+        with serving(lane) if contexts else on_lane(lane):
             return fn(*args, **kwargs)
 
     return _submit(self, run_on_lane)
@@ -135,12 +135,17 @@ def _below_seam(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
 
-def _in_context(fn: Any, args: tuple[Any, ...]) -> tuple[Any, contextvars.Context | None]:
-    """Return the job itself and the context it brings along, as `asyncio.to_thread` does it."""
-    if isinstance(fn, functools.partial):
-        fn, args = fn.func, (*fn.args, *args)
-    context = getattr(fn, "__self__", None)
-    if isinstance(context, contextvars.Context) and args:
-        inner = args[0]
-        return (inner.func if isinstance(inner, functools.partial) else inner), context
-    return fn, None
+def _in_contexts(fn: Any, args: tuple[Any, ...]) -> tuple[Any, list[contextvars.Context]]:
+    """Return the job itself and the contexts it brings along.
+
+    `asyncio.to_thread` brings one; LangGraph's pool one, and that of LangChain below it another.
+    """
+    contexts: list[contextvars.Context] = []
+    while True:
+        if isinstance(fn, functools.partial):
+            fn, args = fn.func, (*fn.args, *args)
+        context = getattr(fn, "__self__", None)
+        if not (isinstance(context, contextvars.Context) and args):
+            return fn, contexts
+        contexts.append(context)
+        fn, args = args[0], args[1:]
