@@ -31,6 +31,9 @@ PULLED = {
     """,
     "tracefork-testkit": "tracefork-testkit",
 }
+# CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
+# not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
+ASKS = {"tracefork-crewai": ["crewai", "pydantic", "tracefork-core"]}
 
 
 def test_a_wheel_holds_the_module_its_types_and_its_licence(
@@ -85,7 +88,7 @@ def test_the_metadata_names_licence_and_pythons(package: Package, built: dict[st
         (name,) = (name for name in wheel.namelist() if name.endswith("/METADATA"))
         metadata = email.message_from_bytes(wheel.read(name))
     assert metadata["License-Expression"] == "MIT"
-    assert metadata["Requires-Python"] == ">=3.11"
+    assert metadata["Requires-Python"].split(",")[-1] == ">=3.11"
     assert f"## {metadata['Version']}" in (package.folder / "CHANGELOG.md").read_text()
 
 
@@ -95,8 +98,10 @@ def empty(tmp_path_factory: pytest.TempPathFactory, built: dict[str, Built]) -> 
     folder = tmp_path_factory.mktemp("empty")
     run("uv", "venv", "--quiet", "--python", sys.executable, folder)
     python = folder / "bin" / "python"
-    wheels = [files.wheel for files in built.values()]
-    run("uv", "pip", "install", "--quiet", "--python", python, *wheels)
+    whole = [files.wheel for name, files in built.items() if name not in ASKS]
+    run("uv", "pip", "install", "--quiet", "--python", python, *whole)
+    alone = [built[name].wheel for name in ASKS]
+    run("uv", "pip", "install", "--quiet", "--no-deps", "--python", python, *alone)
     return python
 
 
@@ -109,6 +114,16 @@ def test_the_built_wheels_import(package: Package, empty: Path) -> None:
     assert str(empty.parent.parent) in run_python(code, empty)
 
 
+@pytest.mark.parametrize("name", ASKS)
+def test_an_adapter_of_much_asks_for_that_alone(name: str, built: dict[str, Built]) -> None:
+    """Beside its framework and core it asks for nothing, but for its tests."""
+    with zipfile.ZipFile(built[name].wheel) as wheel:
+        (path,) = (one for one in wheel.namelist() if one.endswith("/METADATA"))
+        metadata = email.message_from_bytes(wheel.read(path))
+    asked = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
+    assert sorted(re.split(r"[<>=]", one)[0] for one in asked) == ASKS[name]
+
+
 def installed(python: Path) -> set[str]:
     """Return the names of all that pip sees in an environment."""
     listed = json.loads(run(python, "-m", "pip", "list", "--format", "json"))
@@ -118,7 +133,7 @@ def installed(python: Path) -> set[str]:
 def test_pip_installs_the_folders_and_what_they_use(tmp_path: Path) -> None:
     """`pip install` of each folder works with pip alone and pulls in what is pinned here."""
     folders = {package.name: package.folder for package in packages()}
-    assert folders.keys() == PULLED.keys()
+    assert folders.keys() == PULLED.keys() | ASKS.keys()
     venv.create(tmp_path, with_pip=True)
     python = tmp_path / "bin" / "python"
     before = installed(python)

@@ -20,11 +20,13 @@ PUBLIC = {
         "Edit",
         "EgressError",
         "Fail",
+        "Forking",
         "Judge",
         "Keep",
         "NondetSource",
         "Replace",
         "ReplayError",
+        "Report",
         "Resample",
         "SurroundingsWarning",
         "Tape",
@@ -45,9 +47,12 @@ PUBLIC = {
     "tracefork_core.adapters": [
         "Adapter",
         "Checkpoints",
+        "FindProject",
         "Imported",
         "Importer",
+        "Instrument",
         "Lane",
+        "Project",
         "SavedCheckpoint",
         "SavedValue",
         "SavedWrite",
@@ -59,6 +64,7 @@ PUBLIC = {
         "branch_lane",
         "check_session",
         "checkpoints",
+        "count_lanes_anew",
         "current_step",
         "end_step",
         "fork_point",
@@ -70,6 +76,17 @@ PUBLIC = {
         "tool_exchange",
         "tool_mark",
         "without_secrets",
+    ],
+    "tracefork_crewai": [
+        "ADAPTER",
+        "__version__",
+        "attach",
+        "blame",
+        "detach",
+        "fork",
+        "leave_live",
+        "record",
+        "replay",
     ],
     "tracefork_langgraph": [
         "ADAPTER",
@@ -153,7 +170,7 @@ def test_nothing_else_looks_public(name: str) -> None:
         and not isinstance(value, types.ModuleType)
         and getattr(value, "__module__", name) == name
     }
-    allowed = {*module.__all__, "annotations", "TYPE_CHECKING", "GROUP", "IMPORTERS"}
+    allowed = {*module.__all__, "annotations", "TYPE_CHECKING", "GROUP", "IMPORTERS", "PROJECTS"}
     assert defined - allowed == set()
 
 
@@ -180,5 +197,5 @@ def test_the_check_for_heavy_modules_can_fail() -> None:
 def test_no_package_imports_its_framework_when_imported(package: Package) -> None:
     """`import` of a package does not import the framework or an SDK: `attach` does."""
     loaded = run_python(f"import sys, json, {package.module}; print(json.dumps(list(sys.modules)))")
-    frameworks = {"langgraph", "langchain_core", "openai", "anthropic", "httpx", "httpx2"}
+    frameworks = {"crewai", "langgraph", "langchain_core", "openai", "anthropic", "httpx", "httpx2"}
     assert frameworks & set(json.loads(loaded)) == set()

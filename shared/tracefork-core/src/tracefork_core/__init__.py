@@ -29,6 +29,7 @@ from tracefork_core.version import __version__
 TYPE_CHECKING = False  # typing's own is the same to a type checker, and is most of this import
 if TYPE_CHECKING:
     from tracefork_core.blaming.bisect import bisect
+    from tracefork_core.blaming.document import Report
     from tracefork_core.blaming.judge import Judge
     from tracefork_core.blaming.run import blame
     from tracefork_core.determinism.nondet import Drifting, NondetSource
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
         UsageError,
         WriteError,
     )
-    from tracefork_core.run.fork import fork
+    from tracefork_core.run.fork import Forking, fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
     from tracefork_core.seams import bind
@@ -62,11 +63,13 @@ _HOMES = {
     "Edit": "session.interventions",
     "EgressError": "errors",
     "Fail": "session.interventions",
+    "Forking": "run.fork",
     "Judge": "blaming.judge",
     "Keep": "session.interventions",
     "NondetSource": "determinism.nondet",
     "Replace": "session.interventions",
     "ReplayError": "errors",
+    "Report": "blaming.document",
     "Resample": "session.interventions",
     "SurroundingsWarning": "errors",
     "Tape": "tape",
@@ -93,11 +96,13 @@ __all__ = [
     "Edit",
     "EgressError",
     "Fail",
+    "Forking",
     "Judge",
     "Keep",
     "NondetSource",
     "Replace",
     "ReplayError",
+    "Report",
     "Resample",
     "SurroundingsWarning",
     "Tape",

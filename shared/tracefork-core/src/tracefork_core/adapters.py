@@ -6,13 +6,16 @@ of it are binding clients (`tracefork_core.bind`) and building the step DAG (`be
 `end_step`), with lanes named after the framework's own branches where it starts them
 (`lane_here`, `branch_lane`, `count_lanes_anew`). A framework's checkpoints go to `checkpoints`, and
 `ask_where` says which of them an exchange ran from. A framework's tools are exchanges by
-`tool_exchange`. All of it is a no-op outside a session.
+`tool_exchange`. All of it is a no-op outside a session. What has to be changed in a framework
+itself while a session is open is an `Instrument`, an entry point in `tracefork.instruments`. What a
+framework would run in a folder, `tracefork record FOLDER` runs: a `FindProject` in
+`tracefork.projects` says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +24,7 @@ from tracefork_core.checkpoints.contract import Checkpoints
 from tracefork_core.exchange import lane
 from tracefork_core.exchange.current import ask_where, current_session, current_step
 from tracefork_core.exchange.lane import Lane
+from tracefork_core.seams.ambient import Instrument
 from tracefork_core.seams.tool_exchange import ToolMark, atool_exchange, tool_exchange, tool_mark
 from tracefork_core.tape.checkpoint import Checkpoint as SavedCheckpoint
 from tracefork_core.tape.checkpoint import Value as SavedValue
@@ -33,13 +37,18 @@ if TYPE_CHECKING:
 GROUP = "tracefork.adapters"
 IMPORTERS = "tracefork.importers"
 """The group of entry points whose values are an `Importer`."""
+PROJECTS = "tracefork.projects"
+"""The group of entry points whose values are a `FindProject`."""
 
 __all__ = [
     "Adapter",
     "Checkpoints",
+    "FindProject",
     "Imported",
     "Importer",
+    "Instrument",
     "Lane",
+    "Project",
     "SavedCheckpoint",
     "SavedValue",
     "SavedWrite",
@@ -104,6 +113,35 @@ class Importer(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What a framework would run in a folder.
+
+    Args:
+        function: "package.module:function", called without arguments, a coroutine awaited. What is
+            typed behind the folder is in `sys.argv`.
+        folder: where it runs.
+        paths: what comes first on `sys.path`.
+        environment: the variables that are set for it, before the session begins.
+    """
+
+    function: str
+    folder: Path
+    paths: tuple[Path, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class FindProject(Protocol):
+    """Says what a framework would run in a folder."""
+
+    def __call__(self, folder: Path) -> Project | None:
+        """Return it, None where the folder is no project of the framework. It is not imported yet.
+
+        Raises:
+            UsageError: it is a project, and nothing in it can be run.
+        """
+
+
 def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | Exception]]:
     """Yield each installed adapter, or the error that importing it raised."""
     for point in entry_points(group=GROUP):
@@ -118,21 +156,22 @@ def begin_step(
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
-    `kind` is run, agent, task, node, subgraph, chain, model, tool, retriever, checkpoint or
-    interrupt; `name` must be the same in every run (no ids). To attribute exchanges to the step,
-    set `current_step` to its id in the context that makes them.
+    `kind` is run, crew, flow, method, planner, agent, task, delegation, guardrail, node, subgraph,
+    chain, model, tool, retriever, memory, knowledge, mcp, checkpoint or interrupt; `name` must be
+    the same in every run (no ids). To attribute exchanges to the step, set `current_step` to its id
+    in the context that makes them.
     """
     session = current_session()
     return session.begin_step(kind, name, parent, detail or {}) if session else None
 
 
 def end_step(
-    step: str | None, error: BaseException | None = None, *, kind: str | None = None
+    step: str | None, error: BaseException | str | None = None, *, kind: str | None = None
 ) -> None:
     """End a step; None is ignored. `kind` is what it turned out to be, where that was not known."""
     session = current_session()
     if session and step is not None:
-        session.end_step(step, repr(error) if error is not None else None, kind)
+        session.end_step(step, repr(error) if isinstance(error, BaseException) else error, kind)
 
 
 def in_session() -> bool:

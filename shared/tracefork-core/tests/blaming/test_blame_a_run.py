@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from tracefork_core import UsageError, record
+from tracefork_core.adapters import begin_step, current_step, end_step
 from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.hearing import Progress
 from tracefork_core.blaming.journal import JOURNAL, read
 from tracefork_core.blaming.run import blame
 from tracefork_testkit import ProviderServer
 
-from .agent import STEPS, Desk, agent, good
+from .agent import STEPS, Desk, agent, ask, good
 
 ROOT = 3
 
@@ -109,3 +112,65 @@ def test_a_run_that_passed_is_not_blamed(tape: Path) -> None:
         folder=tape.parent / "credit",
     )
     assert credit.result.verdict.units == (ROOT,)
+
+
+def in_tasks() -> str:
+    """Do as the agent does, in three tasks of two steps each."""
+    said = "begin"
+    with httpx2.Client(verify=False, timeout=30) as client:
+        for first, task in ((0, "research"), (2, "analyse"), (4, "write")):
+            step = begin_step("task", task)
+            before = current_step.set(step)
+            for number in (first, first + 1):
+                said = ask(client, f"step {number} after: {said}")
+            current_step.reset(before)
+            end_step(step)
+    return said
+
+
+def test_tasks_are_told_apart_first(tmp_path: Path, tape: Path) -> None:
+    """By a kind of step, as `--by task`: the curve is searched by tasks, and each is weighed."""
+    path = tmp_path / "tasks" / "run.tape"
+    path.parent.mkdir()
+    with record(path):
+        assert in_tasks() == "refund"
+    report = blame(path, in_tasks, lambda said: said == "deny", by="task", budget="12 calls")
+    assert report.header.groups == ((0, 1), (2, 3), (4, 5))
+    assert {one.part.step: one.part.units for one in report.parts} == {
+        ("research",): (0, 1),
+        ("analyse",): (2, 3),
+        ("write",): (4, 5),
+    }
+    for wrong in ({"by": "node"}, {"by": "task", "groups": [[0], [1, 2, 3, 4, 5]]}):
+        with pytest.raises(UsageError, match=r"no step of kind 'node'|by a kind or by groups"):
+            blame(path, in_tasks, good, folder=tmp_path / "x", **wrong)
+
+
+def counting() -> str:
+    """Count tokens before each question, and after the last."""
+    said = "begin"
+    with httpx2.Client(verify=False, timeout=30) as client:
+        for step in range(STEPS):
+            count(client, f"step {step} after: {said}")
+            said = ask(client, f"step {step} after: {said}")
+        count(client, said)
+    return said
+
+
+def count(client: httpx2.Client, text: str) -> None:
+    body = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": text}]}
+    client.post(f"{os.environ['PROVIDER']}/v1/messages/count_tokens", json=body)
+
+
+def test_a_token_count_is_no_suspect(tmp_path: Path, tape: Path, desk: Desk) -> None:
+    """What is graded is the last question, and counts are neither calls nor cost anything."""
+    path = tmp_path / "counting.tape"
+    with record(path):
+        counting()
+    before = desk.asked
+    report = blame(path, counting, lambda answer: False, budget="20 calls")
+    counts = frozenset(range(0, 2 * STEPS + 1, 2))
+    assert report.header.settings.auxiliary == counts
+    assert report.header.settings.answers == {2 * STEPS - 1}
+    assert 0 < report.result.ledger.live_calls == desk.asked - before
+    assert all(report.units[unit].usd == 0 for unit in counts)

@@ -58,6 +58,18 @@ def test_a_scripted_root_takes_few_forks(root: int) -> None:
     assert result.ledger.live_calls < 150
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_an_auxiliary_step_is_never_named(named: bool) -> None:
+    """Not even one that errs: declared as what a run may do without, it is no suspect."""
+    steps = plain(5, u2=errs(0.0))
+    auxiliary = frozenset() if named else frozenset({2})
+    agent = Agent(steps, ran(5, 2), lambda run: float(run[2] == 1))
+    result = judged(agent, settings=Settings(auxiliary=auxiliary))
+    assert result.verdict.units == ((2,) if named else ())
+    assert (result.units[2].chance > 0.9) is named
+    assert named or result.units[2].chance == 0
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_two_that_were_needed_are_joint(seed: int) -> None:
     """Both parts of a conjunction are named, each fully responsible."""

@@ -9,7 +9,8 @@ import pytest
 
 from tracefork_core import Tape, UsageError, record
 from tracefork_core.adapters import begin_step, current_step, end_step
-from tracefork_core.blaming.units import Run, grouped
+from tracefork_core.blaming.parts import parts_by, parts_of
+from tracefork_core.blaming.units import Run
 from tracefork_testkit import ProviderServer
 
 
@@ -31,13 +32,28 @@ def stepped(tmp_path: Path, provider: ProviderServer, http: httpx2.Client) -> Pa
     return path
 
 
-def test_units_are_grouped_by_the_step_they_are_under(stepped: Path) -> None:
-    """By tasks: those of one task together, and what is under none by itself; by tools alike."""
+def test_units_are_parted_by_the_step_they_are_under(stepped: Path) -> None:
+    """By tasks: those of one task together, and what is under none by itself; then by tools."""
     with Tape.open(stepped) as recorded:
-        assert grouped(recorded, "task") == ((0, 1), (2,), (3,))
-        assert grouped(recorded, "tool") == ((0, 1), (2,), (3,))
+        tasks = parts_by(recorded, ["task", "tool"])
+        assert [part.units for part in tasks] == [(0, 1), (2,), (3,)]
+        assert [part.step for part in tasks] == [("research",), ("write",), ()]
+        assert [part.kind for part in tasks] == ["task", "task", ""]
+        (tool,) = tasks[0].parts
+        assert (tool.step, tool.units) == (("research", "look up"), (0, 1))
+        assert [part.units for part in parts_by(recorded, ["tool"])] == [(0, 1), (2,), (3,)]
         with pytest.raises(UsageError, match=r"no step of kind .node.*kinds: task, tool"):
-            grouped(recorded, "node")
+            parts_by(recorded, ["task", "node"])
+
+
+def test_groups_are_called_by_what_they_have_in_common(stepped: Path) -> None:
+    """The steps that all their units are under, from the root down."""
+    with Tape.open(stepped) as recorded:
+        parts = parts_of(recorded, [[1, 0], [3, 2]])
+    assert [(part.units, part.step) for part in parts] == [
+        ((0, 1), ("research", "look up")),
+        ((2, 3), ()),
+    ]
 
 
 def test_a_unit_is_named_by_its_step_or_its_line(stepped: Path) -> None:

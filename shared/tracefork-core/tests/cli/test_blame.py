@@ -72,6 +72,8 @@ def test_a_run_is_blamed(desk: Shell) -> None:
     words = ["blame", "fn.tape", "--agent", "agent:main", "--oracle=equals:deny"]
     asked = desk.tracefork(*words)
     assert (asked.exit, "say --yes" in asked.err) == (2, True)
+    unknown = desk.tracefork(*words, "--by=task,agent")
+    assert (unknown.exit, "no step of kind 'task'" in unknown.err) == (2, True)
     done = desk.tracefork(*words, "--yes", "--workers=1", "--budget=30 calls", "--stream")
     *progress, last = [json.loads(line) for line in done.out.splitlines()]
     assert progress

@@ -32,7 +32,8 @@ def test_what_is_installed_is_listed(capsys: pytest.CaptureFixture[str]) -> None
     found = json.loads(capsys.readouterr().out)
     seen = {library["name"]: library["seen"] for library in found["transports"]}
     assert seen["httpx"] == "seam"
-    assert seen["requests"].startswith("no seam")
+    assert seen["requests"] == "seam"
+    assert seen["urllib3"].startswith("no seam")
     sdks = {library["name"]: library["seen"] for library in found["sdks"]}
     assert "httpx2 (seam)" in sdks["openai"]
     assert found["tracefork"] == __version__

@@ -18,6 +18,7 @@ from .conftest import Shell
         (["xyzzy"], "no command 'xyzzy'"),
         (["record"], "record what?"),
         (["record", "gone.py"], "no script at gone.py"),
+        (["record", "."], "no adapter installed here knows what to run in it"),
         (["record", "-m", "no_such_module"], "no module named no_such_module"),
         (["record", "--agent", "json"], "--agent takes package.module:function"),
         (["record", "-m", "a", "--agent", "b:c"], "exclude one another"),

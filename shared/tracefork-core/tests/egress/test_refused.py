@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-import requests
+import urllib3
 
 from tracefork_core import EgressError, record, replay
 
@@ -27,8 +27,8 @@ def by_urllib(listener: Listener) -> None:
     urllib.request.urlopen(listener.url)
 
 
-def by_requests(listener: Listener) -> None:
-    requests.get(listener.url, timeout=5)
+def by_urllib3(listener: Listener) -> None:
+    urllib3.request("GET", listener.url, timeout=5, retries=False)
 
 
 def by_asyncio(listener: Listener) -> None:
@@ -61,7 +61,7 @@ def by_thread_pool(listener: Listener) -> None:
 DOORS = [
     by_socket,
     by_urllib,
-    by_requests,
+    by_urllib3,
     by_asyncio,
     by_datagram,
     by_look_up,
@@ -164,7 +164,7 @@ def test_after_the_block_the_network_is_open(empty: Path, listener: Listener) ->
 def test_what_crossed_no_seam_is_counted_while_recording(tape: Path, listener: Listener) -> None:
     """The receipt names connections that are not on the tape."""
     with record(tape) as run:
-        requests.get(listener.url, timeout=5)
+        by_urllib3(listener)
     assert run.receipt is not None
     assert run.receipt.connections == 1
     assert run.receipt.crossed == 0

@@ -116,6 +116,23 @@ def test_a_set_of_exchanges_is_held(tape: Path, url: str, moody: Moody) -> None:
         assert [one.aside.answered for one in written.exchanges] == ["", "recorded", ""]
 
 
+def test_what_does_not_depend_on_the_change_is_free(tape: Path, url: str, moody: Moody) -> None:
+    """Asked as it was recorded, it is answered so, wherever it comes; what is changed is not."""
+
+    def apart(order: str) -> list[str]:
+        first = ask(url, "first")
+        return [first, *(ask(url, f"{one} after {first}" if one == "b" else one) for one in order)]
+
+    with record(tape):
+        assert apart("abc") == ["answer 1", "answer 2", "answer 3", "answer 4"]
+    with fork(tape, at=0, replace="other", reuse=True) as branch:
+        assert apart("cba") == ["other", "answer 4", "answer 5", "answer 2"]
+    assert (branch.replayed, branch.given, branch.live) == (2, 1, 1)
+    with fork(tape, at=1, reuse=True) as again:
+        assert apart("abc") == ["answer 1", "answer 6", "answer 3", "answer 4"]
+    assert (again.replayed, again.live) == (3, 1)
+
+
 def test_a_placebo_is_a_replay(tape: Path, url: str, moody: Moody) -> None:
     """The recorded answer given by force, and all after it held: the same digest, no live call."""
     with record(tape) as recorded:

@@ -51,3 +51,57 @@ def test_a_place_that_is_none_is_refused(stepped: Path, place: str) -> None:
     """What there is, is said; nothing comes after the last checkpoint."""
     with Tape.open(stepped) as recorded, pytest.raises(UsageError, match="plan, after plan"):
         number_of(recorded, place)
+
+
+@pytest.fixture
+def crewed(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
+    """Record tasks with agents of the same names under them; a guardrail and a memory ask last."""
+    under = {
+        "plan": ["agent plan"],
+        "task": ["agent plan", "agent plan", "guardrail g", "memory m"],
+    }
+
+    def ask(kind: str, name: str, inside: list[str], parent: str | None = None) -> None:
+        step = begin_step(kind, name, parent=parent)
+        before = current_step.set(step)
+        if not inside:
+            http.get(f"{provider.url}/bytes/3")
+        for one in inside:
+            inner, called = one.split()
+            ask(inner, called, [], step)
+        current_step.reset(before)
+        end_step(step)
+
+    with record(tape):
+        for name in ("plan", "task", "plan"):
+            ask("task", name, under[name])
+    return tape
+
+
+@pytest.mark.parametrize(
+    ("place", "n"),
+    [
+        ("task:plan", 0),
+        ("task:plan:2", 5),
+        ("agent:plan", 0),
+        ("agent:plan:2", 1),
+        ("plan:3", 1),
+        ("task:task", 1),
+        ("task:task:answer", 2),
+        ("task:1", 1),
+        ("task:plan:2:answer", 5),
+        ("task:answer", 2),
+        ("guardrail:g:answer", 3),
+    ],
+)
+def test_a_step_is_found_by_its_kind(crewed: Path, place: str, n: int) -> None:
+    """`kind:name`, the second with `:2`; its answer is the last that was no check of it."""
+    with Tape.open(crewed) as recorded:
+        assert number_of(recorded, place) == n
+
+
+@pytest.mark.parametrize("place", ["task:write", "node:plan", "agent:plan:9", "task:write:answer"])
+def test_a_step_of_another_kind_is_none(crewed: Path, place: str) -> None:
+    """The control: no kind finds a step of another one."""
+    with Tape.open(crewed) as recorded, pytest.raises(UsageError, match="has no step"):
+        number_of(recorded, place)

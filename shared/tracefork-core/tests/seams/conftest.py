@@ -19,6 +19,8 @@ import aiohttp
 import httpx
 import httpx2
 import pytest
+import requests
+import urllib3
 
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
@@ -184,6 +186,54 @@ class Aiohttp(Library):
         return seen
 
 
+class Requests(Library):
+    is_async = False
+
+    def all(self, url: str, *asks: dict[str, Any], **client: Any) -> list[Seen]:
+        with requests.Session() as opened:
+            opened.trust_env = False
+            for name, value in client.items():
+                setattr(opened, name, value)
+            return [self.ask(opened, url, **ask) for ask in asks]
+
+    def ask(
+        self,
+        client: Any,
+        url: str,
+        path: str,
+        method: str = "GET",
+        stop_after: int | None = None,
+        timeout: float = 30,
+        content: Any = None,
+        after_chunk: Callable[[Seen], object] = bool,
+        **options: Any,
+    ) -> Seen:
+        seen = Seen()
+        if content is not None:
+            options["data"] = content
+        try:
+            asked = client.request(method, url + path, timeout=timeout, stream=True, **options)
+            with asked as response:
+                seen.status, seen.reason = response.status_code, response.reason
+                seen.version = str(response.raw.version)
+                seen.headers = [
+                    (name.encode("latin-1"), value.encode("latin-1"))
+                    for name, value in response.raw.headers.items()
+                ]
+                seen.url = response.url
+                seen.history = [past.status_code for past in response.history]
+                seen.cookies = response.cookies.get_dict()
+                for chunk in response.raw.stream(2**20, decode_content=False):
+                    seen.chunks.append(chunk)
+                    after_chunk(seen)
+                    if len(seen.chunks) == stop_after:
+                        break
+            seen.timed = response.elapsed.total_seconds() > 0
+        except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+            seen.error = type(error).__name__, str(error)
+        return seen
+
+
 def note_head(seen: Seen, response: Any) -> None:
     """Take down what httpx and httpx2 tell of a response before its body."""
     seen.status, seen.reason = response.status_code, response.reason_phrase
@@ -200,6 +250,7 @@ LIBRARIES: dict[str, Library] = {
     "httpx2": Sync(httpx2),
     "httpx2-async": Async(httpx2),
     "aiohttp": Aiohttp(aiohttp),
+    "requests": Requests(requests),
 }
 
 

@@ -101,4 +101,5 @@ def test_what_a_tape_names_is_never_looked_up(
     assert replayed.error in [
         ("TransportError", "os.system: touch pwned"),
         ("ClientError", "os.system: touch pwned"),
+        ("RequestException", "os.system: touch pwned"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import json
 import subprocess
 import sys
 import threading
@@ -16,8 +17,11 @@ import aiohttp
 import httpx
 import httpx2
 import pytest
+import requests
+import urllib3
 
 from tracefork_core import Tape, UsageError, bind, record, replay
+from tracefork_core.run import scope
 from tracefork_core.seams.ambient import Instrument
 from tracefork_testkit import ProviderServer
 
@@ -30,18 +34,20 @@ def instrumented() -> list[object]:
         httpx2.Client._transport_for_url,
         httpx2.AsyncClient._transport_for_url,
         aiohttp.ClientSession._request,
+        requests.adapters.HTTPAdapter.send,
     ]
 
 
 def namespaces() -> list[dict[str, object]]:
     """Return everything that the classes of the libraries hold."""
-    modules = (httpx, httpx2, aiohttp, aiohttp.client_reqrep, aiohttp.connector, aiohttp.streams)
+    of_aiohttp = (aiohttp, aiohttp.client_reqrep, aiohttp.connector, aiohttp.streams)
+    modules = (httpx, httpx2, *of_aiohttp, requests, requests.adapters, urllib3)
     classes = {value for lib in modules for value in vars(lib).values() if isinstance(value, type)}
     return [dict(vars(found)) for found in sorted(classes, key=repr)]
 
 
 def test_a_session_leaves_every_class_as_it_was(tmp_path: Path) -> None:
-    """Record and replay replace five functions, and put the very same ones back."""
+    """Record and replay replace six functions, and put the very same ones back."""
     before, all_before = instrumented(), namespaces()
     with record(tmp_path / "none.tape"):
         during = instrumented()
@@ -83,7 +89,12 @@ def test_a_client_outlives_sessions(library: Any, provider: ProviderServer, tmp_
 def in_one_client(library: Any, url: str, use: Callable[..., None], **options: Any) -> None:
     """Run `use` with a function that asks through one client, on one event loop if there is one."""
     if not library.is_async:
-        with library.lib.Client(verify=False, **options) as client:
+        is_requests = library.lib is requests
+        with (
+            requests.Session()
+            if is_requests
+            else library.lib.Client(verify=False, **options) as client
+        ):
             use(lambda path: library.ask(client, url, path))
         return
     with asyncio.Runner() as runner:
@@ -103,7 +114,7 @@ def in_one_client(library: Any, url: str, use: Callable[..., None], **options: A
         runner.run(client.close() if library.lib is aiohttp else client.aclose())
 
 
-@pytest.mark.parametrize("name", ["httpx", "httpx2", "aiohttp"])
+@pytest.mark.parametrize("name", ["httpx", "httpx2", "aiohttp", "requests"])
 def test_a_library_that_is_imported_late(
     name: str, provider: ProviderServer, tmp_path: Path
 ) -> None:
@@ -115,6 +126,8 @@ with record({str(tmp_path / "late.tape")!r}) as recording:
     assert {name!r} not in sys.modules, "the session imported it"
     import {name} as lib
     async def ask():
+        if lib.__name__ == "requests":
+            return lib.get({provider.url + "/echo"!r}).content
         if lib.__name__ == "aiohttp":
             async with lib.ClientSession() as client, client.get({provider.url + "/echo"!r}) as got:
                 return await got.read()
@@ -122,8 +135,11 @@ with record({str(tmp_path / "late.tape")!r}) as recording:
             return (await client.get({provider.url + "/echo"!r})).content
     asyncio.run(ask())
 print(recording.receipt.exchanges, recording.receipt.strays)
-owner = lib.ClientSession if lib.__name__ == "aiohttp" else lib.AsyncClient
-for function in ("_request", "_transport_for_url"):
+owner = {{
+    "aiohttp": lambda: lib.ClientSession,
+    "requests": lambda: lib.adapters.HTTPAdapter,
+}}.get(lib.__name__, lambda: lib.AsyncClient)()
+for function in ("_request", "_transport_for_url", "send"):
     print(getattr(owner, function).__module__ if hasattr(owner, function) else "-")
 """
     ran = subprocess.run(
@@ -223,8 +239,8 @@ def test_a_bound_client_needs_no_patching(
             await library.ask(bound, url, "/echo?after")
 
     def make() -> Any:
-        if library.lib is aiohttp:
-            return aiohttp.ClientSession()
+        if library.lib in (aiohttp, requests):
+            return aiohttp.ClientSession() if library.lib is aiohttp else requests.Session()
         return (library.lib.AsyncClient if library.is_async else library.lib.Client)(verify=False)
 
     if library.is_async:
@@ -278,11 +294,37 @@ def test_instrumentation_that_fails_is_not_half_there() -> None:
         asked.append(lib)
         raise AttributeError("it has moved")
 
-    instrument = Instrument("json", apply)
+    instrument = Instrument("json", apply, lambda: lambda: asked.append("undone"))
     for _ in range(2):
         with pytest.raises(AttributeError, match="it has moved"):
             instrument.on()
-    assert len(asked) == 2
+    assert asked == [json, "undone"] * 2
+
+
+def test_what_is_attached_is_instrumented_in_sessions_that_are_not_ambient(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before one begins or in it, until the last is detached, and outside sessions never."""
+    is_on: list[object] = []
+
+    def apply(lib: object) -> Callable[[], None]:
+        is_on.append(lib)
+        return is_on.clear
+
+    instrument = Instrument("json", apply)
+    monkeypatch.setattr(scope, "of_adapters", lambda: (instrument,))
+    with record(tmp_path / "first.tape", ambient=False):
+        assert is_on == []
+        instrument.attach()
+        assert is_on == [json]
+    assert is_on == []
+    with record(tmp_path / "second.tape", ambient=False):
+        instrument.attach()
+        assert is_on == [json]
+        instrument.detach()
+        assert is_on == [json]
+        instrument.detach()
+        assert is_on == []
 
 
 async def test_a_bound_session_of_aiohttp_keeps_its_original(

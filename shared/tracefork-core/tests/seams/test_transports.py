@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import httpx
 import pytest
+import requests
 
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
@@ -160,7 +161,7 @@ def test_a_proxy_from_the_environment(
 ) -> None:
     """A proxy that HTTP_PROXY names gets the request while recording, nobody does at replay."""
     monkeypatch.setenv("http_proxy", provider.url)
-    client = {"trust_env": True} if library.lib is aiohttp else {}
+    client = {"trust_env": True} if library.lib in (aiohttp, requests) else {}
     trip = round_trip(provider, lambda _: library.all("http://elsewhere.test", ECHO, **client))
     (received,) = provider.requests
     assert received.header("host") == "elsewhere.test"
@@ -203,5 +204,5 @@ def test_two_families_on_one_tape(
     trip = round_trip(provider, act)
     with Tape.open(trip.path) as tape:
         seams = [exchange.aside.seam for exchange in tape.exchanges]
-    assert seams == ["httpx", "httpx", "httpx2", "httpx2", "aiohttp"]
+    assert seams == ["httpx", "httpx", "httpx2", "httpx2", "aiohttp", "requests"]
     assert trip.replayed == trip.recorded

@@ -10,6 +10,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import requests
 
 from tracefork_core import record
 from tracefork_testkit import Fault, Hold, ProviderServer, Reply
@@ -61,6 +62,9 @@ def watched(library: Any) -> tuple[dict[str, Any], list[str]]:
             if name.startswith("on_"):
                 getattr(trace, name).append(noting(noted, name))
         return {"trace_configs": [trace]}, noted
+
+    if library.lib is requests:
+        return {"hooks": {"response": [lambda got, **_: noted.append(str(got.status_code))]}}, noted
 
     def sent(request: Any) -> None:
         noted.append(f"request {request.method} {request.url.path}")

@@ -76,7 +76,7 @@ def test_steps_come_back_as_a_graph(
         http.get(f"{provider.url}/status/200")
         current_step.reset(token)
         end_step(model, ValueError("no"))
-        end_step(run)
+        end_step(run, "given up")
     with Tape.open(tape) as recorded:
         first, second = recorded.steps
         assert (first.kind, first.name, first.parent, first.detail) == (
@@ -86,6 +86,7 @@ def test_steps_come_back_as_a_graph(
             {"nodes": 2},
         )
         assert (second.parent, second.error) == (first.id, "ValueError('no')")
+        assert first.error == "given up"
         assert first.ended is not None
         assert first.ended >= first.started
         assert recorded.step_path(recorded.exchanges[0].step) == ("graph", "gpt")

@@ -100,12 +100,14 @@ class Purse:
         usd: what each unit cost when it was recorded, None where that is not known.
         tokens: how many each unit took.
         grading: what the oracle took so far, where it asks a model, and what a call takes at most.
+        free: units that are no calls: token counts.
     """
 
     budget: Budget
     usd: Sequence[float | None]
     tokens: Sequence[int]
     grading: Spending = field(default_factory=lambda: Spending(Taken(), Taken()))
+    free: frozenset[int] = frozenset()
     spent_usd: float = 0.0
     spent_calls: int = 0
     spent_tokens: int = 0
@@ -210,10 +212,10 @@ class Purse:
         return limit is not None and time.monotonic() - self._began >= limit
 
     def live(self, probe: Probe) -> int:
-        """Return how many units of a probe are live."""
-        given = {unit for unit, _ in probe.given}
+        """Return how many calls of a probe are live."""
         last = len(self.usd) - 1 if probe.until is None else probe.until
-        return sum(n not in probe.held and n not in given for n in range(last + 1))
+        kept = probe.held.union(self.free, (unit for unit, _ in probe.given))
+        return sum(n not in kept for n in range(last + 1))
 
 
 def _pico(usd: float) -> int:

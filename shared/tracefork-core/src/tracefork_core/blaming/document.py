@@ -7,6 +7,7 @@ import msgspec
 from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.journal import Header
 from tracefork_core.blaming.noise import Noise
+from tracefork_core.blaming.parts import Weighed
 from tracefork_core.blaming.probe import Trial
 from tracefork_core.blaming.result import Result
 from tracefork_core.blaming.units import UnitName
@@ -28,6 +29,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         header: what makes the result what it is, with the seed and versions.
         budget: what it might take; what it took is in the result's ledger.
         units: each unit in words.
+        parts: what each part did that was told apart first, those that are named or likely first.
         result: the verdict, and what it stands on.
         draws: every fork that was run, by its number.
         grading: what the oracle took, where it asks a model; it is not in the ledger.
@@ -40,6 +42,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget
     units: tuple[UnitName, ...]
     result: Result
+    parts: tuple[Weighed, ...] = ()
     draws: tuple[Trial, ...] = ()
     grading: Grading | None = None
     noise: Noise | None = None

@@ -141,5 +141,6 @@ def _hazards(inquiry: Inquiry, chain: Chain, probes: Sequence[Probe], world: Wor
         units = members(chain, step)
         changed, drawn = (0, 0) if world.given or len(units) > 1 else inquiry.book.changed(units[0])
         same_arm = probes[step] == probes[step + 1]
-        hazards.append(0.0 if same_arm else usual * (changed + 1) / (drawn + 1))
+        blameless = same_arm or inquiry.settings.auxiliary.issuperset(units)
+        hazards.append(0.0 if blameless else usual * (changed + 1) / (drawn + 1))
     return hazards

@@ -18,6 +18,7 @@ from tracefork_core.blaming.document import Grading, Report
 from tracefork_core.blaming.hearing import Hearing, Progress
 from tracefork_core.blaming.journal import JOURNAL, Header, Journal, Prices, beside
 from tracefork_core.blaming.pacing import Pacer
+from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
 from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.result import Result, Verdict
@@ -46,6 +47,7 @@ def blame(
     *,
     budget: str | Budget | None = None,
     credit: bool = False,
+    by: str | Sequence[str] = (),
     groups: Sequence[Collection[int]] = (),
     settings: Settings | None = None,
     shares: bool = False,
@@ -75,7 +77,10 @@ def blame(
         budget: "$5", "200 calls", "1M tokens", "10m", or several with commas between; None is as
             much as it takes.
         credit: of a run that passed, say which step saved it.
-        groups: units by what is to be told apart first: agents, tasks, nodes.
+        by: the kind of step that is to be told apart first ("task", "agent", "node"), and then
+            within the likeliest; of several kinds, coarse to fine, the report has the parts of the
+            next one inside each that it names.
+        groups: the same by units, instead of a kind.
         settings: the measures.
         shares: run more forks, to share the blame among several steps that are named (Shapley).
         regrades: how often some ends are graded again, without a call of the agent, to know how
@@ -104,14 +109,15 @@ def blame(
         run = Run.of(tape)
         if writes == "refuse":
             _check_writes(tape)
+        parts = _parts(tape, by, groups)
+        auxiliary = frozenset(one.n for one in tape.exchanges if one.is_auxiliary)
     place = Path(folder) if folder is not None else beside(path)
     place.mkdir(parents=True, exist_ok=True)
     if regrades and regrades < noise.LEAST:
         raise UsageError(f"tracefork: an end is graded again {noise.LEAST} times or more, or not.")
     if isinstance(oracle, Placed):
         oracle = oracle.placed(place.absolute())
-    # What is graded mostly is what was said last: held, nothing before it could make a difference.
-    chosen = settings or Settings(answers=frozenset({len(run.units) - 1}))
+    chosen = _measures(settings, len(run.units), auxiliary)
     if shares:
         chosen = replace(chosen, sharing=chosen.sharing or SHARED)
     header = Header(
@@ -119,7 +125,7 @@ def blame(
         units=len(run.units),
         seed=seed,
         settings=chosen,
-        groups=tuple(tuple(sorted(group)) for group in groups),
+        groups=tuple(part.units for part in parts),
         agent=_name(agent),
         oracle=f"{CREDIT}{_name(oracle)}" if credit else _name(oracle),
         regrades=regrades,
@@ -129,12 +135,12 @@ def blame(
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
     spending, pacer = _spending(oracle), Pacer(rate)
     if not (place / JOURNAL).exists():
-        Purse(limits, run.usd, run.tokens, spending)  # Refuses before anything is begun.
+        Purse(limits, run.usd, run.tokens, spending, auxiliary)  # Refuses before anything is begun.
     with ExitStack() as stack:
         journal = Journal(place / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
         run = run.at(journal.price(Prices(prices.lists(), tuple(run.usd))).units)
-        purse = Purse(limits, run.usd, run.tokens, spending)
+        purse = Purse(limits, run.usd, run.tokens, spending, auxiliary)
         tape_there = place / path.name
         if not tape_there.exists():
             lay_beside(path, place)
@@ -158,17 +164,37 @@ def blame(
         result = _with_unfinished(result, bench.unfinished)
     draws = tuple(journal.trials[number] for number in sorted(journal.trials))
     found = noise.measured(draws)
+    judged = noise.without(found, chosen, _judged(result, draws))
     return Report(
         tape=str(path),
         header=header,
         budget=limits,
         units=run.units,
-        result=noise.without(found, chosen, _judged(result, draws)),
+        result=judged,
+        parts=weighed(judged, parts, chosen.level),
         draws=draws,
         prices=tuple(one.lists for one in journal.prices),
         grading=_grading(oracle),
         noise=found,
     )
+
+
+def _parts(
+    tape: Tape, by: str | Sequence[str], groups: Sequence[Collection[int]]
+) -> tuple[Part, ...]:
+    kinds = [by] if isinstance(by, str) else [*by]
+    if kinds and groups:
+        raise UsageError("tracefork: what is told apart first is said by a kind or by groups.")
+    return parts_by(tape, kinds) if kinds else parts_of(tape, groups)
+
+
+def _measures(given: Settings | None, units: int, auxiliary: frozenset[int]) -> Settings:
+    """Return the measures, with what is graded and who is no suspect."""
+    if given is not None:
+        return replace(given, auxiliary=given.auxiliary | auxiliary)
+    # What is graded mostly is what was said last: held, nothing before it could make a difference.
+    last = max(set(range(units)) - auxiliary, default=units - 1)
+    return Settings(answers=frozenset({last}), auxiliary=auxiliary)
 
 
 def _check_writes(tape: Tape) -> None:

@@ -56,7 +56,7 @@ def _open(inquiry: Inquiry, unit: int, alone: Alone) -> bool:
     changed, drawn = inquiry.book.changed(unit)
     fixed = drawn >= _DRAWS and not changed
     known = bool(alone.flips) or alone.drawn >= _DIFFERENT or fixed
-    return not known and unit not in inquiry.settings.answers
+    return not known and unit not in inquiry.settings.answers | inquiry.settings.auxiliary
 
 
 def preempting(found: dict[int, Alone]) -> tuple[int, int] | None:

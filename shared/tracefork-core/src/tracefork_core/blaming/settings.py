@@ -24,6 +24,7 @@ class Settings:
             At 0.5 a coin names nobody, wherever it is tossed; 1 names the step that tossed it.
         answers: units whose response is what is graded: they stay live where a step is tried with
             all others held.
+        auxiliary: units that a run may do without: never suspected.
         false_fail: how often the oracle fails a good run.
         miss: how often the oracle passes a bad one.
         sharing: forks for each set of suspects, to share the blame among them; 0 for no shares.
@@ -41,6 +42,7 @@ class Settings:
     hopeless: float = 0.80
     ceiling: float = 0.5
     answers: frozenset[int] = frozenset()
+    auxiliary: frozenset[int] = frozenset()
     false_fail: float = 0.0
     miss: float = 0.0
     sharing: int = 0

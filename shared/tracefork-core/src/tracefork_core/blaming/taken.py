@@ -51,7 +51,7 @@ def taken(branch: Path) -> Taken:
         with Tape.open(branch.with_name(tape.origin.name)) as parent:
             took.same = dict(_redrawn(own, parent.exchanges))
         for exchange in own:
-            if not exchange.aside.answered:
+            if not exchange.aside.answered and not exchange.is_auxiliary:
                 took.calls += 1
                 charge(took, exchange, model_call(exchange))
     return took
@@ -85,8 +85,8 @@ def _asides(branch: Path) -> Iterator[Path]:
 
 def charge(took: Taken, exchange: Exchange, call: ModelCall | None) -> None:
     """Add what an exchange was charged, as the model call that it is."""
-    if call is None or call.error is not None:
-        return  # A refused call is not charged.
+    if call is None or call.error is not None or exchange.is_auxiliary:
+        return  # Neither a refused call is charged nor a count.
     if call.usage is not None:
         took.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
     price = price_of(exchange, call)
@@ -99,11 +99,13 @@ def _redrawn(own: list[Exchange], recorded: list[Exchange]) -> Iterator[tuple[in
         place = exchange.aside.place
         if exchange.aside.answered == RECORDED:
             continue
+        if exchange.is_auxiliary and place is None:
+            continue
         if place is None or exchange.aside.answered:
             return
         same = meaning(exchange) == meaning(recorded[place])
         yield place, same
-        if not same:
+        if not same and not exchange.is_auxiliary:
             return
 
 

@@ -126,22 +126,3 @@ def _calls(call: ModelCall | None) -> str:
 def _shortened(text: str) -> str:
     words = " ".join(text.split())
     return words if len(words) <= _QUOTED else f"{words[: _QUOTED - 1]}…"
-
-
-def grouped(tape: Tape, kind: str) -> tuple[tuple[int, ...], ...]:
-    """Return the units by the step of a kind that they are under; each other one by itself.
-
-    Raises:
-        UsageError: no step of that kind asked for anything.
-    """
-    groups: dict[object, list[int]] = {}
-    found = False
-    for exchange in tape.exchanges:
-        under = (step for step in reversed(exchange.steps) if step.kind == kind)
-        step = next(under, None)
-        found = found or step is not None
-        groups.setdefault(step.id if step else exchange.n, []).append(exchange.n)
-    if not found:
-        kinds = ", ".join(sorted({step.kind for step in tape.steps})) or "none"
-        raise UsageError(f"tracefork: no step of kind {kind!r} on {tape.path}; kinds: {kinds}.")
-    return tuple(tuple(group) for group in groups.values())

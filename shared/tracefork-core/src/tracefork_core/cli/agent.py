@@ -1,7 +1,7 @@
-"""The agent: a script, a module or a function, run in this process as Python itself would.
+"""The agent: a script, a module, a function or a project, run in this process as Python would.
 
 What Python does when the main thread is done belongs to the run too: thread pools finish, threads
-are joined and exit handlers run while the session is still open (`_wind_down`). Otherwise a last
+are joined and exit handlers run while the session is still open (`wind_down`). Otherwise a last
 upload in an exit handler would go out live behind a replay.
 """
 
@@ -23,11 +23,12 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Literal, TypeVar
 
+from tracefork_core.cli import project
 from tracefork_core.cli.ending import Ending
 from tracefork_core.errors import TraceforkError, UsageError
 
 R = TypeVar("R")
-Form = Literal["script", "module", "function"]
+Form = Literal["script", "module", "function", "project"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,14 @@ class Agent:
         """The stem of a tape's default name."""
         if self.form == "script":
             return Path(self.target).stem
+        if self.form == "project":
+            return Path(self.target).resolve().name
         return self.target.partition(":")[0].rpartition(".")[2]
 
     @property
     def argv(self) -> list[str]:
         """The command as words behind `tracefork record`."""
-        option = {"script": [], "module": ["-m"], "function": ["--agent"]}[self.form]
+        option = {"module": ["-m"], "function": ["--agent"]}.get(self.form, [])
         return [*option, self.target, *(["--", *self.args] if self.args else [])]
 
     @property
@@ -59,9 +62,15 @@ class Agent:
     def prepare(self) -> None:
         """Set `sys.argv` and `sys.path` as Python would, and see that there is something to run.
 
+        A project's folder becomes the current one, and its variables are set.
+
         Raises:
-            UsageError: there is no such script, module or function.
+            UsageError: there is no such script, module, function or project.
         """
+        if self.form == "project":
+            sys.argv = [self.target, *self.args]
+            self._check_module(project.enter(Path(self.target)).function)
+            return
         script = self.form == "script"
         if script and not Path(self.target).is_file():
             raise UsageError(f"tracefork: no script at {self.target}.")
@@ -72,7 +81,7 @@ class Agent:
             sys.path[0] = str(Path(self.target).resolve().parent if script else Path.cwd())
         sys.argv = [self.target, *self.args]
         if not script:
-            self._check_module()
+            self._check_module(self.target)
 
     def run_under(self, scope: AbstractContextManager[R], *, show: bool) -> tuple[R, Ending]:
         """Run inside a recording or a replay; return what that gave, and the agent's ending.
@@ -89,7 +98,7 @@ class Agent:
                 ending = self._run()
                 if show and not isinstance(ending.error, TraceforkError):
                     ending.show()
-                _wind_down()
+                wind_down()
                 if ending.error is not None:
                     raise ending.error
         except BaseException as error:
@@ -101,7 +110,7 @@ class Agent:
     def run(self) -> Ending:
         """Run to the end of what Python would finish, under whatever session there is."""
         ending = self._run()
-        _wind_down()
+        wind_down()
         return ending
 
     def _run(self) -> Ending:
@@ -116,8 +125,8 @@ class Agent:
             return Ending.of(error)
         return Ending(0)
 
-    def _check_module(self) -> None:
-        module, colon, function = self.target.partition(":")
+    def _check_module(self, target: str) -> None:
+        module, colon, function = target.partition(":")
         if self.form == "function" and not (colon and module and function.isidentifier()):
             raise UsageError(
                 f"tracefork: --agent takes package.module:function, not {self.target}."
@@ -137,8 +146,10 @@ class Agent:
         import asyncio
         import inspect
 
-        module, _, name = self.target.partition(":")
-        value = getattr(import_module(module), name)(*self.args)
+        # A project was entered by now; what is typed behind it is not for the function.
+        here = project.find(Path.cwd()) if self.form == "project" else None
+        module, _, name = (here.function if here else self.target).partition(":")
+        value = getattr(import_module(module), name)(*(() if here else self.args))
         return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
@@ -148,7 +159,7 @@ def read_agent(
     """Return the agent that command line words name, or None where they name none.
 
     `words` stand before `--` and `after` behind it. With a module or a function all of them are
-    arguments; otherwise the first word is a script.
+    arguments; otherwise the first word is a script, or the folder of a project.
 
     Raises:
         UsageError: a module and a function are both given, or arguments without an agent.
@@ -160,14 +171,18 @@ def read_agent(
     if function:
         return Agent("function", function, (*words, *after))
     if words:
-        return Agent("script", words[0], (*words[1:], *after))
+        form: Form = "project" if Path(words[0]).is_dir() else "script"
+        return Agent(form, words[0], (*words[1:], *after))
     if after:
         raise UsageError("tracefork: arguments after `--`, but no script before it.")
     return None
 
 
-def _wind_down() -> None:
-    """Finish what Python finishes after the main thread: pools, threads, exit handlers."""
+def wind_down() -> None:
+    """Finish what Python finishes after the main thread: pools, threads, exit handlers.
+
+    For a process that does nothing else any more.
+    """
     if pools := sys.modules.get("concurrent.futures.thread"):
         pools._python_exit()  # noqa: SLF001 - what the interpreter calls before it joins threads
     while waiting := [

@@ -44,7 +44,7 @@ def blame(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend it without asking.")] = False,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="KIND", help="First by steps of a kind: agent, task, node."),
+        typer.Option("--by", metavar="KIND", help="First by steps of a kind: task, or task,agent."),
     ] = None,
     credit: Annotated[
         bool, typer.Option("--credit", help="Of a good run: which step saved it.")
@@ -102,15 +102,17 @@ def blame(
     from tracefork_core.blaming.budget import Budget
     from tracefork_core.blaming.estimate import estimate
     from tracefork_core.blaming.oracles import read_oracle
+    from tracefork_core.blaming.parts import parts_by
     from tracefork_core.blaming.run import blame as blaming
-    from tracefork_core.blaming.units import Run, grouped
+    from tracefork_core.blaming.units import Run
     from tracefork_core.cli.blame_progress import following
     from tracefork_core.cli.program import Program
 
     limits, here = Budget.read(budget) if budget else Budget(), Path.cwd()
+    kinds = [kind.strip() for kind in by.split(",")] if by else []
     with Tape.open(path) as opened:
         run = Run.of(opened)
-        groups = grouped(opened, by) if by else ()
+        parts_by(opened, kinds)  # Refuses before anybody is asked.
         kept = opened.hash_seed
     os.chdir(home)
     agent.prepare()
@@ -127,7 +129,7 @@ def blame(
             budget=limits,
             credit=credit,
             shares=shares,
-            groups=groups,
+            by=kinds,
             regrades=regrades,
             seed=seed,
             workers=workers,

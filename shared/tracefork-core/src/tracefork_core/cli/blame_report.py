@@ -11,6 +11,7 @@ import msgspec
 
 from tracefork_core.blaming.sentence import interval_words, is_credit, sentence
 from tracefork_core.cli import figures, screen, tapes
+from tracefork_core.cli.blame_parts import print_parts
 from tracefork_core.cli.text import printable
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def print_report(console: Console, report: Report) -> None:
     mark = Text("●", screen.BAD) if named else Text("○", screen.WARN)
     head.add_row(mark, Text(printable(sentence(report))))
     console.print(head)
+    print_parts(console, report)
     _print_curve(console, report)
     if result.shares:
         parts = [f"exchange {one.unit} {one.share:.0%}" for one in result.shares]
@@ -72,6 +74,7 @@ def document(report: Report, code: int) -> dict[str, object]:
         "exit": code,
         "sentence": sentence(report),
         **result,
+        "parts": _builtins(report.parts),
         "names": _builtins(report.units),
         "draws": _builtins(report.draws),
         "grading": _builtins(report.grading),

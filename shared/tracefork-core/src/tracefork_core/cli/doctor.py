@@ -82,8 +82,9 @@ def _print_libraries(console: Console, title: str, libraries: Sequence[Library])
     if not libraries:
         console.print("  none installed")
         return
+    width = max(13, *(len(library.name) for library in libraries))
     for library in libraries:
-        head = f"  {library.name:<13} {printable(library.version):<8} "
+        head = f"  {library.name:<{width}} {printable(library.version):<8} "
         words = ("✓ " if library.seen == "seam" else "") + library.seen
         for line in wrap(head + words, console.width, subsequent_indent=" " * len(head)):
             console.print(line)

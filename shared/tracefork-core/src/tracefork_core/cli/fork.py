@@ -62,6 +62,9 @@ def fork(
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Take the real time and new ids from there on.")
     ] = False,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Answer as recorded what is asked as it was recorded.")
+    ] = False,
     allow_writes: options.AllowWrites = False,
     stub_writes: options.StubWrites = False,
     mask: options.Mask = None,
@@ -93,6 +96,7 @@ def fork(
         change,
         hold=hold or (),
         redraw=redraw,
+        reuse=reuse,
         writes=options.writes(allow=allow_writes, stub=stub_writes),
         to=to,
         overwrite=overwrite,

@@ -41,7 +41,10 @@ TapeName = Annotated[
 ]
 Command = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SCRIPT.py", help="The agent; its own arguments follow `--`."),
+    typer.Argument(
+        metavar="SCRIPT.py",
+        help="The agent, or a project's folder; its own arguments follow `--`.",
+    ),
 ]
 Module = Annotated[
     str | None, typer.Option("-m", "--module", metavar="MODULE", help="Run a module, as python -m.")

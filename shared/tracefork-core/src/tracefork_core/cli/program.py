@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracefork_core.blaming.oracles import Ended
-from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.agent import Agent, wind_down
 from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.screen import stdout_to
 
@@ -17,7 +17,8 @@ from tracefork_core.cli.screen import stdout_to
 class Program:
     """Runs an agent in its folder; returns what a function returns, or how a program ended.
 
-    What a program prints, or a function that returns None, goes into what is returned. Meant for a
+    What a program prints, or a function that returns None, goes into what is returned. Of a project
+    it is that of its function. Meant for a
     process of its own: a program changes `sys.argv`, the folder and what is `__main__`.
     """
 
@@ -34,7 +35,10 @@ class Program:
         self.agent.prepare()
         with tempfile.TemporaryFile() as output:
             with stdout_to(output.fileno()):
-                came = self.agent.call() if self.agent.form == "function" else self.agent.run()
+                is_called = self.agent.form in ("function", "project")
+                came = self.agent.call() if is_called else self.agent.run()
+                if self.agent.form == "project":
+                    wind_down()  # What a framework prints last it may print in a thread.
             if not isinstance(came, Ending | None):
                 return came
             if came is not None and isinstance(came.error, Exception):

@@ -58,9 +58,9 @@ def record(
 ) -> int:
     """Run an agent live and record it on a tape.
 
-    The agent runs in this process as `python SCRIPT` would run it; its output is untouched and its
-    exit status is passed on. Without -o the tape is named after the script, with a number where
-    that name is taken.
+    The agent runs in this process as `python SCRIPT` would run it, or a project's folder as its
+    framework would; its output is untouched and its exit status is passed on. Without -o the tape
+    is named after the agent, with a number where that name is taken.
     """
     from tracefork_core.determinism.boundary import as_mode as as_boundary
     from tracefork_core.run import record as recording
@@ -68,7 +68,9 @@ def record(
 
     agent = read_agent(command or [], options.given(ctx.obj), module, function)
     if agent is None:
-        raise UsageError("tracefork: record what? A script, -m MODULE or --agent PKG.MOD:FN.")
+        raise UsageError(
+            "tracefork: record what? A script, a folder, -m MODULE or --agent PKG.MOD:FN."
+        )
     path = (output or tapes.free_name(agent.name)).absolute()
     shown, cwd = tapes.shown(path), Path.cwd()
     agent.prepare()

@@ -158,9 +158,10 @@ def _judge(
     recorded: _Recorded, run: Replaying, ending: Ending, matchers: list[str], seconds: float
 ) -> _Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
-    asked, then = run.exchanges, recorded.outcome
+    asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
     found = failure(ending.outcome, ending.status, asked, recorded.exchanges, then)
-    if found is None and run.digest != recorded.digest and not matchers:
+    proven = run.digest == recorded.digest or run.auxiliary_left
+    if found is None and not proven and not matchers:
         found = FAILED, f"the digest of this replay is {run.digest}, not the tape's"
     code, reason = found or (SAME, None)
     return _Verdict(code, run, ending, matchers, seconds, reason)
@@ -211,7 +212,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "of": recorded.exchanges,
         "digest": run.digest,
         "tape_digest": recorded.digest,
-        "bit_exact": run.digest == recorded.digest,
+        "bit_exact": _is_exact(recorded, run),
         "complete": recorded.complete,
         "sockets": run.sockets,
         "matchers": verdict.matchers,
@@ -219,6 +220,8 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "clock_misses": run.clock_misses,
         "leaks": run.leaks,
         "entropy_misses": run.entropy_misses,
+        "auxiliary_misses": run.auxiliary_misses,
+        "auxiliary_left": run.auxiliary_left,
         "differences": run.differences,
         "completed": run.completed,
         "seconds": verdict.seconds,
@@ -240,12 +243,23 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
             print_differences(console, run.differences)
         console.print(Text("  see   ", screen.DIM).append(_see(recorded), "default"))
         return
-    exact = "bit-exact" if run.digest == recorded.digest else "alike"
+    exact = "bit-exact" if _is_exact(recorded, run) else "alike"
     saved = f"$0 (saved {figures.money(_saved(recorded))})"
     facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
     console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"))
     console.print(f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict), sep="\n  ")
     print_differences(console, run.differences)
+
+
+def auxiliary_words(left: int, misses: int) -> str:
+    """Return how auxiliary requests differed from those on the tape; nothing where they did not."""
+    words = [f"{left} not asked for"] if left else []
+    words += [f"{misses} not on the tape (refused)"] if misses else []
+    return ", ".join(words)
+
+
+def _is_exact(recorded: _Recorded, run: Replaying) -> bool:
+    return run.digest == recorded.digest and not run.auxiliary_misses
 
 
 def _see(recorded: _Recorded) -> str:
@@ -254,19 +268,19 @@ def _see(recorded: _Recorded) -> str:
 
 def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     """Return what a person should know about a replay that went well."""
-    notes = []
-    if verdict.run.digest != recorded.digest:
-        notes.append(
-            f"tape digest {figures.digest(recorded.digest)}; not compared: "
-            f"{', '.join(verdict.matchers)}"
-        )
+    notes, run = [], verdict.run
+    if run.digest != recorded.digest:
+        matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
+        notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
+    if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
+        notes.append(f"as recorded but for token counts: {words}")
     if not recorded.complete:
         notes.append("incomplete: the recording was cut off; what it holds was replayed")
     elif recorded.outcome != "ok":
         notes.append(f"the agent failed with {recorded.outcome}, as when it was recorded")
-    notes += [f"! past the tape: {leak}" for leak in verdict.run.leaks]
-    if misses := verdict.run.clock_misses:
+    notes += [f"! past the tape: {leak}" for leak in run.leaks]
+    if misses := run.clock_misses:
         notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
-    if misses := verdict.run.entropy_misses:
+    if misses := run.entropy_misses:
         notes.append(f"{figures.several(misses, 'draw')} from chance had no recorded value left")
     return [printable(note) for note in notes]

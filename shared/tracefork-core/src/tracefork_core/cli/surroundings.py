@@ -17,6 +17,7 @@ _SDKS = (
     "openai",
     "anthropic",
     "google-genai",
+    "azure-ai-inference",
     "litellm",
     "boto3",
     "mistralai",
@@ -26,6 +27,8 @@ _SDKS = (
     "fireworks-ai",
     "openrouter",
 )
+_CARRIER = "azure-core"
+"""What the SDKs of one vendor send through, which names the libraries."""
 _BLIND = {
     "grpcio": "opens sockets in C: the guard does not see them",
     "uvloop": "resolves names and connects in C: the guard does not see it all",
@@ -121,7 +124,10 @@ def _seen(transport: str) -> str:
 def _way(sdk: str) -> str:
     needed: list[str] = []
     optional: list[str] = []
-    for requirement in requires(sdk) or ():
+    asked = requires(sdk) or []
+    if any(_plain(requirement) == _CARRIER for requirement in asked) and _version(_CARRIER):
+        asked = [*asked, *(requires(_CARRIER) or ())]
+    for requirement in asked:
         name = _plain(requirement)
         if name in _TRANSPORTS and _version(name):
             (optional if "extra ==" in requirement else needed).append(name)

@@ -73,6 +73,7 @@ def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str,
         "step": list(exchange.step_path),
         "caller": exchange.aside.caller,
         "answered": exchange.aside.answered or None,
+        "auxiliary": exchange.is_auxiliary,
         "method": exchange.method,
         "url": exchange.url,
         "status": exchange.status,
@@ -96,11 +97,16 @@ def _row(exchange: Exchange, call: ModelCall | None) -> list[str]:
         str(exchange.n),
         printable(_ends(exchange.lane)),
         step_words(exchange),
-        model_name(call) if call else _place(exchange),
+        _asked(exchange, call),
         _in_and_out(exchange, call),
         exchange.aside.answered or figures.milliseconds(exchange.aside.took),
         figures.money(price_of(exchange, call)).removeprefix("$") if call else "",
     ]
+
+
+def _asked(exchange: Exchange, call: ModelCall | None) -> str:
+    words = model_name(call) if call else _place(exchange)
+    return f"{words} · auxiliary" if exchange.is_auxiliary else words
 
 
 def _ends(lane: str) -> str:

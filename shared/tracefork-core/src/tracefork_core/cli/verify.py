@@ -15,6 +15,7 @@ from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.cli.replay import auxiliary_words
 from tracefork_core.cli.secrets import secret_words
 from tracefork_core.cli.signed import check_signature
 from tracefork_core.cli.text import printable
@@ -162,6 +163,8 @@ def _print(tape: _Tape, replays: Sequence[fresh.Done]) -> None:
         "sockets": str(last.document.get("sockets", figures.UNKNOWN)),
         "recording": _recording_words(tape.receipt),
     }
+    if words := _auxiliary_words(last.document):
+        facts["token counts"] = words
     if tape.receipt and tape.receipt.secrets:
         facts["secrets masked"] = secret_words(tape.receipt.secrets)
     for name, value in facts.items():
@@ -170,6 +173,11 @@ def _print(tape: _Tape, replays: Sequence[fresh.Done]) -> None:
         _print_failure(last)
     if isinstance(differences := last.document.get("differences"), list):
         print_differences(console, [str(difference) for difference in differences])
+
+
+def _auxiliary_words(document: Mapping[str, object]) -> str:
+    counts = (document.get(name) for name in ("auxiliary_left", "auxiliary_misses"))
+    return auxiliary_words(*(count if isinstance(count, int) else 0 for count in counts))
 
 
 def _recording_words(receipt: Receipt | None) -> str:

@@ -30,8 +30,8 @@ def model_call(exchange: Exchange) -> ModelCall | None:
 def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
     """Return what a call cost by the prices of its day, or None where that is not known.
 
-    What a fork answered itself cost nothing.
+    What a fork answered itself cost nothing, and counting tokens does not.
     """
-    if exchange.aside.answered:
+    if exchange.aside.answered or exchange.is_auxiliary:
         return Decimal(0)
     return cost(call, datetime.fromtimestamp(exchange.aside.started / 1e9, UTC))

@@ -21,6 +21,7 @@ from tracefork_core.errors import (
 from tracefork_core.run.places import Place, number_of
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Scope, Switches
+from tracefork_core.run.versions import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked
@@ -74,6 +75,7 @@ class _Fork(Writing[Forking]):
         calls: int | None,
         tail: Edit | None,
         redraw: bool,
+        reuse: bool,
         to: Path | None,
         overwrite: bool,
         match: Sequence[str],
@@ -89,6 +91,7 @@ class _Fork(Writing[Forking]):
         self._calls = calls
         self._tail = tail
         self._salt = secrets.token_hex(4) if redraw else None
+        self._reuse = reuse
         self._to = to
         self._overwrite = overwrite
         self._match = match
@@ -119,6 +122,7 @@ class _Fork(Writing[Forking]):
         self._session = Session(
             source=tape, sink=self._writer, masking=masking, matchers=self._match, plan=plan
         )
+        self._session.suspects.append(lambda: other_versions(tape))
         chance = Chance(self._session, tape.chance, forked=True)
         self._run = Forking(path, tape, plan.at, chance.nondet, leaks=self._leaks)
         stack.callback(self._take_stock)
@@ -131,7 +135,9 @@ class _Fork(Writing[Forking]):
         at = number_of(tape, self._at)
         until = None if self._until is None else number_of(tape, self._until)
         return checked(
-            Plan(at, changes, self._writes, until, self._calls, self._tail, self._salt),
+            Plan(
+                at, changes, self._writes, until, self._calls, self._tail, self._salt, self._reuse
+            ),
             tape.exchanges,
         )
 
@@ -176,7 +182,7 @@ def _described(plan: Plan) -> Branch:
         for n, change in sorted(plan.changes.items())
     ]
     tail = described(plan.tail) if plan.tail else {}
-    return Branch(plan.at, changes, plan.writes, tail, plan.salt)
+    return Branch(plan.at, changes, plan.writes, tail, plan.salt, plan.reuse)
 
 
 def fork(
@@ -191,6 +197,7 @@ def fork(
     calls: int | None = None,
     tail: Edit | None = None,
     redraw: bool = False,
+    reuse: bool = False,
     to: str | Path | None = None,
     overwrite: bool = False,
     ambient: bool = True,
@@ -209,7 +216,8 @@ def fork(
 
     Args:
         path: the tape to fork.
-        at: the fork point: the number of an exchange, or a step by its id or name.
+        at: the fork point: the number of an exchange, or a step by its id or name ("plan",
+            "task:plan", the second "plan:2", where it got its answer "task:plan:answer").
         replace: what happens at the fork point: a text that the model says instead, or any
             intervention. None asks once more, live.
         change: interventions at other exchanges after the fork point, each in the place of the
@@ -225,6 +233,8 @@ def fork(
             model, at another temperature.
         redraw: after the fork point, read the real clock and draw new ids and random values; else
             they go on as recorded, so that nothing but the change makes a difference.
+        reuse: after the fork point, answer as recorded what is asked as it was recorded: only what
+            the change made a difference to is live.
         to: where the branch goes, beside its parent; by default `run.7.tape` for a fork at 7.
         overwrite: replace a tape of that name.
         ambient: as for `record`.
@@ -255,6 +265,7 @@ def fork(
         calls=calls,
         tail=tail,
         redraw=redraw,
+        reuse=reuse,
         to=None if to is None else Path(to),
         overwrite=overwrite,
         match=match,

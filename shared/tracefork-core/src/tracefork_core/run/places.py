@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tracefork_core.checkpoints.lineage import lineage_of
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import StepRecord, Tape
@@ -9,13 +11,19 @@ from tracefork_core.tape import StepRecord, Tape
 _TELLING = 4
 """Characters of the end of a checkpoint's id that are taken for it, at least."""
 
+_ANSWER = "answer"
+_ASIDE = frozenset({"guardrail", "knowledge", "memory"})
+"""Kinds of steps that look at what a step around them answered, or keep it."""
+
 Place = int | str
 """The number of an exchange, a step by its id or name, or a checkpoint by (the end of) its id.
 
 Of a step that is the first exchange under it, of a checkpoint the first that was asked from there.
 
 Of a step that asks for nothing, a checkpoint say, the first exchange after it began. Where several
-steps have one name, `name:2` is the second of them.
+steps have one name, `name:2` is the second of them, and `kind:name` is one of that kind:
+`task:plan`, `task:plan:2`. With `:answer` behind it a step is where it got what it came to: the
+last exchange under it, but for what checks that answer or remembers it.
 """
 
 
@@ -29,21 +37,55 @@ def number_of(tape: Tape, place: Place) -> int:
         return place
     if place.isascii() and place.isdecimal():
         return int(place)
-    named, _, nth = place.rpartition(":")
-    if not (named and nth.isascii() and nth.isdecimal()):
-        named, nth = place, "1"
-    firsts = _firsts(tape)
-    found = [n for n, step in firsts if step.id == place or step.name == place]
-    found = found[:1] or [n for n, step in firsts if step.name == named][int(nth) - 1 :][:1]
-    found = found or _from_checkpoint(tape, place)
+    found = _of_step(tape, place) or _from_checkpoint(tape, place)
     if not found:
-        names = ", ".join(dict.fromkeys(step.name for _, step in firsts)) or "none"
+        names = ", ".join(dict.fromkeys(step.name for _, step in _firsts(tape))) or "none"
         raise UsageError(
             f"tracefork: {tape.path} has no step {place!r} with something asked under it or after "
             f"it. Steps that have: {names}. Or give the number of an exchange: tracefork show "
             f"{tape.path}."
         )
     return found[0]
+
+
+def _of_step(tape: Tape, place: str) -> list[int]:
+    """Return the exchange of the step that is meant."""
+    firsts = _firsts(tape)
+    step = _meant([step for _, step in firsts], place)
+    if step is not None:
+        return [n for n, one in firsts if one is step]
+    whole, _, last = place.rpartition(":")
+    step = _meant([step for _, step in firsts], whole) if last == _ANSWER else None
+    return [] if step is None else _answers(tape, step)[-1:]
+
+
+def _meant(steps: Sequence[StepRecord], words: str) -> StepRecord | None:
+    """Return the step of an id or a name, by its kind or not, the first or the nth of them."""
+    exact = [step for step in steps if words in (step.id, step.name)]
+    if exact:
+        return exact[0]
+    kind, _, name = words.partition(":")
+    for among, called in ([step for step in steps if step.kind == kind], name), (steps, words):
+        before, _, nth = called.rpartition(":")
+        found = [step for step in among if step.name == called]
+        if not found and before and nth.isascii() and nth.isdecimal() and int(nth):
+            found = [step for step in among if step.name == before][int(nth) - 1 :]
+        if found:
+            return found[0]
+    return None
+
+
+def _answers(tape: Tape, step: StepRecord) -> list[int]:
+    """Return the exchanges under a step that lead to what it came to."""
+    found = []
+    for exchange in tape.exchanges:
+        path = exchange.steps
+        place = next((i for i, one in enumerate(path) if one.id == step.id), None)
+        if place is None or exchange.is_auxiliary:
+            continue
+        if not any(one.kind in _ASIDE for one in path[place + 1 :]):
+            found.append(exchange.n)
+    return found
 
 
 def _from_checkpoint(tape: Tape, id_or_end: str) -> list[int]:

@@ -14,6 +14,7 @@ from tracefork_core.egress import Watch
 from tracefork_core.errors import ReplayError, TraceforkError
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import compare_surroundings, tell_differences
+from tracefork_core.run.versions import other_versions
 from tracefork_core.session import Order, Session
 from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Tape
@@ -30,6 +31,8 @@ class Replaying:
         nondet: gives the time, ids and random values that were recorded, with nothing patched.
         clock_misses: reads of the clock that the tape had no value for.
         entropy_misses: draws of random bytes that the recorded run did not make.
+        auxiliary_misses: token counts that are not on the tape, and were answered with an error.
+        auxiliary_left: token counts that are on the tape and were not asked for.
         reordered: deliveries that could not wait for their recorded turn, once the block has ended.
         completed: the exchanges in the order in which they were answered whole, where `order` was
             given.
@@ -45,6 +48,8 @@ class Replaying:
     digest: str | None = None
     clock_misses: int = 0
     entropy_misses: int = 0
+    auxiliary_misses: int = 0
+    auxiliary_left: int = 0
     reordered: int = 0
     completed: list[int] = field(default_factory=list)
     sockets: int = 0
@@ -87,6 +92,7 @@ class _Replay(Scope[Replaying]):
         stack.callback(self._take_stock)
         if self._switches.ambient:
             self._run.differences = compare_surroundings(stack, self._session, tape)
+        self._session.suspects.append(lambda: other_versions(tape))
         self._watch = self._switch_on(stack, self._session, "refuse", self._chance)
         return self._run
 
@@ -97,6 +103,8 @@ class _Replay(Scope[Replaying]):
         run.digest = session.digest
         run.clock_misses = self._chance.clock.misses
         run.entropy_misses = self._chance.entropy.misses
+        run.auxiliary_misses = session.auxiliary_misses
+        run.auxiliary_left = session.auxiliary_left
         run.reordered = session.turnstile.skipped
         run.completed = session.completed
         if self._watch is not None:
@@ -110,6 +118,7 @@ class _Replay(Scope[Replaying]):
             and not self._matchers
             and not session.travels.is_travelled
             and run.digest != run.tape.digest
+            and not session.is_proven
         )
 
     def _finish(self, error: BaseException | None) -> TraceforkError | None:

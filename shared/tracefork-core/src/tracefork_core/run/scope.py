@@ -33,6 +33,7 @@ from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
 from tracefork_core.joining.hosting import Hosting
 from tracefork_core.seams import AMBIENT
+from tracefork_core.seams.frameworks import of_adapters
 from tracefork_core.session import Session
 
 _PASSES = (KeyboardInterrupt, GeneratorExit)
@@ -158,10 +159,10 @@ class Scope(ABC, Generic[R]):
         stack.callback(spawning.stop)
         waiting.start()
         stack.callback(waiting.stop)
-        if self._switches.ambient:
-            for instrument in AMBIENT:
-                instrument.on()
-                stack.callback(instrument.off)
+        for instrument in (*AMBIENT, *of_adapters()):
+            ambient = self._switches.ambient
+            (instrument.on if ambient else instrument.wait_on)()
+            stack.callback(instrument.off if ambient else instrument.wait_off)
         session.travels.moved.append(chance.clock.go_to)
         chance.switch_on(stack, clock=self._switches.clock, entropy=self._switches.entropy)
         watch = Watch(

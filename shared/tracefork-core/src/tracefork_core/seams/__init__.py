@@ -26,10 +26,15 @@ def _httpx(library: ModuleType) -> Undo:
     return import_module("tracefork_core.seams.httpx_family").instrument(library)  # type: ignore[no-any-return]
 
 
+def _requests(library: ModuleType) -> Undo:
+    return import_module("tracefork_core.seams.requests_adapter").instrument(library)  # type: ignore[no-any-return]
+
+
 AMBIENT: tuple[Instrument, ...] = (
     Instrument("httpx", _httpx),
     Instrument("httpx2", _httpx),
     Instrument("aiohttp", _aiohttp),
+    Instrument("requests", _requests),
 )
 
 __all__ = ["AMBIENT", "bind"]

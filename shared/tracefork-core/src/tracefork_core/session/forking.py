@@ -4,7 +4,8 @@ What was asked before the fork point is answered from the tape, and has to be as
 recorded. After it nothing has: an exchange of the fork has the place of a recorded one if it is as
 far along its lane, counted among those that ask the same endpoint. On the lane that has no order it
 has the place of one that asked the same. What is changed or held is named by the number of the
-recorded exchange in whose place it is.
+recorded exchange in whose place it is. Where answers are reused, what is asked as it was recorded
+has the place of that, wherever it is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Literal
 from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.matching import Form
 from tracefork_core.session.prepared import recorded_answer
@@ -29,6 +31,8 @@ is done."""
 
 RECORDED, GIVEN = "recorded", "given"
 """Who answered an exchange of a branch, where the world did not."""
+COUNTING = "counting"
+"""Live exchanges that are auxiliary, in the counts of a fork: they are not limited."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -46,6 +50,8 @@ class Plan:
         calls: how many live exchanges there may be; None for as many as it takes.
         until: the fork is over once this recorded exchange, or what is in its place, was answered;
             None runs the agent to its end.
+        reuse: whether what is asked as it was recorded, and is neither changed nor the fork point,
+            is answered as recorded.
     """
 
     at: int
@@ -55,6 +61,7 @@ class Plan:
     calls: int | None = None
     tail: Edit | None = None
     salt: str | None = None
+    reuse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,8 @@ class Fork:
         self._places: dict[_Place, deque[Exchange]] = defaultdict(deque)
         for exchange in recorded[plan.at :]:
             self._places[_place(exchange.lane, exchange.request)].append(exchange)
+        unchanged = (one for one in recorded[plan.at + 1 :] if one.n not in plan.changes)
+        self._reusable = list(unchanged) if plan.reuse else []
 
     def knows(self, lane: str) -> bool:
         """Return whether the recorded run had a lane of this name."""
@@ -117,10 +126,28 @@ class Fork:
         """
         if self._over:
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
-        step = self._step(request, self._taken(_place(lane, comparable.record), same))
+        known = self._known(lane, same)
+        if known is not None:
+            self._over = known.n == self.plan.until
+            step = ForkStep(known, recorded_answer(known), answered=RECORDED)
+        else:
+            step = self._step(request, self._taken(_place(lane, comparable.record), same))
         self.counts[step.answered] += 1
+        if not step.answered and is_auxiliary(request.method, request.url):
+            self.counts[COUNTING] += 1
         self.reached = self.reached or step.place is self.first
         return step
+
+    def _known(self, lane: str, same: Callable[[Exchange], bool]) -> Exchange | None:
+        """Use up what may be reused and asked the same, of this lane first; None if nothing did."""
+        for recorded in sorted(self._reusable, key=lambda one: one.lane != lane):
+            if same(recorded):
+                self._reusable.remove(recorded)
+                waiting = self._places[_place(recorded.lane, recorded.request)]
+                if recorded in waiting:
+                    waiting.remove(recorded)
+                return recorded
+        return None
 
     def _taken(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
         """Use up the recorded exchange in whose place one is; None where there is none."""
@@ -148,7 +175,8 @@ class Fork:
             if recorded is not None and self.plan.writes == "stub":
                 return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
             raise WriteError(_refused(request))
-        if self.counts[""] == self.plan.calls:
+        is_call = not is_auxiliary(request.method, request.url)
+        if is_call and self.counts[""] - self.counts[COUNTING] == self.plan.calls:
             self._over = self.overspent = True
             raise StoppedError(f"tracefork: the fork may make {self.plan.calls} live calls.")
         edit = change if isinstance(change, Edit) else self._tail_of(request)
@@ -180,7 +208,9 @@ def is_write(request: Request) -> bool:
     """Return whether a request may change the world. What is not known to be a read is a write."""
     if request.effect is not None:
         return request.effect == "write"
-    return request.method not in _READS and not _asks_model(request)
+    if request.method in _READS or is_auxiliary(request.method, request.url):
+        return False
+    return not _asks_model(request)
 
 
 def _asks_model(request: Request) -> bool:

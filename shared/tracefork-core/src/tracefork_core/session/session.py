@@ -38,7 +38,9 @@ from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import Anew, current_lane, lane_in_step
 from tracefork_core.exchange.telemetry import is_telemetry
+from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
+from tracefork_core.session.auxiliary import NotHeld
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
 from tracefork_core.session.forking import Fork, ForkStep, Plan
 from tracefork_core.session.masking import Masking
@@ -69,7 +71,7 @@ from tracefork_core.tape.event import (
     StepEnd,
 )
 
-_Answer = LiveExchange | ReplayedExchange | PreparedExchange
+_Answer = LiveExchange | ReplayedExchange | PreparedExchange | NotHeld
 
 
 class Session:
@@ -102,6 +104,7 @@ class Session:
         rest = Rest(self.threads)
         self.gate = Gate(rest)
         self._asked = 0
+        self.auxiliary_misses = 0
         self._flights: dict[int, LiveExchange] = {}
         self.unsettled: deque[LiveExchange] = deque()
         self._steps = Steps()
@@ -116,7 +119,7 @@ class Session:
             waits = list(waits_before(waits, recorded[plan.at :]))
             recorded = recorded[: plan.at]
         self._pace = Pace(speed)
-        turns = [*turns_of(recorded), *turns_of_waits(waits)]
+        turns = [*turns_of(recorded, ordered=order is None), *turns_of_waits(waits)]
         self._turns = itertools.count(1 + max((turn for turn, _ in turns), default=-1))
         if order is None:
             self.turnstile = Turnstile(turns, rest, self._pace)
@@ -221,6 +224,16 @@ class Session:
         """The digest of what this replay asked and was answered, to compare with the tape's."""
         return self._source.digest if self._source else chain(())
 
+    @property
+    def auxiliary_left(self) -> int:
+        """How many recorded auxiliary exchanges were not asked for."""
+        return self._source.auxiliary_left if self._source else 0
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether all that was recorded was asked and answered, but for auxiliary requests."""
+        return self._source is not None and self._source.is_proven
+
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
         return self._wall_zero + time.monotonic_ns()
@@ -311,10 +324,16 @@ class Session:
         masked = self._masked(request) if self.fork is not None else None
         if self.fork is not None and masked and source.comes_after(self.fork, masked, *lane):
             return self._go_on(self.fork, source, request, masked)
-        self._asked += 1
         found = source.take(form(request), lambda: masked or self._masked(request), *lane)
+        if found is None:
+            self.auxiliary_misses += 1
+            return NotHeld(request.method, request.url.partition("?")[0])
+        self._asked += 1
         if isinstance(found, Divergence):
             raise self._diverge(found)
+        if found.is_auxiliary:
+            for turn, _ in turns_of([found]):
+                self.turnstile.come_for(turn)
         self._pass_point(found.n)
         if found.aside.started:
             self._pace.asked(found.aside.started)
@@ -369,6 +388,7 @@ class Session:
             caller=self.masking.text(where) if where else None,
             url=comparable.url if comparable.url != comparable.record.url else None,
             sent=comparable.sent,
+            auxiliary=is_auxiliary(request.method, request.url),
         )
         self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
         return flight

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -10,6 +11,7 @@ from tracefork_core.errors import Divergence
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
 from tracefork_core.session.forking import Fork
 from tracefork_core.session.matching import Form, form
@@ -32,15 +34,27 @@ class Source:
         self._fork = fork
         recorded = tape.exchanges if fork is None else tape.exchanges[: fork.plan.at]
         self._recorded = recorded
-        self._unused = Unused(recorded, self._key)
+        self._is_by_thread = False
+        self._unused, self._auxiliary = self._divided(recorded)
         self._replayed: dict[int, bytes] = {}
         self.is_travelled = False
-        self._is_by_thread = False
 
     @property
     def digest(self) -> str:
         """The digest of what was asked and answered, to compare with the tape's."""
         return chain(payload for _, payload in sorted(self._replayed.items()))
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether all that was recorded was asked and answered, but for auxiliary requests."""
+        left = {exchange.n: exchange.canonical for exchange in self._auxiliary.remaining()}
+        whole = sorted((left | self._replayed).items())
+        return chain(payload for _, payload in whole) == self.tape.digest
+
+    @property
+    def auxiliary_left(self) -> int:
+        """How many auxiliary exchanges were not asked for."""
+        return len(self._auxiliary.remaining())
 
     def was_asked(self, n: int) -> bool:
         """Return whether an exchange was asked for."""
@@ -48,8 +62,11 @@ class Source:
 
     def take(
         self, asked: Form, mask: Callable[[], Form], lane: str, in_step: str
-    ) -> Exchange | Divergence:
+    ) -> Exchange | Divergence | None:
         """Use up the exchange that answers a request on a lane, or say how the run left the tape.
+
+        An auxiliary request has no order, and None where the tape does not hold it: that leaves no
+        tape.
 
         `in_step` is the name of the lane within its step: in a run that begins in the middle, lanes
         have other numbers than in the recorded one, and are known by that.
@@ -67,9 +84,9 @@ class Source:
             asked = mask()
             taken = self._take(asked, lane)
         if taken is None:
-            return self._missed(asked, lane)
+            return None if _is_auxiliary(asked) else self._missed(asked, lane)
         exchange, due = taken
-        if due is not exchange and not self.is_travelled:
+        if due is not exchange and not self.is_travelled and not exchange.is_auxiliary:
             return divergence.out_of_order(self.tape, asked, due, exchange)
         payload = exchange.payload
         self._replayed[exchange.n] = (
@@ -86,14 +103,13 @@ class Source:
         come, and are past now.
         """
         self._is_by_thread = True
-        waiting = {exchange.n for exchange in self._unused.remaining()}
+        waiting = self._waiting()
         self._let_come([*left, *sorted(waiting.difference(left, gone))])
         return sorted(waiting.intersection(gone))
 
     def skip(self, exchanges: Collection[int]) -> None:
         """Go past exchanges that the recorded run went past: they are proven by that."""
-        waiting = {exchange.n for exchange in self._unused.remaining()}
-        self._let_come(sorted(waiting.difference(exchanges)))
+        self._let_come(sorted(self._waiting().difference(exchanges)))
         past = set(exchanges)
         for exchange in self._recorded:
             if exchange.n in past:
@@ -102,14 +118,29 @@ class Source:
     def _let_come(self, numbers: Sequence[int]) -> None:
         by_number = {exchange.n: exchange for exchange in self._recorded}
         left = [by_number[n] for n in numbers if n in by_number]
-        self._unused = (
-            Unused(left, self._key_on_thread, lambda exchange: exchange.in_step)
-            if self._is_by_thread
-            else Unused(left, self._key)
+        self._unused, self._auxiliary = self._divided(left)
+
+    def _divided(self, exchanges: Sequence[Exchange]) -> tuple[Unused, Unused]:
+        """Return what has to be asked for and what need not be."""
+        parts = (
+            [exchange for exchange in exchanges if exchange.is_auxiliary is auxiliary]
+            for auxiliary in (False, True)
         )
+        if self._is_by_thread:
+            key, lane = self._key_on_thread, attrgetter("in_step")
+            needed, auxiliary = (Unused(part, key, lane) for part in parts)
+        else:
+            needed, auxiliary = (Unused(part, self._key) for part in parts)
+        return needed, auxiliary
+
+    def _waiting(self) -> set[int]:
+        parts = self._unused.remaining(), self._auxiliary.remaining()
+        return {exchange.n for part in parts for exchange in part}
 
     def comes_after(self, fork: Fork, asked: Form, lane: str, in_step: str) -> bool:
         """Return whether a request comes after the fork point, on its lane."""
+        if _is_auxiliary(asked) and any(self._auxiliary.has(key) for key in self._keys(asked)):
+            return False
         if lane == UNORDERED or not fork.knows(lane):
             return not any(self._unused.has(key) for key in self._keys(asked))
         return self._unused.due(in_step if self._is_by_thread else lane) is None
@@ -137,7 +168,10 @@ class Source:
             return None
         left = self._unused.remaining()
         if self._fork is not None and self._fork.first and not self._fork.reached:
-            left.append(self._fork.first)
+            first = self._fork.first
+            # Not to ask for it is no other run, but then nothing could be changed there.
+            if not first.is_auxiliary or first.n in self._fork.plan.changes:
+                left.append(first)
         return divergence.left_over(self.tape, left) if left else None
 
     def _missed(self, asked: Form, lane: str) -> Exchange | Divergence:
@@ -149,7 +183,10 @@ class Source:
         return divergence.asked_otherwise(tape, asked, due, left, self._matchers)
 
     def _take(self, asked: Form, lane: str) -> tuple[Exchange, Exchange] | None:
-        found = (self._unused.take(key, lane) for key in self._keys(asked))
+        pools = [self._auxiliary] if _is_auxiliary(asked) else []
+        found = (
+            pool.take(key, lane) for pool in (*pools, self._unused) for key in self._keys(asked)
+        )
         return next((taken for taken in found if taken is not None), None)
 
     def _keys(self, asked: Form) -> list[bytes]:
@@ -180,6 +217,10 @@ class Source:
             exchange.aside.seam,
         )
         return self._of(form(request))
+
+
+def _is_auxiliary(asked: Form) -> bool:
+    return is_auxiliary(asked.record.method, asked.record.url)
 
 
 def _on_thread(key: bytes, place: tuple[str, str]) -> bytes:

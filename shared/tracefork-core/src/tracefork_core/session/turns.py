@@ -7,7 +7,8 @@ than the last also waits until the loop is quiet and other threads are at rest, 
 last one set off is done.
 
 The end of a sleep has a turn as well, but a *soft* one: at replay it may not come at all, since a
-loop that waits for something sleeps as often as that takes. When everything is quiet and nobody
+loop that waits for something sleeps as often as that takes. So it is with what answers an auxiliary
+request, until that is asked. When everything is quiet and nobody
 waits for a soft turn that is due, it is passed by.
 
 Nobody waits for ever. On an event loop whatever can ask does ask, so a turn that nobody takes is a
@@ -42,12 +43,21 @@ GRACE_SECONDS = 2.0
 """How much longer than when it was recorded a thread waits before it goes ahead."""
 
 
-def turns_of(recorded: Iterable[Exchange]) -> Iterator[tuple[int, int]]:
-    """Yield the turns of exchanges, each with its owner."""
+def turns_of(recorded: Iterable[Exchange], *, ordered: bool = True) -> Iterator[tuple[int, int]]:
+    """Yield the turns of exchanges, each with its owner.
+
+    Those of auxiliary exchanges are soft, where turns are waited for at all.
+    """
     for exchange in recorded:
         for first, count in exchange.aside.turns:
             for turn in range(first, first + count):
-                yield turn, exchange.n
+                soft = ordered and exchange.is_auxiliary
+                yield turn, owner_of(exchange.aside.turns[0][0]) if soft else exchange.n
+
+
+def owner_of(turn: int) -> int:
+    """Return whose soft turn it is, for a turnstile: no exchange has such a number."""
+    return -1 - turn
 
 
 class StallError(Exception):

@@ -23,7 +23,7 @@ from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import Gate
-from tracefork_core.session.turns import StallError, Turnstile
+from tracefork_core.session.turns import StallError, Turnstile, owner_of
 from tracefork_core.tape import Tape, TapeWriter
 from tracefork_core.tape.event import DRAWS, Draws, Reads
 
@@ -244,8 +244,3 @@ def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
 def pairs(reads: Reads) -> Iterator[tuple[int, int]]:
     """Yield the number of each timer that fired, and the turn in which it did."""
     return zip(reads.values[::2], reads.values[1::2], strict=False)
-
-
-def owner_of(turn: int) -> int:
-    """Return whose turn it is, for a turnstile: no exchange has such a number."""
-    return -1 - turn

@@ -21,7 +21,7 @@ def describe() -> Environment:
         python=platform.python_version(),
         platform=platform.platform(),
         tracefork=__version__,
-        packages=_packages(),
+        packages=packages(),
         git_commit=_git_commit(),
         started=time.time_ns(),
         hash_seed=hash_seed(),
@@ -38,8 +38,11 @@ def hash_seed() -> str | None:
     return given if is_random == bool(int(given)) else None
 
 
-def _packages() -> dict[str, str]:
-    """Read names and versions off folder names: parsing each METADATA costs 100 times more."""
+def packages() -> dict[str, str]:
+    """Return the version of each distribution that is installed here.
+
+    They are read off folder names: parsing each METADATA costs 100 times more.
+    """
     found: dict[str, str] = {}
     for folder in dict.fromkeys(sys.path):
         if not folder.endswith("-packages"):

@@ -74,7 +74,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     world, `place` the exchange of its parent in whose place it is. `effect` is what it does to the
     world ("read", "write", "pure") where that was declared. `checkpoint` is the thread and the id
     of the checkpoint that the agent's framework was running from, `in_step` the lane, counted from
-    the beginning of the framework's step, where that is another name.
+    the beginning of the framework's step, where that is another name. `auxiliary` are those that a
+    replay may ask more or fewer of: token counts.
     """
 
     lane: str
@@ -97,10 +98,11 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     place: int | None = None
     checkpoint: tuple[str, str] | None = None
     in_step: str | None = None
+    auxiliary: bool = False
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node of the step DAG. `kind` is run, agent, task, node, model, tool or another."""
+    """A node of the step DAG. `kind` is run, crew, agent, task, node, model, tool or another."""
 
     id: str
     kind: str
@@ -229,7 +231,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `writes` says what became of writes: "refuse", "stub" or "allow"; `tail` how models were asked
     that were not changed otherwise. Past the fork point a lane draws under its name, "~" and
-    `salt`, where there is one.
+    `salt`, where there is one. With `reuse`, what was asked as in the parent was answered as there.
     """
 
     at: int
@@ -237,6 +239,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     writes: str = "refuse"
     tail: dict[str, object] = {}
     salt: str | None = None
+    reuse: bool = False
 
 
 class Structure(msgspec.Struct, frozen=True):

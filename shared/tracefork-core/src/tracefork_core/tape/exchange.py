@@ -107,6 +107,11 @@ class Exchange:
         return self.aside.checkpoint
 
     @property
+    def is_auxiliary(self) -> bool:
+        """Whether a replay may do without it: a token count."""
+        return self.aside.auxiliary
+
+    @property
     def request_headers(self) -> list[tuple[str, str]]:
         """The compared headers, then those that are not compared; credentials never land."""
         return [*self.payload.request.headers, *self.aside.sent]

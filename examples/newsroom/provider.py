@@ -1,0 +1,114 @@
+"""The model of the newsroom, scripted: python provider.py, in a terminal of its own.
+
+It speaks OpenAI's wire format on 127.0.0.1:8898. Everybody goes by what is there; but who has the
+`fault` gets it wrong the first time, and each fortieth time after that.
+"""
+
+import json
+import re
+import sys
+import threading
+
+from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
+
+PORT = 8898
+_NUMBERS = re.compile(r"\d,\d{3}")
+
+
+class Model:
+    """Answers by the role in the system prompt, and by what it is told."""
+
+    def __init__(self, fault: str = "research") -> None:
+        self.fault = fault
+        self._times: dict[str, int] = {}
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        said = " ".join(message.text for message in request.messages)
+        role = re.search(r"You are (\w+)", request.system)
+        done = [result.text for result in request.tool_results]
+        match role.group(1) if role else "":
+            case "Researcher":
+                return self._researcher(done)
+            case "Analyst":
+                return self._analyst(said, done)
+            case "Statistician":
+                change = "21 %" if self._errs("delegated") else _change(said)
+                return Reply(f"{change} more than the spring before.")
+            case "Writer":
+                figure = "21 %" if self._errs("write") else _figure(said)
+                return Reply(f"This spring sold {figure} more. Music lives.")
+            case "Editor":
+                return self._editor(said)
+            case "Guardrail":
+                wrong = self._errs("guardrail")
+                return Reply(json.dumps({"valid": not wrong, "feedback": "Say 21 %."}))
+            case "Publisher":
+                return self._publisher(said, done)
+        return Reply(json.dumps(_remembered(request.system)))
+
+    def _researcher(self, done: list[str]) -> Reply:
+        if done:
+            wrong = self._errs("research")
+            return Reply("1,210 now, 1,000 then." if wrong else _figures(done[-1]))
+        product = "tonearms" if self._errs("search") else "turntables"
+        return Reply(tool_calls=[ToolCall("search_archive", {"product": product})])
+
+    def _analyst(self, said: str, done: list[str]) -> Reply:
+        if not done:
+            work = {"task": "Work out the change in per cent.", "context": _figures(said)}
+            asked = {**work, "coworker": "Statistician"}
+            return Reply(tool_calls=[ToolCall("delegate_work_to_coworker", asked)])
+        figure = "21 %" if self._errs("analyse") else _figure(done[-1])
+        return Reply(f"Sales rose by {figure}.")
+
+    def _editor(self, said: str) -> Reply:
+        told = re.search(r"Say (\d+ %)", said)
+        figure = told.group(1) if told else _figure(said)
+        if self._errs("review"):
+            figure = "21 %"
+        return Reply(f"This spring sold {figure} more than the last.")
+
+    def _publisher(self, said: str, done: list[str]) -> Reply:
+        if done:
+            figure = "21 %" if self._errs("publish") else _figure(said)
+            return Reply(f"On page one: this spring sold {figure} more.")
+        return Reply(tool_calls=[ToolCall("publish", {"brief": f"{_figure(said)} more."})])
+
+    def _errs(self, what: str) -> bool:
+        self._times[what] = self._times.get(what, 0) + 1
+        return what == self.fault and self._times[what] % 40 == 1
+
+
+def _remembered(system: str) -> dict[str, object]:
+    """Return what CrewAI's memory asks for: what is worth keeping, where, and beside what."""
+    if system.startswith("You extract"):
+        return {"memories": ["Figures of this spring were asked for."]}
+    if system.startswith("You are comparing"):
+        return {"actions": [], "insert_new": False}
+    return {"suggested_scope": "/briefs", "categories": [], "importance": 0.5}
+
+
+def _figure(text: str) -> str:
+    """Return the figure that was said last."""
+    found = re.findall(r"\d+ %", text)
+    return found[-1] if found else "something"
+
+
+def _figures(text: str) -> str:
+    """Return what was sold this spring and the one before."""
+    now, then = _NUMBERS.findall(text)[-2:]
+    return f"{now} now, {then} then."
+
+
+def _change(text: str) -> str:
+    """Return the change between two figures in per cent."""
+    now, then = (int(number.replace(",", "")) for number in _NUMBERS.findall(text)[-2:])
+    return f"{100 * (now - then) // then} %"
+
+
+if __name__ == "__main__":
+    with ProviderServer(Model(*sys.argv[1:]), port=PORT) as server:
+        print(f"the newsroom's model listens on {server.url}/v1; Ctrl-C ends it")
+        threading.Event().wait()
+
+# ruff: noqa: T201

@@ -1,0 +1,99 @@
+"""Agents asked while they work: a replay lets the same one work as when it was recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+from tracefork_crewai.event_scope import agent_here, is_on_tape
+from tracefork_crewai.refusals import BUSY
+from tracefork_crewai.replacing import replaced
+
+_HOMES = ("crewai.agents.agent_executor", "crewai.experimental.agent_executor")
+_PATIENCE, _MOMENT = 100, 0.05
+_done = threading.Condition()
+
+
+def instrument() -> Callable[[], None]:
+    """Let agents of a session refuse as the tape says; return the undoing."""
+    with ExitStack() as stack:
+        for home in _HOMES:
+            try:
+                executor = import_module(home).AgentExecutor
+            except (ImportError, AttributeError):
+                continue  # Versions of CrewAI differ in where it is.
+            stack.callback(replaced(executor, "invoke", _invoked))
+            stack.callback(replaced(executor, "invoke_async", _ainvoked))
+        return stack.pop_all().close
+
+
+def _invoked(invoke: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(invoke)
+    def invoked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_on_tape() or _runs_in_loop():
+            return invoke(self, *args, **kwargs)  # In a loop it is `invoke_async` that is asked.
+        _refuse_as_recorded()
+        _wait_as_recorded(self)
+        try:
+            return invoke(self, *args, **kwargs)
+        except RuntimeError as error:
+            _note(error)
+            raise
+        finally:
+            with _done:
+                _done.notify_all()
+
+    return invoked
+
+
+def _ainvoked(invoke: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(invoke)
+    async def invoked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_on_tape():
+            _refuse_as_recorded()
+        try:
+            return await invoke(self, *args, **kwargs)
+        except RuntimeError as error:
+            _note(error)
+            raise
+
+    return invoked
+
+
+def _refuse_as_recorded() -> None:
+    agent = agent_here()
+    if agent is not None and agent.refusal:
+        agent.error = agent.refusal
+        raise RuntimeError(agent.refusal)
+
+
+def _wait_as_recorded(executor: Any) -> None:
+    """Wait for an agent that went to work when this was recorded, and is not done yet now."""
+    agent = agent_here()
+    if agent is None or agent.refusal != "":
+        return
+    with _done:
+        for _ in range(_PATIENCE):
+            if not executor._is_executing:  # noqa: SLF001 - CrewAI tells nobody else.
+                return
+            _done.wait(_MOMENT)
+
+
+def _note(error: RuntimeError) -> None:
+    """Keep why an agent refused: early versions of CrewAI do not tell of each time it does."""
+    agent = agent_here()
+    if agent is not None and str(error).startswith(BUSY):
+        agent.error = str(error)
+
+
+def _runs_in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

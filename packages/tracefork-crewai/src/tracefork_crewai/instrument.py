@@ -1,0 +1,36 @@
+"""What a session changes in CrewAI while it is open, and puts back when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import ModuleType
+
+from tracefork_core.adapters import Instrument
+from tracefork_crewai import hermetic
+
+
+def _apply(_: ModuleType) -> Callable[[], None]:
+    # CrewAI has been imported by now: what these modules need of it costs nothing more.
+    from tracefork_crewai import (
+        clients,
+        executors,
+        knowledge,
+        mcp_clients,
+        memory,
+        misses,
+        planning,
+        steps,
+        tools,
+    )
+
+    with ExitStack() as stack:
+        asked = (hermetic, clients, misses, steps, planning, executors)
+        done = (tools, memory, knowledge, mcp_clients)
+        for part in (*asked, *done):
+            stack.callback(part.instrument())
+        return stack.pop_all().close
+
+
+INSTRUMENT = Instrument("crewai", _apply, hermetic.prepare)
+"""Switched on by every session, once `crewai` is imported."""

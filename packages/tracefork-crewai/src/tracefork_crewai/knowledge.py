@@ -1,0 +1,106 @@
+"""Knowledge is on the tape as what it was asked and what it found.
+
+Its sources are taken in once, as an exchange that says what they hold: where a file has changed
+since the recording, a replay says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial, wraps
+from typing import Any
+
+from crewai.knowledge.knowledge import Knowledge
+
+from tracefork_core.adapters import in_session
+from tracefork_crewai.methods import as_exchange
+from tracefork_crewai.replacing import replaced
+from tracefork_crewai.tool_calls import Leaf, acall, call
+from tracefork_crewai.tool_values import Values
+from tracefork_crewai.untold import Untold
+
+Method = Callable[..., Any]
+
+
+def instrument() -> Callable[[], None]:
+    """Make what is asked of knowledge exchanges of the session that is open; return the undoing."""
+    untold = Untold()
+    with ExitStack() as stack:
+        stack.callback(untold.forget)
+        for name, wrap in (
+            ("query", _query),
+            ("aquery", _aquery),
+            ("add_sources", _add_sources),
+            ("aadd_sources", partial(_aadd_sources, add=Knowledge.add_sources)),
+        ):
+            stack.callback(replaced(Knowledge, name, partial(wrap, untold)))
+        return stack.pop_all().close
+
+
+_as_query = as_exchange("knowledge.query", lambda _: "read")
+
+
+def _query(untold: Untold, query: Method) -> Method:
+    @wraps(query)
+    def live(self: Any, *args: Any, **kwargs: Any) -> Any:
+        untold.catch_up(self)
+        return query(self, *args, **kwargs)
+
+    return _as_query(live)
+
+
+def _aquery(untold: Untold, query: Method) -> Method:
+    @wraps(query)
+    async def live(self: Any, *args: Any, **kwargs: Any) -> Any:
+        untold.catch_up(self)
+        return await query(self, *args, **kwargs)
+
+    return _as_query(live)
+
+
+def _add_sources(untold: Untold, add: Method) -> Method:
+    @wraps(add)
+    def added(self: Any) -> None:
+        def live(sources: object) -> Any:
+            untold.catch_up(self)
+            return add(self)
+
+        if not in_session():
+            add(self)
+            return
+        with untold.telling(self, partial(add, self)):
+            call(_leaf(add), live, (), {"sources": _told(self)})
+
+    return added
+
+
+def _aadd_sources(untold: Untold, aadd: Method, *, add: Method) -> Method:
+    @wraps(aadd)
+    async def added(self: Any) -> None:
+        async def live(sources: object) -> Any:
+            untold.catch_up(self)
+            return await aadd(self)
+
+        if not in_session():
+            await aadd(self)
+            return
+        with untold.telling(self, partial(add, self)):
+            await acall(_leaf(aadd), live, (), {"sources": _told(self)})
+
+    return added
+
+
+# What it does can be done again: a source is found by what it holds.
+_leaf = partial(Leaf, "knowledge.add_sources", values=Values(), effect="read")
+
+
+def _told(knowledge: Any) -> list[dict[str, object]]:
+    return [_told_of(source) for source in knowledge.sources]
+
+
+def _told_of(source: Any) -> dict[str, object]:
+    content = getattr(source, "content", None)
+    if isinstance(content, dict):  # By paths, which are others elsewhere.
+        content = list(content.values())
+    return {"source": type(source).__name__, "content": content}

@@ -1,0 +1,79 @@
+"""Memory is on the tape as what it was asked and what it said.
+
+How it came to that (models, embeddings, a database, the time, records of earlier runs) is part of
+the exchange and never runs in a replay: nothing is stored, so nothing has to be found again.
+Saving goes on in a thread of CrewAI's after the call is over; that too is below the seam.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial, wraps
+from typing import Any
+
+from crewai.memory.unified_memory import Memory
+
+from tracefork_crewai.methods import as_exchange
+from tracefork_crewai.replacing import replaced
+from tracefork_crewai.tool_calls import Effect
+from tracefork_crewai.untold import Untold
+
+_ASKED = (
+    "recall",
+    "extract_memories",
+    "list_records",
+    "list_scopes",
+    "list_categories",
+    "info",
+    "tree",
+)
+_TOLD = ("remember", "remember_many", "forget", "update", "reset", "reset_all")
+
+Method = Callable[..., Any]
+
+
+def instrument() -> Callable[[], None]:
+    """Make what is asked of memories exchanges of the session that is open; return the undoing."""
+    untold = Untold()
+    with ExitStack() as stack:
+        stack.callback(untold.forget)
+        for name in _ASKED:
+            asked = as_exchange(f"memory.{name}", lambda _: "read")
+            stack.callback(replaced(Memory, name, partial(_asking, untold, asked)))
+        for name in _TOLD:
+            told = as_exchange(f"memory.{name}", _of_storing)
+            stack.callback(replaced(Memory, name, partial(_telling, untold, told)))
+        return stack.pop_all().close
+
+
+def _asking(untold: Untold, wrap: Callable[[Method], Method], method: Method) -> Method:
+    if inspect.iscoroutinefunction(method):
+        return wrap(method)
+    return wrap(_live(untold, method))
+
+
+def _telling(untold: Untold, wrap: Callable[[Method], Method], method: Method) -> Method:
+    exchange = wrap(_live(untold, method))
+
+    @wraps(method)
+    def told(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with untold.telling(self, partial(method, self, *args, **kwargs)):
+            return exchange(self, *args, **kwargs)
+
+    return told
+
+
+def _live(untold: Untold, method: Method) -> Method:
+    @wraps(method)
+    def live(self: Any, *args: Any, **kwargs: Any) -> Any:
+        untold.catch_up(self)
+        return method(self, *args, **kwargs)
+
+    return live
+
+
+def _of_storing(memory: Any) -> Effect:
+    """Return whether others find what is stored: CrewAI's own place is private to a session."""
+    return "pure" if memory.storage == Memory.model_fields["storage"].default else "write"

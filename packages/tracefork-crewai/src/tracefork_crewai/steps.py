@@ -1,0 +1,45 @@
+"""The steps of a crew, from CrewAI's own event scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import wraps
+from typing import Any
+
+from crewai.events.event_bus import CrewAIEventsBus
+from crewai.events.event_context import SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS
+from crewai.flow.runtime import Flow
+
+from tracefork_crewai.event_scope import METHOD, EventScope, begin, end, is_on_tape
+from tracefork_crewai.labels import is_internal, method_label
+from tracefork_crewai.replacing import replaced
+
+
+def instrument() -> Callable[[], None]:
+    """Put the steps of CrewAI onto the tape of the session that is open; return the undoing."""
+    with ExitStack() as stack:
+        scope = EventScope(SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS)
+        stack.callback(replaced(CrewAIEventsBus, "_prepare_event", scope.follow))
+        stack.callback(replaced(Flow, "_execute_method", _with_step))
+        return stack.pop_all().close
+
+
+def _with_step(execute: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the methods of a flow that suppresses its events their steps all the same."""
+
+    @wraps(execute)
+    async def executed(self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+        if not self.suppress_flow_events or is_internal(self) or not is_on_tape():
+            return await execute(self, name, *args, **kwargs)
+        begin(METHOD, lambda _: method_label(name), self)
+        error = None
+        try:
+            return await execute(self, name, *args, **kwargs)
+        except BaseException as failure:
+            error = repr(failure)
+            raise
+        finally:
+            end(METHOD, error)
+
+    return executed

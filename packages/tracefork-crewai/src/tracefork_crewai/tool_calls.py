@@ -1,0 +1,147 @@
+"""One call that is an exchange: of a tool, of a memory, of a server of tools.
+
+What it asks meanwhile, a model or a database, is part of it, and no exchange of its own.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from crewai.events.event_context import _event_id_stack
+
+from tracefork_core import ToolError
+from tracefork_core.adapters import atool_exchange, in_session, tool_exchange
+from tracefork_crewai.inside import inside
+from tracefork_crewai.tool_arguments import Arguments
+from tracefork_crewai.tool_values import Values
+
+Effect = Literal["read", "write", "pure"]
+Args = tuple[Any, ...]
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """What is known of something that is called.
+
+    Args:
+        name: what it is called on the tape.
+        body: the function whose code says what it returns and raises.
+        values: how its results are told.
+        effect: what it does to the world; where nobody says, it may be a write.
+        words: what an agent is told of a result.
+    """
+
+    name: str
+    body: Callable[..., Any]
+    values: Values
+    effect: Effect | None = None
+    words: Callable[[object], str] = str
+
+
+def call(leaf: Leaf, work: Callable[..., Any], args: Args, kwargs: Mapping[str, Any]) -> Any:
+    """Return what `work` returns, or returned."""
+    if not in_session():
+        return work(*args, **kwargs)
+    arguments = Arguments(args, kwargs)
+
+    def run(**told: Any) -> object:
+        args, kwargs = arguments.given(told)
+        with inside():
+            result = work(*args, **kwargs)
+        return _kept(leaf, result)
+
+    try:
+        return tool_exchange(_name(leaf), arguments.told, run, leaf.values, **_said(leaf))
+    except ToolError as error:
+        raise _in_its_words(error) from error
+
+
+async def acall(
+    leaf: Leaf, work: Callable[..., Awaitable[Any]], args: Args, kwargs: Mapping[str, Any]
+) -> Any:
+    """Await what `call` calls."""
+    if not in_session():
+        return await work(*args, **kwargs)
+    arguments = Arguments(args, kwargs)
+
+    async def run(**told: Any) -> object:
+        args, kwargs = arguments.given(told)
+        with inside():
+            result = await work(*args, **kwargs)
+        return _kept(leaf, result)
+
+    try:
+        return await atool_exchange(_name(leaf), arguments.told, run, leaf.values, **_said(leaf))
+    except ToolError as error:
+        raise _in_its_words(error) from error
+
+
+class RaisedError(ToolError):
+    """An exception of a class that a tape cannot bring back: in its own words, as agents see it."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _in_its_words(error: ToolError) -> ToolError:
+    if isinstance(error, RaisedError):
+        return error
+    # Agents, and CrewAI's records of failures, are told the name of the class and the message.
+    name = error.kind.rpartition(".")[2] or "Exception"
+    kind: type[RaisedError] = type(name, (RaisedError,), {"__module__": __name__})
+    return kind(error.kind, error.message)
+
+
+def _name(leaf: Leaf) -> str:
+    return _NOT_IN_NAMES.sub("_", leaf.name) or "_"
+
+
+def _said(leaf: Leaf) -> dict[str, Any]:
+    raises = {kind.__name__: kind for kind in _exceptions_of(leaf.body)}
+    return {"effect": leaf.effect, "raises": raises.values(), "returns": leaf.body}
+
+
+def _kept(leaf: Leaf, result: object) -> object:
+    """Return a result, or what an agent is told of it, where no replay could give it again."""
+    if not leaf.values.hold(result) and _is_asked_by_an_agent():
+        return leaf.words(result)
+    return result
+
+
+def _is_asked_by_an_agent() -> bool:
+    around = _event_id_stack.get()
+    return bool(around) and around[-1][1] == "tool_usage_started"
+
+
+def _exceptions_of(body: Callable[..., Any]) -> Iterator[type[Exception]]:
+    """Yield the exceptions that a function's code names, of classes of one name the first."""
+    function = inspect.unwrap(body)
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, types.FunctionType):
+        return
+    known = {**function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            known[name] = cell.cell_contents
+        except ValueError:  # The cell of a name that is not bound yet.
+            continue
+    names = list(_names_in(function.__code__))
+    for name in names:
+        named = known.get(name)
+        found = [named]
+        if isinstance(named, (types.ModuleType, type)):
+            found += [vars(named).get(inner) for inner in names]
+        yield from (it for it in found if isinstance(it, type) and issubclass(it, Exception))
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    yield from (*code.co_names, *code.co_freevars)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_in(constant)

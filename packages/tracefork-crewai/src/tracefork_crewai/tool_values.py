@@ -1,0 +1,149 @@
+"""What tools return, as data: CrewAI's classes and models of pydantic by their fields, and back.
+
+    {"crewai": "ToolFailure", "fields": {"message": "no such channel", ...}}
+    {"crewai": "dict", "pairs": [["crewai", "a dictionary that would look like one of them"]]}
+
+A tape names no class that would be looked up anywhere: a name on it is one of a table, of the
+classes below and of those that the tool's own code declares, by its annotation or `result_schema`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+from uuid import UUID
+
+from crewai.memory.types import MemoryMatch, MemoryRecord, ScopeInfo
+from crewai.tools.tool_failure import ToolFailure
+from pydantic import BaseModel
+
+from tracefork_core import ReplayError
+
+_OF_CREWAI: tuple[type[BaseModel], ...] = (MemoryMatch, MemoryRecord, ScopeInfo, ToolFailure)
+
+_TAG = "crewai"
+_DICT = "dict"
+_PLAIN = frozenset(
+    (type(None), bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID)
+) | {type(Path())}
+_CONTAINERS = (list, tuple, set, frozenset)
+
+
+class Values:
+    """How the results of one tool are told. `declared` are the classes that its code names."""
+
+    def __init__(self, declared: Iterable[type] = ()) -> None:
+        declared = list(declared)
+        models = (kind for kind in declared if issubclass(kind, BaseModel))
+        self._models: dict[str, type[BaseModel]] = {
+            kind.__name__: kind for kind in (*models, *_OF_CREWAI)
+        }
+        self._others = frozenset(declared) - {*self._models.values()}
+
+    def hold(self, value: object) -> bool:
+        """Return whether a replay could give a value again as what it is."""
+        kind = type(value)
+        if kind in _PLAIN or _is_number(value):
+            return True
+        if kind is dict and isinstance(value, dict):
+            return all(self.hold(part) for pair in value.items() for part in pair)
+        if kind in _CONTAINERS and isinstance(value, _CONTAINERS):
+            return all(map(self.hold, value))
+        if self._models.get(kind.__name__) is kind and isinstance(value, BaseModel):
+            return kind in _OF_CREWAI or (self.hold(_fields(value)) and _comes_back(value))
+        return kind in self._others
+
+    def told(self, value: object) -> object:
+        """Return `value` without classes of CrewAI and pydantic; what is none stays as it is."""
+        kind = type(value)
+        if self._models.get(kind.__name__) is kind and isinstance(value, BaseModel):
+            return {_TAG: kind.__name__, "fields": self.told(_fields(value))}
+        if _is_number(value):
+            return value.item()  # type: ignore[attr-defined]
+        if kind is dict and isinstance(value, dict):
+            if _TAG in value:
+                return {_TAG: _DICT, "pairs": [self.told([*pair]) for pair in value.items()]}
+            return {name: self.told(item) for name, item in value.items()}
+        return _each(value, self.told)
+
+    def meant(self, value: object) -> object:
+        """Return what `told` was given.
+
+        Raises:
+            ReplayError: it is nothing that `told` returns.
+        """
+        if type(value) is not dict:
+            return _each(value, self.meant)
+        if _TAG not in value:
+            return {name: self.meant(item) for name, item in value.items()}
+        name = value[_TAG]
+        try:
+            if name == _DICT:
+                pairs: Any = self.meant(value["pairs"])
+                return dict(pairs)
+            return self._models[name].model_validate(self.meant(value["fields"]))
+        except Exception as error:  # whatever a model makes of fields that it does not expect
+            raise ReplayError(
+                f"tracefork: what the tape holds of a tool is no {name!r:.60} as its code declares "
+                f"it now: {error!r:.200}"
+            ) from error
+
+
+def declared_by(function: Callable[..., Any], schema: object = None) -> Iterator[type]:
+    """Yield the classes that the code of a tool says its results are made of."""
+    if isinstance(schema, type):
+        yield schema
+    try:
+        returned = get_type_hints(function).get("return")
+    except Exception:  # noqa: BLE001 - an annotation that nobody understands declares nothing
+        return
+    yield from _classes_in(returned)
+
+
+def _classes_in(annotation: object) -> Iterator[type]:
+    parts = get_args(annotation)
+    if not parts and isinstance(annotation, type):
+        named = issubclass(annotation, (BaseModel, Enum)) or hasattr(annotation, "_fields")
+        if named or dataclasses.is_dataclass(annotation):
+            yield annotation
+    for part in parts:
+        yield from _classes_in(part)
+
+
+def _fields(value: BaseModel) -> dict[str, object]:
+    fields: dict[str, object] = _plain(value.model_dump(by_alias=True, round_trip=True))
+    return fields
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value  # Which model it is the field of says what it is.
+    if type(value) is dict:
+        return {_plain(name): _plain(item) for name, item in value.items()}
+    return _each(value, _plain)
+
+
+def _comes_back(value: BaseModel) -> bool:
+    try:
+        return bool(type(value).model_validate(_fields(value)) == value)
+    except Exception:  # noqa: BLE001 - of a model that does not take what it gives
+        return False
+
+
+def _is_number(value: object) -> bool:
+    """Return whether a value is a number of numpy, which scores of a search are."""
+    return type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+
+
+def _each(value: object, change: Callable[[Any], object]) -> object:
+    """Return a list or a tuple with all in it changed; what is neither stays as it is."""
+    if type(value) is list:
+        return [change(item) for item in value]
+    if type(value) is tuple:
+        return tuple(change(item) for item in value)
+    return value

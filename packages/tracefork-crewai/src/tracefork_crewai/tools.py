@@ -1,0 +1,213 @@
+"""Tools are exchanges: recorded once, and answered from the tape after that.
+
+CrewAI runs a tool in its own `run` (for models that call functions), or as a `CrewStructuredTool`
+(for agents that reason in text); a model may also be given functions to call at once. In each
+place CrewAI's own code goes on doing all that it does, and only the work itself is another's: it
+validates arguments, counts usages and reads its cache at replay as in the recording.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial, wraps
+from typing import Any
+
+from crewai.llm import LLM
+from crewai.llms.base_llm import BaseLLM
+from crewai.tools.base_tool import BaseTool, Tool
+from crewai.tools.structured_tool import CrewStructuredTool
+from crewai.utilities.string_utils import sanitize_tool_name
+
+from tracefork_core.adapters import in_session
+from tracefork_crewai.live_tools import is_live
+from tracefork_crewai.replacing import replaced
+from tracefork_crewai.tool_calls import Leaf, acall, call
+from tracefork_crewai.tool_values import Values, declared_by
+
+
+def instrument() -> Callable[[], None]:
+    """Make the calls of tools exchanges of the session that is open; return the undoing."""
+    with ExitStack() as stack:
+        for kind in (BaseTool, Tool):
+            stack.callback(replaced(kind, "run", _run))
+            stack.callback(replaced(kind, "arun", _arun))
+        stack.callback(_own_runs())
+        stack.callback(replaced(CrewStructuredTool, "invoke", _invoke))
+        stack.callback(replaced(CrewStructuredTool, "ainvoke", _ainvoke))
+        stack.callback(replaced(BaseLLM, "_handle_tool_execution", _with_functions))
+        stack.callback(replaced(LLM, "_handle_tool_call", _with_functions))
+        return stack.pop_all().close
+
+
+def _own_runs() -> Callable[[], None]:
+    """Wrap `run` of the classes that have one of their own, and of those that come."""
+    stack = ExitStack()
+    for kind in _below(BaseTool):
+        stack.callback(replaced(kind, "run", _own_run))
+
+    def noting(init: Any) -> Any:
+        @classmethod  # type: ignore[misc]
+        @wraps(init.__func__)
+        def noted(cls: type, **kwargs: Any) -> None:
+            init.__func__(cls, **kwargs)
+            stack.callback(replaced(cls, "run", _own_run))
+
+        return noted
+
+    stack.callback(replaced(BaseTool, "__init_subclass__", noting))
+    return stack.close
+
+
+def _below(kind: Any) -> Iterator[type]:
+    for sub in kind.__subclasses__():
+        if sub is not Tool:
+            yield sub
+        yield from _below(sub)
+
+
+class _Standing:
+    """A tool as CrewAI's own code sees it, whose work somebody else does."""
+
+    def __init__(self, tool: object, **work: Callable[..., Any]) -> None:
+        self.__dict__.update(work, _tool=tool)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(self._tool, name, value)
+
+
+def _run(run: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(run)
+    def stood_in(self: Any, *args: Any, **kwargs: Any) -> Any:
+        leaf = _leaf_of(self)
+        if leaf is None:
+            return run(self, *args, **kwargs)
+        work = self.func if isinstance(self, Tool) else self._run
+        tool = _Standing(self, _run=_working(leaf, work), func=_working(leaf, work))
+        return run(tool, *args, **kwargs)
+
+    return stood_in
+
+
+def _own_run(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a `run` that does the work itself; one that hands it on to CrewAI's is met there."""
+    code = getattr(inspect.unwrap(run), "__code__", None)
+    if code is None or "super" in code.co_names:
+        return run
+
+    @wraps(run)
+    def stood_in(self: Any, *args: Any, **kwargs: Any) -> Any:
+        leaf = _leaf_of(self)
+        if leaf is None:
+            return run(self, *args, **kwargs)
+        return call(leaf, partial(run, self), args, kwargs)
+
+    return stood_in
+
+
+def _arun(arun: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(arun)
+    async def stood_in(self: Any, *args: Any, **kwargs: Any) -> Any:
+        leaf = _leaf_of(self)
+        if leaf is None:
+            return await arun(self, *args, **kwargs)
+        return await arun(_Standing(self, _arun=_aworking(leaf, self._arun)), *args, **kwargs)
+
+    return stood_in
+
+
+def _invoke(invoke: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(invoke)
+    def stood_in(self: Any, *args: Any, **kwargs: Any) -> Any:
+        leaf = _leaf_of(self)
+        if leaf is None:
+            return invoke(self, *args, **kwargs)
+        return invoke(_Standing(self, func=_working(leaf, self.func)), *args, **kwargs)
+
+    return stood_in
+
+
+def _ainvoke(ainvoke: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(ainvoke)
+    async def stood_in(self: Any, *args: Any, **kwargs: Any) -> Any:
+        leaf = _leaf_of(self)
+        if leaf is None:
+            return await ainvoke(self, *args, **kwargs)
+        if inspect.iscoroutinefunction(self.func):
+            work = _aworking(leaf, self.func)
+        else:
+            work = _elsewhere(_working(leaf, self.func))
+        return await ainvoke(_Standing(self, func=work), *args, **kwargs)
+
+    return stood_in
+
+
+def _with_functions(handle: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap what calls a function that a model was given with `available_functions`."""
+    signature = inspect.signature(handle)
+
+    @wraps(handle)
+    def handled(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        given = bound.arguments.get("available_functions")
+        if given and in_session():
+            stubs = {name: _function(name, function) for name, function in given.items()}
+            bound.arguments["available_functions"] = stubs
+        return handle(*bound.args, **bound.kwargs)
+
+    return handled
+
+
+def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, (BaseTool, CrewStructuredTool)) or is_live(None, function):
+        return function
+    return _working(Leaf(name, function, Values(declared_by(function))), function)
+
+
+def _leaf_of(tool: Any) -> Leaf | None:
+    """Return what is known of a tool; None of one that is left alone."""
+    if not in_session():
+        return None
+    whole = tool
+    if isinstance(tool, CrewStructuredTool):
+        whole = tool._original_tool or getattr(tool.func, "__self__", None)  # noqa: SLF001
+    body = _body_of(whole) if isinstance(whole, BaseTool) else tool.func
+    if is_live(whole, body):
+        return None
+    values = Values(declared_by(body, tool.result_schema))
+    return Leaf(sanitize_tool_name(tool.name), body, values, words=tool.format_output_for_agent)
+
+
+def _body_of(tool: Any) -> Any:
+    """Return the function in which a tool does its work."""
+    return tool.func if isinstance(tool, Tool) else type(tool)._run  # noqa: SLF001
+
+
+def _working(leaf: Leaf, work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what does the work, or is given it by a tape."""
+
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        result = work(*args, **kwargs)
+        return asyncio.run(result) if asyncio.iscoroutine(result) else result
+
+    return lambda *args, **kwargs: call(leaf, whole, args, kwargs)
+
+
+def _aworking(leaf: Leaf, work: Callable[..., Any]) -> Callable[..., Any]:
+    async def aworking(*args: Any, **kwargs: Any) -> Any:
+        return await acall(leaf, work, args, kwargs)
+
+    return aworking
+
+
+def _elsewhere(work: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `work` with this context: CrewAI's executor of async agents has none."""
+    context = contextvars.copy_context()
+    return lambda *args, **kwargs: context.run(work, *args, **kwargs)

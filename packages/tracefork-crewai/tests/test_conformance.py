@@ -1,0 +1,51 @@
+"""What every adapter must do, done by this one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from crewai import LLM, Agent, Crew, Task
+from crewai.tools import tool
+
+from tracefork_crewai import attach, leave_live
+from tracefork_testkit.conformance import API_KEY, AdapterConformance
+
+
+@tool("lookup")
+@leave_live  # Here the exchanges of models are counted alone.
+def lookup() -> str:
+    """Look something up."""
+    return "found"
+
+
+class TestConformance(AdapterConformance):
+    """A crew of one agent that asks OpenAI's SDK."""
+
+    adapter = "crewai"
+
+    def make_agent(self, url: str) -> Any:
+        llm = LLM(model="openai/some-model", base_url=f"{url}/v1", api_key=API_KEY)
+        helper = Agent(role="Helper", goal="help", backstory="You help.", llm=llm, tools=[lookup])
+        task = Task(description="{question}", expected_output="an answer", agent=helper)
+        return Crew(agents=[helper], tasks=[task])
+
+    def attach(self, agent: Any) -> Any:
+        return attach(agent)
+
+    def run(self, agent: Any, question: str, mode: str) -> str:
+        inputs = {"question": question}
+        if mode == "sync":
+            return str(agent.kickoff(inputs).raw)
+        if mode == "async":
+            return str(asyncio.run(agent.akickoff(inputs)).raw)
+        agent.stream = True
+        if mode == "stream":
+            stream = agent.kickoff(inputs)
+            return "".join(chunk.content for chunk in stream) + str(stream.result.raw)
+        return asyncio.run(self._whole_stream(agent, inputs))
+
+    async def _whole_stream(self, agent: Any, inputs: Any) -> str:
+        stream = await agent.akickoff(inputs)
+        heard = [chunk.content async for chunk in stream]
+        return "".join(heard) + str(stream.result.raw)

@@ -1,0 +1,182 @@
+"""In a session CrewAI reaches nobody but the provider, asks nothing, and leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import socket
+import subprocess
+import sys
+from contextvars import Context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crewai.events.listeners.tracing.trace_listener import TraceCollectionListener
+from crewai.events.listeners.tracing.utils import should_auto_collect_first_time_traces
+from crewai.telemetry import Telemetry
+
+import tracefork_crewai
+from tracefork_crewai.hermetic import STORAGE, SWITCHES
+
+PROGRAM = """
+import os, socket, sys, warnings
+
+warnings.simplefilter("ignore")
+reached = set()
+
+def look_up(host, *more, real=socket.getaddrinfo):
+    if str(host) != "127.0.0.1":
+        reached.add(str(host))
+        raise socket.gaierror(-2, "nobody is reached from here")
+    return real(host, *more)
+
+socket.getaddrinfo = look_up
+import tracefork_core
+
+def tell(line):
+    os.write(1, f"\\n{line}\\n".encode())  # At once: handlers of events print meanwhile.
+
+def run():
+    import crewai.telemetry
+    from crewai import LLM, Agent, Crew, Task
+
+    llm = LLM(model="openai/m", base_url=sys.argv[1], api_key="none")
+    agent = Agent(role="Writer", goal="help", backstory="You help.", llm=llm)
+    task = Task(description="@say Hello.", expected_output="an answer", agent=agent)
+    tell(f"REPORTS {crewai.telemetry.Telemetry().ready}")
+    tell(f"SAID {Crew(agents=[agent], tasks=[task], verbose=True).kickoff().raw}")
+
+with tracefork_core.record(sys.argv[2]):
+    run()
+with tracefork_core.replay(sys.argv[2]):
+    run()
+tell(f"REACHED {sorted(reached)}")
+os._exit(0)
+"""
+
+
+@pytest.fixture
+def as_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take back what the tests of this package have switched off."""
+    for name in (*SWITCHES, STORAGE, "CI", "OTEL_SDK_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CREWAI_USER_PAT", "none")  # As who is logged in.
+    listener: Any = TraceCollectionListener._instance
+    if listener is not None:  # An early version holds what events it could not send.
+        listener.batch_manager.current_batch = None
+
+
+@pytest.fixture
+def reached(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names that were looked up; none is found."""
+    names: set[str] = set()
+    real = socket.getaddrinfo
+
+    def look_up(host: Any, *more: Any, **options: Any) -> Any:
+        if host in ("127.0.0.1", None):
+            return real(host, *more, **options)
+        names.add(str(host))
+        raise socket.gaierror(-2, "nobody is reached from here")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return names
+
+
+def test_a_crew_that_would_upload_its_trace_does_not_in_a_session(
+    crew: Any, twice: Any, as_at_home: None, reached: set[str]
+) -> None:
+    """Neither `tracing=True` nor `verbose=True` reaches anybody."""
+
+    def run() -> object:
+        return crew(write="Hello.", options_={"tracing": True, "verbose": True}).kickoff().raw
+
+    recorded, replayed = twice(run)
+    assert recorded == replayed
+    assert reached == set()
+
+
+def test_the_same_crew_reaches_others_without_a_session(
+    crew: Any, as_at_home: None, reached: set[str]
+) -> None:
+    """The control: the trace goes to CrewAI's own host."""
+    options = {"tracing": True, "verbose": True}
+    # A context of its own: an early version traces the first crew of a context alone.
+    Context().run(lambda: crew(write="Hello.", options_=options).kickoff())
+    assert "app.crewai.com" in reached
+
+
+def test_the_switches_are_put_back(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was set is as it was, and what was not set is gone; the storage of the session too."""
+    monkeypatch.setenv("CREWAI_TRACING_ENABLED", "true")
+    for name in ("CREWAI_TESTING", STORAGE):
+        monkeypatch.delenv(name, raising=False)
+    with tracefork_crewai.record(tape):
+        assert os.environ["CREWAI_TRACING_ENABLED"] == "false"
+        storage = Path(os.environ[STORAGE])
+        (storage / "memory").mkdir()
+    assert not storage.exists()
+    assert os.environ["CREWAI_TRACING_ENABLED"] == "true"
+    assert {"CREWAI_TESTING", STORAGE}.isdisjoint(os.environ)
+
+
+def test_a_storage_of_the_users_own_is_used(
+    tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the user has said where it is, it is there, and stays."""
+    monkeypatch.setenv(STORAGE, str(tmp_path))
+    with tracefork_crewai.record(tape):
+        assert os.environ[STORAGE] == str(tmp_path)
+    assert tmp_path.exists()
+
+
+def test_a_first_run_on_a_terminal_asks_nothing(server: Any, tmp_path: Path) -> None:
+    """Nor does it report or leave anything, CrewAI being imported in the session."""
+    said = _on_a_terminal(server.url, tmp_path, "run.tape")
+    assert said.count("SAID Hello.") == said.count("REPORTS False") == 2
+    assert "Execution Traces" not in said
+    assert "REACHED []" in said
+    left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert left <= {"run.tape", "secret.key"}
+
+
+def test_without_a_session_the_same_run_would_report_and_ask(
+    as_at_home: None, tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control, in CrewAI's own words: what keeps it from both are the switches."""
+
+    def reports_and_asks() -> tuple[bool, bool]:
+        asks: bool = should_auto_collect_first_time_traces()
+        return not Telemetry._is_telemetry_disabled(), asks
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert reports_and_asks() == (True, True)
+    with tracefork_crewai.record(tape):
+        assert reports_and_asks() == (False, False)
+    assert reports_and_asks() == (True, True)
+
+
+def _on_a_terminal(url: str, home: Path, tape: str) -> str:
+    """Run the program in a home of its own, on a terminal where nobody is; return what it says."""
+    ours, theirs = pty.openpty()
+    hidden = (*SWITCHES, STORAGE, "OTEL_SDK_DISABLED", "XDG_DATA_HOME", "CI")
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, f"{url}/v1", tape],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=home,
+        env={**env, "HOME": str(home)},
+    ) as program:
+        os.close(theirs)
+        said = b""
+        while b"REACHED" not in said and select.select([ours], [], [], 60)[0]:
+            try:
+                said += os.read(ours, 65536)
+            except OSError:  # It has ended.
+                break
+        program.kill()
+    os.close(ours)
+    return said.decode()

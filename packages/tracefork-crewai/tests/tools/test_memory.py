@@ -1,0 +1,220 @@
+"""Memory and knowledge are asked once: a replay stores nothing and finds what was found."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crewai.knowledge.knowledge import Knowledge
+from crewai.knowledge.source.string_knowledge_source import StringKnowledgeSource
+from crewai.knowledge.storage.base_knowledge_storage import BaseKnowledgeStorage
+from crewai.memory.types import MemoryRecord, ScopeInfo
+from crewai.memory.unified_memory import Memory
+from pydantic import Field
+
+import tracefork_core as tracefork
+
+
+class Drawer:
+    """Where records lie, in the order that they came in: LanceDB takes seconds to import."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, MemoryRecord] = {}
+
+    def save(self, records: list[MemoryRecord]) -> None:
+        self.records.update({record.id: record for record in records})
+
+    def update(self, record: MemoryRecord) -> None:
+        self.save([record])
+
+    def get_record(self, record_id: str) -> MemoryRecord | None:
+        return self.records.get(record_id)
+
+    def search(self, *_: Any, limit: int = 10, **__: Any) -> list[tuple[MemoryRecord, float]]:
+        return [(record, 0.5) for record in list(self.records.values())[:limit]]
+
+    def list_records(self, **_: Any) -> list[MemoryRecord]:
+        return list(self.records.values())
+
+    def list_scopes(self, parent: str = "/") -> list[str]:
+        return ["/a"]
+
+    def list_categories(self, **_: Any) -> dict[str, int]:
+        return {"x": 1}
+
+    def get_scope_info(self, scope: str) -> ScopeInfo:
+        return ScopeInfo(path=scope, record_count=len(self.records))
+
+    def delete(self, record_ids: list[str] | None = None, **_: Any) -> int:
+        return len([self.records.pop(name) for name in record_ids or ()])
+
+
+@pytest.fixture
+def memory(llm: Any, ran: Any) -> Any:
+    """Make an empty memory, whose embeddings are counted."""
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        ran.append("embed")
+        return [[float(len(text)), 1.0, 0.5] for text in texts]
+
+    return lambda: Memory(llm=llm(), embedder=embed, storage=Drawer())
+
+
+def test_a_crew_with_memory(
+    crew: Any, twice: Any, memory: Any, ran: Any, exchanges: Any, prompts: Any, paths: Any
+) -> None:
+    """Each task recalls and saves; the replay does neither for real, and asks for the same."""
+
+    def run() -> Any:
+        asks = [
+            '@call save_to_memory {"contents": ["It is lost."]}',
+            '@call save_to_memory {"contents": ["One.", "Two."]}',
+            '@call search_memory {"queries": ["lost?", "found?"]}',
+        ]
+        prompts = {"research": "@say Facts.", "write": "\n@then\n".join([*asks, "@say Prose."])}
+        return crew(**prompts, options_={"memory": memory()}).kickoff()
+
+    recorded, replayed = twice(run)
+    assert replayed.raw == recorded.raw
+    embedded = ran.now()
+    assert embedded
+    names = [name for name, _ in exchanges()]
+    by_tools = ["remember", "remember_many", "recall", "recall"]
+    saved = ["extract_memories", "remember_many"]
+    each = ["recall", *saved, "recall", *by_tools, *saved]
+    assert names == [f"memory.{name}" for name in each]
+    assert "Found memories:" in prompts()
+    assert "Relevant memories:" in prompts()
+    assert {path[1] for path in paths()} == {"research", "write"}
+
+
+def test_another_question_diverges(tape: Path, memory: Any) -> None:
+    """The control: what is asked of memory is compared."""
+    with tracefork.record(tape):
+        memory().recall("facts", depth="shallow")
+    with pytest.raises(tracefork.DivergenceError, match="/query"), tracefork.replay(tape):
+        memory().recall("rumours", depth="shallow")
+
+
+def test_records_come_back(tape: Path, memory: Any, ran: Any) -> None:
+    """With their ids, times and scores; of the vectors that they were found by, nothing."""
+
+    def run() -> list[Any]:
+        kept = memory()
+        known = {"scope": "/a", "categories": ["x"], "importance": 0.25, "metadata": {"n": 1}}
+        record = kept.remember("The turntable is lost.", **known)
+        found = kept.scope("/a").recall("turntable", depth="shallow")
+        told = [record, found, kept.list_records(), kept.info(), kept.tree()]
+        kept.update(record.id, importance=0.5)
+        assert kept.forget(record_ids=[record.id]) == 1
+        kept.remember_many(["One more."], **known)
+        kept.drain_writes()
+        return told
+
+    with tracefork.record(tape):
+        recorded = run()
+    assert ran.now()
+    with tracefork.replay(tape):
+        assert run() == recorded
+    assert ran.now() == []
+    record, (match,), (listed,), info, _ = recorded
+    assert record.id == match.record.id == listed.id
+    assert isinstance(record.created_at, datetime)
+    assert (0 < match.score < 1, match.record.embedding, info.record_count) == (True, None, 1)
+
+
+class Shelf(BaseKnowledgeStorage):
+    """Finds everything that was put onto it. Chroma takes seconds to start."""
+
+    texts: list[str] = Field(default_factory=list)
+
+    def search(self, query: Any, limit: int = 5, *_: Any, **__: Any) -> list[Any]:
+        return [{"id": "1", "content": text, "metadata": {}, "score": 0.5} for text in self.texts]
+
+    async def asearch(self, query: Any, limit: int = 5, *_: Any, **__: Any) -> list[Any]:
+        return self.search(query)
+
+    def save(self, documents: list[str]) -> None:
+        self.texts.extend(documents)
+
+    async def asave(self, documents: list[str]) -> None:
+        self.save(documents)
+
+    def reset(self) -> None:
+        self.texts.clear()
+
+    async def areset(self) -> None:
+        self.reset()
+
+
+async def ask(text: str) -> tuple[list[Any], list[str]]:
+    """Return what knowledge of a text answers, and what was stored for it."""
+    shelf = Shelf()
+    known = Knowledge("shop", [StringKnowledgeSource(content=text)], storage=shelf)
+    known.add_sources()
+    await known.aadd_sources()
+    return [known.query(["returns"]), await known.aquery(["returns"])], shelf.texts
+
+
+async def test_knowledge_is_asked_once(tape: Path) -> None:
+    """The replay takes in no source, and finds what was found."""
+    with tracefork.record(tape):
+        recorded, stored = await ask("Within 30 days.")
+    assert recorded[0][0]["content"] == "Within 30 days."
+    assert stored
+    with tracefork.replay(tape):
+        assert await ask("Within 30 days.") == (recorded, [])
+
+
+async def test_other_knowledge_diverges(tape: Path) -> None:
+    """The control: what a source holds is compared."""
+    with tracefork.record(tape):
+        await ask("Within 30 days.")
+    with pytest.raises(tracefork.DivergenceError, match="content"), tracefork.replay(tape):
+        await ask("Within 14 days.")
+
+
+def test_a_crew_with_knowledge(
+    crew: Any, twice: Any, server: Any, exchanges: Any, prompts: Any
+) -> None:
+    """What it knows is in its prompts, in both runs; the replay has nothing on its shelf."""
+    shelves = []
+
+    def run() -> Any:
+        shelves.append(Shelf())
+        source = StringKnowledgeSource(content="@say Within 30 days.")
+        known = Knowledge("shop", [source], storage=shelves[-1])
+        known.add_sources()
+        return crew(help="When?", options_={"knowledge": known}).kickoff()
+
+    recorded, replayed = twice(run)
+    assert "Within 30 days." in recorded.raw
+    assert replayed.raw == recorded.raw
+    assert "Within 30 days." in prompts()
+    assert [len(shelf.texts) for shelf in shelves] == [1, 0]
+    assert [name for name, _ in exchanges()] == ["knowledge.add_sources", "knowledge.query"]
+
+
+def test_a_fork_finds_what_was_stored_before_it(tape: Path, memory: Any, ran: Any) -> None:
+    """What the tape answered is stored when something is asked live, and not before."""
+
+    def run(question: str) -> tuple[list[Any], list[Any]]:
+        kept, shelf = memory(), Shelf()
+        known = Knowledge("shop", [StringKnowledgeSource(content="30 days.")], storage=shelf)
+        known.add_sources()
+        kept.remember("It is lost.", scope="/a", categories=["x"], importance=0.5, metadata={})
+        assert (shelf.texts, len(kept.storage.records)) in (([], 0), (["30 days."], 1))
+        found = kept.recall(question, depth="shallow")
+        return [match.record.content for match in found], known.query([question])
+
+    with tracefork.record(tape):
+        recorded = run("lost?")
+    ran.now()
+    with tracefork.fork(tape, at=2):
+        assert run("lost?") == recorded
+    assert ran.now()
+    with tracefork.replay(tape):
+        assert run("lost?") == recorded
+    assert ran.now() == []

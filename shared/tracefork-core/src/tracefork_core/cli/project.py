@@ -1,0 +1,54 @@
+"""A folder as the agent: what its framework would run in it, as an installed adapter says."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from tracefork_core.adapters import PROJECTS, FindProject, Project
+from tracefork_core.errors import UsageError
+
+
+def enter(folder: Path) -> Project:
+    """Make a project's folder the current one, with its paths and its variables.
+
+    Raises:
+        UsageError: there is no such folder, or nothing that is known to run in it.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"tracefork: no folder at {folder}.")
+    project = find(folder)
+    paths = [str(path) for path in project.paths]
+    if sys.path[: len(paths)] != paths:
+        # The first entry belongs to whatever started this process, where Python set one.
+        sys.path[: not sys.flags.safe_path] = paths
+    os.environ.update(project.environment)
+    os.chdir(project.folder)
+    return project
+
+
+def find(folder: Path) -> Project:
+    """Return what would be run in a folder.
+
+    Raises:
+        UsageError: no adapter that is installed knows it, or there is nothing to run in it.
+    """
+    asked = []
+    for point in entry_points(group=PROJECTS):
+        try:
+            finder: FindProject = point.load()
+        except Exception as error:  # noqa: BLE001 - a broken adapter must not hide the others
+            asked.append(f"that for {point.name} is broken: {error!r}")
+            continue
+        if project := finder(folder.absolute()):
+            return project
+        asked.append(f"that for {point.name} does not")
+    who = f" ({', '.join(asked)})" if asked else ""
+    raise UsageError(
+        f"tracefork: {folder} is a folder, and no adapter installed here knows what to run in "
+        f"it{who}. Install the adapter of its framework (pip "
+        "install tracefork-crewai for a project of crewai), or name a script, -m MODULE or "
+        "--agent PKG.MOD:FN."
+    )

@@ -1,0 +1,142 @@
+"""What a blame says of tasks, of the agents in one, and of the exchanges in these."""
+
+from __future__ import annotations
+
+import io
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from tracefork_core.blaming.budget import Budget
+from tracefork_core.blaming.document import Report
+from tracefork_core.blaming.journal import Header
+from tracefork_core.blaming.parts import Part, Weighed, weighed
+from tracefork_core.blaming.result import Result
+from tracefork_core.blaming.settings import Settings
+from tracefork_core.blaming.units import UnitName
+from tracefork_core.cli.blame_report import document, print_report
+
+from .worlds import Agent, errs, judged, plain, ran
+
+TASKS = {"research": "Analyst", "analyse": "Analyst", "write": "Writer"}
+FAULT = 6
+
+
+def parts_of_a_crew() -> tuple[Part, ...]:
+    """Three tasks of four exchanges; in the second an agent asks twice, and then another."""
+    found = []
+    for i, (task, agent) in enumerate(TASKS.items()):
+        halves = [(agent, (4 * i, 4 * i + 1)), ("Helper", (4 * i + 2, 4 * i + 3))]
+        inside = [
+            Part(kind="agent", step=("desk", task, name), units=units) for name, units in halves
+        ]
+        units = tuple(range(4 * i, 4 * i + 4))
+        found.append(Part(kind="task", step=("desk", task), units=units, parts=tuple(inside)))
+    return tuple(found)
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    """Blame a run of twelve steps where the seventh went wrong, by tasks."""
+    agent = Agent(plain(12, u6=errs(0.1)), ran(12, FAULT), lambda run: float(run[FAULT] == 1))
+    return judged(agent, 1, groups=[part.units for part in parts_of_a_crew()])
+
+
+@pytest.fixture(scope="module")
+def parts(result: Result) -> tuple[Weighed, ...]:
+    return weighed(result, parts_of_a_crew(), 0.05)
+
+
+def test_the_task_is_ranked_first(result: Result, parts: tuple[Weighed, ...]) -> None:
+    """It is named; its effect is that of its borders, with an interval that the others lack."""
+    first, *others = parts
+    assert first.part.step == ("desk", "analyse")
+    assert (first.is_named, [one.is_named for one in others]) == (True, [False, False])
+    assert first.effect is not None
+    assert first.interval is not None
+    assert first.effect > 0.5
+    assert first.interval[0] <= first.effect <= first.interval[1]
+    assert first.chance > 0.9
+    for one in others:
+        assert one.effect is None or one.interval is None or one.interval[0] <= 0
+    assert sum(one.chance for one in parts) == pytest.approx(
+        sum(unit.chance for unit in result.units)
+    )
+
+
+def test_the_agent_is_ranked_inside_the_task(parts: tuple[Weighed, ...]) -> None:
+    """Of the task that is named alone; the search went into it, so its agents have effects."""
+    inside = parts[0].parts
+    assert [(one.part.step[-1], one.is_named) for one in inside] == [
+        ("Helper", True),
+        ("Analyst", False),
+    ]
+    assert (inside[0].effect or 0) > 0.5
+    assert all(one.parts == () for one in parts[1:])
+
+
+def test_parts_that_interleave_have_no_effect_of_their_own(result: Result) -> None:
+    """The control: what they did is mixed with what others did, and only chances add up."""
+    halves = [
+        Part(kind="agent", step=(name,), units=tuple(range(i, 12, 2)))
+        for i, name in [(0, "even"), (1, "odd")]
+    ]
+    found = weighed(
+        result,
+        [Part(kind="crew", step=("desk",), units=tuple(range(12)), parts=tuple(halves))],
+        0.05,
+    )
+    inside = found[0].parts
+    assert [(one.part.step, one.effect) for one in inside] == [(("even",), None), (("odd",), None)]
+
+
+@pytest.fixture(scope="module")
+def report(result: Result, parts: tuple[Weighed, ...]) -> Report:
+    names = [
+        UnitName(unit=unit, asked="m", step=(*part.step, "m"))
+        for task in parts_of_a_crew()
+        for part in task.parts
+        for unit in part.units
+    ]
+    header = Header(
+        digest="d",
+        units=12,
+        seed=0,
+        settings=Settings(),
+        groups=(),
+        agent="a",
+        oracle="o",
+        regrades=0,
+        tail={},
+        version="1",
+    )
+    return Report(
+        tape="run.tape",
+        header=header,
+        budget=Budget(),
+        units=tuple(names),
+        result=result,
+        parts=parts,
+    )
+
+
+def test_the_report_goes_from_coarse_to_fine(report: Report) -> None:
+    """Tasks, the agents of the one that is named, the exchanges of that agent; JSON as well."""
+    stream = io.StringIO()
+    print_report(Console(file=stream, width=100, markup=False, highlight=False), report)
+    lines = stream.getvalue().splitlines()
+    at = [
+        lines.index(line)
+        for line in (
+            "  by task",
+            "  in desk ▸ analyse, by agent",
+            "  in desk ▸ analyse ▸ Helper, by exchange",
+        )
+    ]
+    assert at == sorted(at)
+    assert lines[at[0] + 1].startswith("    ● analyse ")
+    assert lines[at[1] + 1].startswith("    ● Helper ")
+    assert lines[at[2] + 1].startswith(f"    ● exchange {FAULT} ")
+    told = document(report, 0)["parts"]
+    assert msgspec.convert(told, tuple[Weighed, ...]) == report.parts

@@ -1,0 +1,44 @@
+"""Requests about tokens are told apart from those that ask a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracefork_core.providers.auxiliary import is_auxiliary
+
+COUNTS = [
+    "https://api.openai.com/v1/responses/input_tokens",
+    "https://mine.openai.azure.com/openai/v1/responses/input_tokens?api-version=preview",
+    "https://api.anthropic.com/v1/messages/count_tokens?beta=true",
+    "https://us-east5-aiplatform.googleapis.com/v1/p/models/count-tokens:rawPredict",
+    "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:countTokens",
+    "https://bedrock-runtime.us-east-1.amazonaws.com/model/anthropic.claude/count-tokens",
+]
+MODELS = [
+    "https://api.openai.com/v1/responses",
+    "https://api.openai.com/v1/chat/completions",
+    "https://api.anthropic.com/v1/messages",
+    "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-pro:generateContent",
+    "https://example.com/?q=/messages/count_tokens",
+]
+ENCODING = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+
+
+@pytest.mark.parametrize("url", COUNTS)
+def test_a_token_count_is_auxiliary(url: str) -> None:
+    """Of every provider that has one, posted; what is read at such a place is something else."""
+    assert is_auxiliary("POST", url)
+    assert not is_auxiliary("GET", url)
+
+
+@pytest.mark.parametrize("url", MODELS)
+def test_a_call_of_a_model_is_not(url: str) -> None:
+    """Nor what has such a path in its query."""
+    assert not is_auxiliary("POST", url)
+
+
+def test_what_tokens_are_counted_with_is_auxiliary() -> None:
+    """It is fetched once on each machine; other files of that host are not it."""
+    assert is_auxiliary("GET", ENCODING)
+    assert not is_auxiliary("GET", ENCODING.replace("encodings", "other"))
+    assert not is_auxiliary("POST", ENCODING)

@@ -1,0 +1,246 @@
+"""What is particular to requests: decoded reads, wrapped exceptions, adapters, files."""
+
+from __future__ import annotations
+
+import contextvars
+import io
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import urllib3
+
+from tracefork_core import DivergenceError, Edit, Tape, bind, fork, record, replay
+from tracefork_testkit import Fault, ProviderServer, Reply
+
+CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def chat(url: str, **options: Any) -> requests.Response:
+    """Ask a model that answers in a stream."""
+    body = {**CHAT, "stream": True}
+    return requests.post(f"{url}/v1/chat/completions", json=body, timeout=10, **options)
+
+
+READS: dict[str, Callable[[str], Any]] = {
+    "json": lambda url: requests.post(f"{url}/v1/chat/completions", json=CHAT, timeout=9).json(),
+    "gzip": lambda url: requests.get(f"{url}/gzip", timeout=9).text,
+    "lines": lambda url: list(chat(url, stream=True).iter_lines()),
+    "pieces of seven": lambda url: list(chat(url, stream=True).iter_content(7)),
+    "as they come": lambda url: list(chat(url, stream=True).iter_content(None)),
+    "gzip in pieces": lambda url: list(requests.get(f"{url}/gzip", stream=True).iter_content(9)),
+    "raw": lambda url: requests.get(f"{url}/bytes/99", stream=True).raw.read(),
+    "raw, in parts": lambda url: [
+        (raw := requests.get(f"{url}/bytes/99", stream=True).raw).read(90),
+        raw.read(90),
+        raw.read(90),
+    ],
+    "raw chunks as one": lambda url: requests.get(f"{url}/chunked?n=5", stream=True).raw.read(),
+    "one by one": lambda url: requests.get(f"{url}/chunked?n=5", stream=True).raw.read1(),
+}
+
+
+@pytest.mark.parametrize("how", READS)
+def test_every_way_to_read_replays(
+    provider: ProviderServer, round_trip: Callable[..., Any], how: str
+) -> None:
+    """Whole, decoded, by lines, by size, from the raw stream: the agent gets the same pieces."""
+    trip = round_trip(provider, READS[how])
+    assert trip.recorded
+    assert trip.replayed == trip.recorded
+
+
+def test_a_tape_holds_what_came_over_the_wire(
+    provider: ProviderServer, round_trip: Callable[..., Any]
+) -> None:
+    """A compressed body is taped compressed, with the header that says so."""
+    trip = round_trip(provider, lambda url: requests.get(f"{url}/gzip", timeout=9).content)
+    with Tape.open(trip.path) as tape:
+        (exchange,) = tape.exchanges
+        assert exchange.response_body.startswith(b"\x1f\x8b")
+        assert ("content-encoding", "gzip") in {
+            (name.lower(), value) for name, value in exchange.response_headers
+        }
+    assert trip.replayed == trip.recorded
+
+
+def caught(act: Callable[[], object]) -> tuple[type, type, str, bool]:
+    """Return the class of an exception, that of what it wraps, its words, and if it has a URL."""
+    with pytest.raises(requests.RequestException) as error:
+        act()
+    request = error.value.request
+    return type(error.value), type(error.value.args[0]), str(error.value), request is not None
+
+
+BREAKS: dict[str, tuple[Fault, type, type]] = {
+    "no head": (
+        Fault(kind="timeout"),
+        requests.ReadTimeout,
+        urllib3.exceptions.ReadTimeoutError,
+    ),
+    "reset": (
+        Fault(kind="reset"),
+        requests.ConnectionError,
+        urllib3.exceptions.ProtocolError,
+    ),
+    "reset in the body": (
+        Fault(kind="truncate", after_chunks=2, reply=Reply("one two three four five six")),
+        requests.exceptions.ChunkedEncodingError,
+        urllib3.exceptions.ProtocolError,
+    ),
+}
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_an_exception_wraps_what_it_wrapped(round_trip: Callable[..., Any], broken: str) -> None:
+    """SDKs look at what requests wraps to decide whether to try again: its class comes back."""
+    fault, outer, inner = BREAKS[broken]
+
+    def act(url: str) -> Any:
+        session = requests.Session()
+        body = {**CHAT, "stream": True}
+        post = f"{url}/v1/chat/completions"
+        return caught(lambda: session.post(post, json=body, timeout=(5, 0.2)))
+
+    with ProviderServer([fault]) as server:
+        trip = round_trip(server, act)
+    assert trip.recorded[:2] == (outer, inner)
+    assert trip.replayed == trip.recorded
+
+
+def test_tries_inside_of_urllib3_are_one_exchange(round_trip: Callable[..., Any]) -> None:
+    """An adapter with a `Retry` asks again by itself; the tape holds what came of it."""
+
+    def act(url: str) -> Any:
+        again = urllib3.Retry(2, status_forcelist=[429], backoff_factor=0, allowed_methods=None)
+        with requests.Session() as session:
+            session.mount("http://", requests.adapters.HTTPAdapter(max_retries=again))
+            return session.post(f"{url}/v1/chat/completions", json=CHAT, timeout=9).status_code
+
+    with ProviderServer([Fault(status=429), Reply("fine")]) as server:
+        trip = round_trip(server, act)
+        assert len(server.requests) == 2
+    assert trip.tape == [("POST", 200, "eof")]
+    assert trip.replayed == trip.recorded == 200
+
+
+def test_an_adapter_of_the_agents_own_is_above_the_seam(
+    provider: ProviderServer, round_trip: Callable[..., Any]
+) -> None:
+    """What a subclass does before and after it sends happens at replay too."""
+
+    class Counting(requests.adapters.HTTPAdapter):
+        sent = 0
+
+        def send(self, *args: Any, **options: Any) -> Any:
+            self.sent += 1
+            response = super().send(*args, **options)
+            response.headers["x-counted"] = str(self.sent)
+            return response
+
+    def act(url: str) -> Any:
+        with requests.Session() as session:
+            session.mount("http://", Counting())
+            got = [session.get(f"{url}/bytes/3", timeout=9) for _ in range(2)]
+        return [(one.headers["x-counted"], one.content) for one in got]
+
+    trip = round_trip(provider, act)
+    assert [counted for counted, _ in trip.replayed] == ["1", "2"]
+    assert trip.replayed == trip.recorded
+
+
+class ReadOnce(io.RawIOBase):
+    """A file without a way back, like a pipe."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = io.BytesIO(data)
+
+    def read(self, size: int = -1) -> bytes:
+        return self._data.read(size)
+
+
+@pytest.mark.parametrize("kind", [io.BytesIO, ReadOnce, io.StringIO])
+def test_a_file_is_sent_as_it_is(
+    provider: ProviderServer, round_trip: Callable[..., Any], kind: Any
+) -> None:
+    """A file is read once to be compared, and the server gets all of it."""
+    data = "what a file holds" if kind is io.StringIO else b"what a file holds"
+
+    def act(url: str) -> Any:
+        file = kind(data)
+        return requests.post(f"{url}/echo", data=file, timeout=9).content, file.read()
+
+    trip = round_trip(provider, act)
+    assert provider.requests[0].body == b"what a file holds"
+    with Tape.open(trip.path) as tape:
+        assert tape.exchanges[0].request_body == b"what a file holds"
+    assert trip.replayed == trip.recorded
+
+
+def test_a_fork_asks_something_else(tmp_path: Path) -> None:
+    """A changed question goes out with its own length, and the agent sees its own request."""
+
+    def act(url: str) -> Any:
+        got = requests.post(f"{url}/v1/chat/completions", json=CHAT, timeout=9)
+        return got.request.body, got.json()["model"]
+
+    with ProviderServer() as server:
+        with record(tmp_path / "run.tape"):
+            act(server.url)
+        with fork(tmp_path / "run.tape", 0, Edit(model="a-much-longer-name")):
+            asked, model = act(server.url)
+        sent = server.requests[-1]
+    assert model == "a-much-longer-name"
+    assert sent.header("content-length") == str(len(sent.body))
+    assert b"a-much-longer-name" not in asked
+
+
+def test_a_divergence_reaches_the_agent(provider: ProviderServer, tmp_path: Path) -> None:
+    """No exception of requests: what retries those does not retry it."""
+    with record(tmp_path / "run.tape"):
+        requests.get(f"{provider.url}/bytes/3", timeout=9)
+    with pytest.raises(DivergenceError), replay(tmp_path / "run.tape"):
+        with pytest.raises(DivergenceError, match="/bytes/4"):
+            requests.get(f"{provider.url}/bytes/4", timeout=9)
+
+
+def test_two_sessions_have_a_tape_each(provider: ProviderServer, tmp_path: Path) -> None:
+    """Two recordings at once, in two threads, each hold what their own thread asked."""
+    meeting = threading.Barrier(2)
+
+    def run(n: int) -> None:
+        with record(tmp_path / f"{n}.tape"):
+            meeting.wait(10)
+            requests.get(f"{provider.url}/bytes/{n}", timeout=9)
+            meeting.wait(10)
+
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(run, n)) for n in (1, 2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for n in (1, 2):
+        with Tape.open(tmp_path / f"{n}.tape") as tape:
+            assert [exchange.url[-2:] for exchange in tape.exchanges] == [f"/{n}"]
+
+
+def test_a_bound_session_is_a_session(provider: ProviderServer, tmp_path: Path) -> None:
+    """It keeps its headers and cookies, can be bound again, and leaves the original alone."""
+    original = requests.Session()
+    original.headers["x-mine"] = "kept"
+    bound = bind(bind(original))
+    assert isinstance(bound, requests.Session)
+    with record(tmp_path / "run.tape", ambient=False):
+        bound.get(f"{provider.url}/set-cookie", timeout=9)
+        original.get(f"{provider.url}/echo", timeout=9)
+    assert provider.requests[0].header("x-mine") == "kept"
+    assert provider.requests[1].header("cookie") is not None
+    with Tape.open(tmp_path / "run.tape") as tape:
+        assert [exchange.url.rpartition("/")[2] for exchange in tape.exchanges] == ["set-cookie"]
+    with replay(tmp_path / "run.tape", ambient=False):
+        assert bound.get(f"{provider.url}/set-cookie", timeout=9).ok
