@@ -9,14 +9,22 @@ import inspect
 import re
 import types
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from crewai.events.event_context import _event_id_stack
 
 from tracefork_core import ToolError
-from tracefork_core.adapters import atool_exchange, in_session, tool_exchange
-from tracefork_crewai.inside import inside
+from tracefork_core.adapters import (
+    atool_exchange,
+    begin_step,
+    current_step,
+    end_step,
+    in_session,
+    tool_exchange,
+)
+from tracefork_crewai.inside import inside, is_inside
 from tracefork_crewai.tool_arguments import Arguments
 from tracefork_crewai.tool_values import Values
 
@@ -57,7 +65,8 @@ def call(leaf: Leaf, work: Callable[..., Any], args: Args, kwargs: Mapping[str, 
         return _kept(leaf, result)
 
     try:
-        return tool_exchange(_name(leaf), arguments.told, run, leaf.values, **_said(leaf))
+        with _step_of(leaf):
+            return tool_exchange(_name(leaf), arguments.told, run, leaf.values, **_said(leaf))
     except ToolError as error:
         raise _in_its_words(error) from error
 
@@ -77,9 +86,27 @@ async def acall(
         return _kept(leaf, result)
 
     try:
-        return await atool_exchange(_name(leaf), arguments.told, run, leaf.values, **_said(leaf))
+        with _step_of(leaf):
+            said = _said(leaf)
+            return await atool_exchange(_name(leaf), arguments.told, run, leaf.values, **said)
     except ToolError as error:
         raise _in_its_words(error) from error
+
+
+@contextmanager
+def _step_of(leaf: Leaf) -> Iterator[None]:
+    """Make what has a kind in its name ("memory.recall") a step: CrewAI does not tell of each."""
+    kind, _, name = leaf.name.partition(".")
+    if not name or is_inside():
+        yield
+        return
+    step = begin_step(kind, name, parent=current_step.get())
+    token = current_step.set(step)
+    try:
+        yield
+    finally:
+        current_step.reset(token)
+        end_step(step)
 
 
 class RaisedError(ToolError):
