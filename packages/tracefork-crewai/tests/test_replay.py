@@ -8,10 +8,13 @@ from urllib.parse import urlsplit
 
 import pytest
 from crewai import LLM
+from crewai.events.event_bus import CrewAIEventsBus
+from crewai.memory.unified_memory import Memory
 from crewai.utilities import agent_utils
 
 import tracefork_core as tracefork
 import tracefork_crewai
+from tracefork_core import UsageError
 from tracefork_testkit import ProviderServer, closed_network
 
 PROMPTS = {"research": "Find the facts.", "write": "Write them up."}
@@ -72,3 +75,18 @@ def test_a_count_of_tokens_that_was_not_recorded_ends_nothing(
         with tracefork_crewai.replay(tape) as replayed:
             assert run(counts=True) == recorded
     assert replayed.auxiliary_misses == (2 if COUNTS else 0)
+
+
+def test_a_crewai_of_another_make_is_said(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One error names its version and those that are known; CrewAI is left as it was."""
+    before = Memory.recall
+    monkeypatch.delattr(CrewAIEventsBus, "_prepare_event")
+    with (
+        pytest.raises(UsageError, match=r"CrewAI 1\..* is made for crewai<1.17,>=1.15.10"),
+        tracefork_crewai.record(tape),
+    ):
+        pass
+    assert Memory.recall is before
+    monkeypatch.undo()
+    with tracefork_crewai.record(tape, overwrite=True):
+        assert Memory.recall is not before

@@ -8,9 +8,17 @@ from types import ModuleType
 
 from tracefork_core.adapters import Instrument
 from tracefork_crewai import hermetic
+from tracefork_crewai.replacing import unknown
 
 
 def _apply(_: ModuleType) -> Callable[[], None]:
+    try:
+        return _instrument()
+    except (AttributeError, ImportError, KeyError) as error:
+        raise unknown(str(error)) from error
+
+
+def _instrument() -> Callable[[], None]:
     # CrewAI has been imported by now: what these modules need of it costs nothing more.
     from tracefork_crewai import (
         clients,

@@ -47,14 +47,16 @@ def _own_runs() -> Callable[[], None]:
     """Wrap `run` of the classes that have one of their own, and of those that come."""
     stack = ExitStack()
     for kind in _below(BaseTool):
-        stack.callback(replaced(kind, "run", _own_run))
+        if "run" in vars(kind):
+            stack.callback(replaced(kind, "run", _own_run))
 
     def noting(init: Any) -> Any:
         @classmethod  # type: ignore[misc]
         @wraps(init.__func__)
         def noted(cls: type, **kwargs: Any) -> None:
             init.__func__(cls, **kwargs)
-            stack.callback(replaced(cls, "run", _own_run))
+            if "run" in vars(cls):
+                stack.callback(replaced(cls, "run", _own_run))
 
         return noted
 
