@@ -58,17 +58,18 @@ def test_a_crew_replays_however_it_is_run(
     assert {(step.ended is None, step.error) for step in run.tape.steps} == {(False, None)}
 
 
+@pytest.mark.many_processes
 def test_a_crew_replays_in_another_process(
     llm: Any, tmp_path: Path, server: ProviderServer
 ) -> None:
     """Branches find their answers there too, and a planner is told of tools that lie elsewhere."""
     recorded = []
-    for way in (ways := ["planning", "async_execution"]):
+    for way in MODES:
         with tracefork.record(tmp_path / way):
             recorded.append([MODES[way].run(llm), True])
     url = server.url
     server.stop()
-    program = [sys.executable, modes.__file__, ",".join(ways), url, str(tmp_path)]
+    program = [sys.executable, modes.__file__, ",".join(MODES), url, str(tmp_path)]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     said = [line for line in done.stderr.splitlines() if line.startswith("[[")]
     assert [json.loads(line) for line in said] == recorded
