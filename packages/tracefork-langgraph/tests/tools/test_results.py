@@ -138,8 +138,13 @@ def test_the_id_of_a_call_is_known_where_the_schema_is_silent(tape: Path) -> Non
         order: int
 
     work = cast(StructuredTool, command).func
-    bound = bind_tool(StructuredTool.from_function(work, name="command", args_schema=Asked))
+    plain = StructuredTool.from_function(work, name="command", args_schema=Asked)
     call = {"name": "command", "args": {"order": 17}, "type": "tool_call"}
+    try:
+        plain.invoke({**call, "id": "call_0"})
+    except TypeError:
+        pytest.skip("this version of LangChain does not hand it over")
+    bound = bind_tool(plain)
     with tracefork.record(tape):
         bound.invoke({**call, "id": "call_1"})
     with tracefork.replay(tape):
