@@ -153,10 +153,24 @@ HEAVY = {
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_the_public_names_are_the_pinned_ones(name: str) -> None:
-    """`__all__` is the pinned list, and every name on it is there."""
+    """`__all__` is the pinned list, and every name on it is there.
+
+    What needs CrewAI is looked up by its own tests: it does not go with what is installed here.
+    """
     module = importlib.import_module(name)
     assert sorted(module.__all__) == sorted(PUBLIC[name])
-    assert [name for name in module.__all__ if getattr(module, name) is None] == []
+    missing = {public: _error_of(module, public) for public in module.__all__}
+    allowed = {None, "crewai"} if name == "tracefork_crewai" else {None}
+    assert set(missing.values()) <= allowed, missing
+
+
+def _error_of(module: types.ModuleType, name: str) -> str | None:
+    """Return the module that is missing to load a name of another; None where it is there."""
+    try:
+        assert getattr(module, name) is not None
+    except ModuleNotFoundError as error:
+        return error.name
+    return None
 
 
 @pytest.mark.parametrize("name", PUBLIC)

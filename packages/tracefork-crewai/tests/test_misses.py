@@ -45,13 +45,13 @@ def server() -> Iterator[ProviderServer]:
 
 
 @pytest.fixture
-def refused() -> Iterator[list[str]]:
-    """The requests that were refused, in the words of httpx."""
+def refused(url: str) -> Iterator[list[str]]:
+    """The requests that were refused, in the words of httpx, and not those of an earlier test."""
     lines: list[str] = []
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            if " 424 " in record.getMessage():
+            if " 424 " in record.getMessage() and url in record.getMessage():
                 lines.append(record.getMessage())
 
     logger, listener = logging.getLogger("httpx"), Listener()

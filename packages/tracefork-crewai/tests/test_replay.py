@@ -90,3 +90,10 @@ def test_a_crewai_of_another_make_is_said(tape: Path, monkeypatch: pytest.Monkey
     monkeypatch.undo()
     with tracefork_crewai.record(tape, overwrite=True):
         assert Memory.recall is not before
+
+
+def test_every_public_name_is_there() -> None:
+    """Each is loaded when it is asked for; another one is not there."""
+    for name in tracefork_crewai.__all__:
+        assert getattr(tracefork_crewai, name) is not None
+    assert not hasattr(tracefork_crewai, "another")
