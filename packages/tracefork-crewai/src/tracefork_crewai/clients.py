@@ -17,6 +17,7 @@ from typing import Any
 
 from tracefork_core import UsageError, bind
 from tracefork_core.adapters import in_session
+from tracefork_crewai.llm_events import on_call
 from tracefork_crewai.misses import veto
 
 _ORIGINAL = "_tracefork_original"
@@ -108,19 +109,7 @@ def _forget() -> None:
 
 
 def _refuse_by_name(stack: ExitStack) -> None:
-    # Every LLM class tells the bus of a call before it asks, in the thread that does.
-    bus = import_module("crewai.events.event_bus").CrewAIEventsBus
-    original = bus.emit
-
-    @wraps(original)
-    def emit(self: Any, source: Any, event: Any) -> Any:
-        done = original(self, source, event)
-        if event.type == "llm_call_started":
-            _refuse(source)
-        return done
-
-    stack.callback(setattr, bus, "emit", original)
-    bus.emit = emit
+    stack.callback(on_call("started", _refuse))
     base = import_module("crewai.llms.base_llm").BaseLLM
     if _COUNTING in vars(base):
         stack.callback(setattr, base, _COUNTING, vars(base)[_COUNTING])

@@ -12,12 +12,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import wraps
 from importlib import import_module
 from typing import Any
 
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import check_session
+from tracefork_crewai.llm_events import on_call
 
 
 def veto(error: TraceforkError) -> Exception:
@@ -35,7 +35,7 @@ def instrument() -> Callable[[], None]:
     """Let no part of CrewAI work on in a session that is over; return the undoing."""
     with ExitStack() as stack:
         _let_pass(stack)
-        _stop_failed_calls(stack)
+        stack.callback(on_call("failed", _check))
         _stop_backing_off(stack)
         return stack.pop_all().close
 
@@ -48,23 +48,7 @@ def _let_pass(stack: ExitStack) -> None:
     core["_passthrough_exceptions"] = (*known, TraceforkError)
 
 
-def _stop_failed_calls(stack: ExitStack) -> None:
-    # Every LLM class tells the bus of a failed call where it handles the error, in its own thread.
-    bus = import_module("crewai.events.event_bus").CrewAIEventsBus
-    original = bus.emit
-
-    @wraps(original)
-    def emit(self: Any, source: Any, event: Any) -> Any:
-        done = original(self, source, event)
-        if event.type == "llm_call_failed":
-            _check()
-        return done
-
-    stack.callback(setattr, bus, "emit", original)
-    bus.emit = emit
-
-
-def _check() -> None:
+def _check(_: object = None) -> None:
     try:
         check_session()
     except TraceforkError as error:
