@@ -42,6 +42,11 @@ _NOT_OURS = [
 """Warnings that CrewAI and its libraries earn, by the module that does."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """CrewAI closes none of its clients: the garbage collector does, in whichever test that is."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let CrewAI do what it does: only what comes from elsewhere is an error."""
     for item in items:
