@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Collection, Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -69,15 +70,14 @@ def diverge(
     """Record an action, and replay it with LLMs that ask for another temperature, or one that does.
 
     `only` says which of those that the action makes. Return what the action met (None: nothing),
-    and what the block raised; what it names is one of those that `differs`.
+    and what the block raised.
     """
 
     def run(
-        action: Callable[[Callable[..., Any]], object],
-        only: int | None = None,
-        differs: Collection[str] = ("/temperature",),
+        action: Callable[[Callable[..., Any]], object], only: int | None = None
     ) -> tuple[BaseException | None, tracefork.DivergenceError]:
         numbers = itertools.count()
+        before = set(threading.enumerate())
 
         def otherwise(*args: Any, **options: Any) -> Any:
             if only in (None, next(numbers)):
@@ -90,8 +90,11 @@ def diverge(
         met: list[BaseException] = []
         with pytest.raises(tracefork.DivergenceError) as raised, tracefork.replay(tape):
             _swallow(met, lambda: action(otherwise))
+        for thread in set(threading.enumerate()) - before:
+            if thread.name.startswith("Thread-"):
+                thread.join()  # What CrewAI leaves behind would ask in the next test's session.
         divergence = raised.value.divergence
-        assert divergence.pointer in differs
+        assert (divergence.pointer, divergence.actual) == ("/temperature", "0.5")
         return met[0] if met else None, raised.value
 
     return run
@@ -107,9 +110,7 @@ def _swallow(met: list[BaseException], action: Callable[[], object]) -> None:
 @pytest.mark.parametrize("way", MODES)
 def test_a_miss_ends_a_crew_however_it_is_run(diverge: Any, refused: list[str], way: str) -> None:
     """What runs it meets the divergence itself, which names the steps; a branch asks but once."""
-    # Of two co-workers who ask at once, one's request may be nearer to what the other asked.
-    also = ("/messages/1/content",) if way == "hierarchical" else ()
-    met, raised = diverge(MODES[way].run, differs=("/temperature", *also))
+    met, raised = diverge(MODES[way].run)
     assert isinstance(met, tracefork.DivergenceError)
     assert str(met) == str(raised)
     assert raised.divergence.step in str(met)

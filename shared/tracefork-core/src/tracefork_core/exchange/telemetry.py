@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from tracefork_core.errors import EgressError
+
 HOSTS = frozenset(
     {
         "api.smith.langchain.com",
@@ -32,3 +34,11 @@ def is_telemetry(url: str) -> bool:
     host = (parts.hostname or "").lower()
     prefix = _PATHS.get(host)
     return host in HOSTS or (prefix is not None and parts.path.startswith(prefix))
+
+
+def refusal(url: str) -> EgressError:
+    """Return why a report is not sent: a guard sees hosts, and some share theirs with a model."""
+    return EgressError(
+        f"tracefork: {url.partition('?')[0]} is what a framework reports about itself; it is not "
+        "on the tape and not sent during replay. The run goes on."
+    )

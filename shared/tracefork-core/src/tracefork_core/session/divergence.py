@@ -74,6 +74,17 @@ def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
     return replace(_about(tape, first, "leftover", summary), caller=first.aside.caller)
 
 
+def cut_off(tape: Tape, exchange: Exchange) -> str:
+    """Say that a recording was cut off before what is asked of an exchange."""
+    cut = f"tracefork: {tape.path} is incomplete: the recording was cut off"
+    if exchange.n < len(tape.exchanges):
+        return f"{cut} while exchange {exchange.n} was in flight. Everything before it replayed."
+    return (
+        f"{cut} after {len(tape.exchanges)} exchanges, and {exchange.method} {exchange.url} is not "
+        "among them. It replays up to here."
+    )
+
+
 def stalled(
     tape: Tape, waiting: Exchange, missing: Exchange, seconds: float, *, asked: bool
 ) -> Divergence:

@@ -27,7 +27,6 @@ from tracefork_core.checkpoints.contract import Checkpoints
 from tracefork_core.errors import (
     Divergence,
     DivergenceError,
-    EgressError,
     ReplayError,
     TapeError,
     TraceforkError,
@@ -37,7 +36,7 @@ from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import Anew, current_lane, lane_in_step
-from tracefork_core.exchange.telemetry import is_telemetry
+from tracefork_core.exchange.telemetry import is_telemetry, refusal
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
 from tracefork_core.session.auxiliary import NotHeld
@@ -148,7 +147,7 @@ class Session:
         """
         if is_telemetry(request.url):
             if self.source is not None:
-                raise self._refuse_telemetry(request.url)
+                raise refusal(request.url)
             return None
         with self._lock:
             self.check()
@@ -284,16 +283,7 @@ class Session:
         assert self.source is not None
         if exchange.end != "open" or self.is_complete:
             return self._diverge(divergence.read_further(self.source, exchange))
-        path, held = self.source.path, len(self.source.exchanges)
-        cut_off = f"tracefork: {path} is incomplete: the recording was cut off"
-        if exchange.n < held:
-            where = f"while exchange {exchange.n} was in flight. Everything before it replayed."
-        else:
-            where = (
-                f"after {held} exchanges, and {exchange.method} {exchange.url} is not among them. "
-                "It replays up to here."
-            )
-        return self.poison_with(ReplayError(f"{cut_off} {where}"))
+        return self.poison_with(ReplayError(divergence.cut_off(self.source, exchange)))
 
     def stalled(self, waiting: Exchange, stall: StallError) -> TraceforkError:
         """Poison the session: the recorded order cannot come about."""
@@ -302,13 +292,6 @@ class Session:
         asked = self._source is not None and self._source.was_asked(missing.n)
         return self._diverge(
             divergence.stalled(self.source, waiting, missing, stall.seconds, asked=asked)
-        )
-
-    def _refuse_telemetry(self, url: str) -> EgressError:
-        # Refused here and not left to the guard: it sees hosts, and some share theirs with a model.
-        return EgressError(
-            f"tracefork: {url.partition('?')[0]} is what a framework reports about itself; it is "
-            "not on the tape and not sent during replay. The run goes on."
         )
 
     def _prepare(self, sink: TapeWriter) -> None:
