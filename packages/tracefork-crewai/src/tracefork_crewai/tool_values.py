@@ -22,20 +22,20 @@ from crewai.memory.types import MemoryMatch, MemoryRecord, ScopeInfo
 from crewai.tools.tool_failure import ToolFailure
 from pydantic import BaseModel
 
-from tracefork_core import ReplayError
+from tracefork_core.adapters import FrameworkValues
 
 _OF_CREWAI: tuple[type[BaseModel], ...] = (MemoryMatch, MemoryRecord, ScopeInfo, ToolFailure)
 
-_TAG = "crewai"
-_DICT = "dict"
 _PLAIN = frozenset(
     (type(None), bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID)
 ) | {type(Path())}
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
-class Values:
+class Values(FrameworkValues):
     """How the results of one tool are told. `declared` are the classes that its code names."""
+
+    tag = "crewai"
 
     def __init__(self, declared: Iterable[type] = ()) -> None:
         declared = list(declared)
@@ -58,40 +58,17 @@ class Values:
             return kind in _OF_CREWAI or (self.hold(_fields(value)) and _comes_back(value))
         return kind in self._others
 
-    def told(self, value: object) -> object:
-        """Return `value` without classes of CrewAI and pydantic; what is none stays as it is."""
+    def fields(self, value: object) -> dict[str, Any] | None:
         kind = type(value)
-        if self._models.get(kind.__name__) is kind and isinstance(value, BaseModel):
-            return {_TAG: kind.__name__, "fields": self.told(_fields(value))}
-        if _is_number(value):
-            return value.item()  # type: ignore[attr-defined]
-        if kind is dict and isinstance(value, dict):
-            if _TAG in value:
-                return {_TAG: _DICT, "pairs": [self.told([*pair]) for pair in value.items()]}
-            return {name: self.told(item) for name, item in value.items()}
-        return _each(value, self.told)
+        if self._models.get(kind.__name__) is not kind or not isinstance(value, BaseModel):
+            return None
+        return {"fields": _fields(value)}  # A model's own fields may have the name of the tag.
 
-    def meant(self, value: object) -> object:
-        """Return what `told` was given.
+    def built(self, name: str, fields: dict[str, Any]) -> object:
+        return self._models[name].model_validate(fields["fields"])
 
-        Raises:
-            ReplayError: it is nothing that `told` returns.
-        """
-        if type(value) is not dict:
-            return _each(value, self.meant)
-        if _TAG not in value:
-            return {name: self.meant(item) for name, item in value.items()}
-        name = value[_TAG]
-        try:
-            if name == _DICT:
-                pairs: Any = self.meant(value["pairs"])
-                return dict(pairs)
-            return self._models[name].model_validate(self.meant(value["fields"]))
-        except Exception as error:  # whatever a model makes of fields that it does not expect
-            raise ReplayError(
-                f"tracefork: what the tape holds of a tool is no {name!r:.60} as its code declares "
-                f"it now: {error!r:.200}"
-            ) from error
+    def told(self, value: object) -> object:
+        return value.item() if _is_number(value) else super().told(value)  # type: ignore[attr-defined]
 
 
 def declared_by(function: Callable[..., Any], schema: object = None) -> Iterator[type]:
@@ -125,7 +102,8 @@ def _plain(value: Any) -> Any:
         return value.value  # Which model it is the field of says what it is.
     if type(value) is dict:
         return {_plain(name): _plain(item) for name, item in value.items()}
-    return _each(value, _plain)
+    kind = type(value)
+    return kind(map(_plain, value)) if kind is list or kind is tuple else value
 
 
 def _comes_back(value: BaseModel) -> bool:
@@ -138,12 +116,3 @@ def _comes_back(value: BaseModel) -> bool:
 def _is_number(value: object) -> bool:
     """Return whether a value is a number of numpy, which scores of a search are."""
     return type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
-
-
-def _each(value: object, change: Callable[[Any], object]) -> object:
-    """Return a list or a tuple with all in it changed; what is neither stays as it is."""
-    if type(value) is list:
-        return [change(item) for item in value]
-    if type(value) is tuple:
-        return tuple(change(item) for item in value)
-    return value

@@ -10,8 +10,8 @@ none of them stays as it is: core holds plain values, and refuses others by name
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import (
@@ -26,10 +26,8 @@ from langchain_core.messages import (
 )
 from langgraph.types import Command, Overwrite, Send
 
-from tracefork_core import ReplayError
+from tracefork_core.adapters import FrameworkValues
 
-_TAG = "langchain"
-_DICT = "dict"
 _CALL = "tool_call_id"
 
 
@@ -61,61 +59,28 @@ _MESSAGES = (AIMessage, ChatMessage, FunctionMessage, HumanMessage, SystemMessag
 _CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*_FIELDS, *_MESSAGES)}
 
 
-class Values:
+class Values(FrameworkValues):
     """The results of one call. `call` is its id, which is another one at the next live call."""
+
+    tag = "langchain"
 
     def __init__(self, call: str | None = None) -> None:
         self._call = call
 
-    def told(self, value: object) -> object:
-        """Return `value` without the framework's classes; what is not theirs stays as it is."""
+    def fields(self, value: object) -> dict[str, Any] | None:
         kind = type(value)
-        if _CLASSES.get(kind.__name__) is kind:
-            told = {name: self.told(field) for name, field in _fields(value).items()}
-            if kind is ToolMessage and told[_CALL] == self._call:
-                del told[_CALL]
-            return {_TAG: kind.__name__, **told}
-        if kind is dict and isinstance(value, dict):
-            if _TAG in value:
-                return {_TAG: _DICT, "pairs": [self.told([*pair]) for pair in value.items()]}
-            return {name: self.told(item) for name, item in value.items()}
-        return _each(value, self.told)
+        if _CLASSES.get(kind.__name__) is not kind:
+            return None
+        fields = _fields(value)
+        if kind is ToolMessage and fields[_CALL] == self._call:
+            del fields[_CALL]
+        return fields
 
-    def meant(self, value: object) -> object:
-        """Return what `told` was given.
-
-        Raises:
-            ReplayError: it is nothing that `told` returns.
-        """
-        if type(value) is dict:
-            fields = {name: self.meant(item) for name, item in value.items()}
-            return self._built(fields) if _TAG in fields else fields
-        return _each(value, self.meant)
-
-    def _built(self, fields: dict[str, object]) -> object:
-        name = fields.pop(_TAG)
-        kind = _CLASSES.get(name) if isinstance(name, str) else None
-        try:
-            if name == _DICT:
-                return dict(fields["pairs"])  # type: ignore[call-overload]
-            if kind is None:
-                raise TypeError("no tool returns one")
-            if kind is ToolMessage:
-                fields.setdefault(_CALL, self._call)
-            return kind(**fields)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ReplayError(
-                f"tracefork: what the tape holds of a tool is no {name!r:.60}: {error}"
-            ) from error
-
-
-def _each(value: object, change: Callable[[object], object]) -> object:
-    """Return a list or a tuple with all in it changed; what is neither stays as it is."""
-    if type(value) is list:
-        return [change(item) for item in value]
-    if type(value) is tuple:
-        return tuple(change(item) for item in value)
-    return value
+    def built(self, name: str, fields: dict[str, Any]) -> object:
+        kind = _CLASSES[name]
+        if kind is ToolMessage:
+            fields.setdefault(_CALL, self._call)
+        return kind(**fields)
 
 
 def _fields(value: object) -> dict[str, object]:

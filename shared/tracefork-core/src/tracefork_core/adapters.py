@@ -6,10 +6,10 @@ of it are binding clients (`tracefork_core.bind`) and building the step DAG (`be
 `end_step`), with lanes named after the framework's own branches where it starts them
 (`lane_here`, `branch_lane`, `count_lanes_anew`). A framework's checkpoints go to `checkpoints`, and
 `ask_where` says which of them an exchange ran from. A framework's tools are exchanges by
-`tool_exchange`. All of it is a no-op outside a session. What has to be changed in a framework
-itself while a session is open is an `Instrument`, an entry point in `tracefork.instruments`. What a
-framework would run in a folder, `tracefork record FOLDER` runs: a `FindProject` in
-`tracefork.projects` says so.
+`tool_exchange`, and its classes are told as data by `FrameworkValues`. All of it is a no-op outside
+a session. What has to be changed in a framework itself while a session is open is an `Instrument`,
+an entry point in `tracefork.instruments`. What a framework would run in a folder,
+`tracefork record FOLDER` runs: a `FindProject` in `tracefork.projects` says so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tracefork_core.exchange import lane
 from tracefork_core.exchange.current import ask_where, current_session, current_step
 from tracefork_core.exchange.lane import Lane
 from tracefork_core.seams.ambient import Instrument
+from tracefork_core.seams.framework_values import FrameworkValues
 from tracefork_core.seams.tool_exchange import ToolMark, atool_exchange, tool_exchange, tool_mark
 from tracefork_core.tape.checkpoint import Checkpoint as SavedCheckpoint
 from tracefork_core.tape.checkpoint import Value as SavedValue
@@ -44,6 +45,7 @@ __all__ = [
     "Adapter",
     "Checkpoints",
     "FindProject",
+    "FrameworkValues",
     "Imported",
     "Importer",
     "Instrument",
@@ -216,7 +218,7 @@ def checkpoints(path: Path) -> Checkpoints:
 
 def without_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
     """Return what a framework says about a checkpoint with placeholders for the secrets in it."""
-    from tracefork_core.checkpoints.secrets import without_secrets as cleaned
+    from tracefork_core.masking.metadata import without_secrets as cleaned
 
     return cleaned(metadata)
 
