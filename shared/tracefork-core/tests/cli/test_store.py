@@ -39,6 +39,16 @@ def test_the_newest_command_of_a_path_counts(home: Path, tmp_path: Path) -> None
     assert len(list((home / "runs").iterdir())) == 1
 
 
+def test_a_path_is_the_same_however_it_is_written(home: Path, tmp_path: Path) -> None:
+    """A tape is known by another way to it: through `..`, or through a link."""
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "runs")
+    store.remember(run(tmp_path / "runs" / "x.tape"))
+    for way in ("runs/../runs/x.tape", "link/x.tape"):
+        assert store.recall(tmp_path / way) == run(tmp_path / "runs" / "x.tape")
+    assert store.recall(tmp_path / "runs" / ".." / "x.tape") is None
+
+
 @pytest.mark.parametrize("harm", ["garbage", "writable"])
 def test_what_others_could_have_written_is_not_believed(
     home: Path, tmp_path: Path, harm: str

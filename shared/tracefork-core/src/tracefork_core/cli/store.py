@@ -76,7 +76,7 @@ def runs() -> Iterator[Run]:
 
 
 def _file(tape: Path) -> Path:
-    key = hashlib.sha256(os.fsencode(tape.absolute())).hexdigest()
+    key = hashlib.sha256(os.fsencode(tape.resolve())).hexdigest()
     return home() / "runs" / f"{key[:32]}.json"
 
 
