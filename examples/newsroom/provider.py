@@ -1,17 +1,19 @@
-"""The model of the newsroom, scripted: python provider.py, in a terminal of its own.
+"""The model of the newsroom, scripted: `python provider.py write &`.
 
-It speaks OpenAI's wire format on 127.0.0.1:8898. Everybody goes by what is there; but who has the
-`fault` gets it wrong the first time, and each fortieth time after that.
+It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Everybody goes by what
+is there; but who has the fault (here: `write`) gets it wrong the first time, and each fortieth time
+after that.
 """
 
 import json
+import os
 import re
 import sys
 import threading
 
 from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
 
-PORT = 8898
+PORT = int(os.environ.get("PORT", "8899"))
 _NUMBERS = re.compile(r"\d,\d{3}")
 
 
@@ -108,7 +110,7 @@ def _change(text: str) -> str:
 
 if __name__ == "__main__":
     with ProviderServer(Model(*sys.argv[1:]), port=PORT) as server:
-        print(f"the newsroom's model listens on {server.url}/v1; Ctrl-C ends it")
+        print(f"the newsroom's model listens on {server.url}/v1; kill %1 ends it", flush=True)
         threading.Event().wait()
 
 # ruff: noqa: T201

@@ -1,17 +1,18 @@
-"""The model of the refund desk, scripted: python provider.py, in a terminal of its own.
+"""The model of the refund desk, scripted: `python provider.py &`.
 
-It speaks OpenAI's wire format on 127.0.0.1:8899. Told to look up "the policy", it takes the one on
-returns the first time and each fortieth time after that; told to go by what happened to the goods,
-it never does.
+It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Told to look up "the
+policy", it takes the one on returns the first time and each fortieth time after that; told to go by
+what happened to the goods, it never does.
 """
 
+import os
 import threading
 
 from desk import DECISION, ORDERS, SUPERVISOR
 
 from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
 
-PORT = 8899
+PORT = int(os.environ.get("PORT", "8899"))
 
 
 class Model:
@@ -49,7 +50,7 @@ class Model:
 
 if __name__ == "__main__":
     with ProviderServer(Model(), port=PORT) as server:
-        print(f"the desk's model listens on {server.url}/v1; Ctrl-C ends it")
+        print(f"the desk's model listens on {server.url}/v1; kill %1 ends it", flush=True)
         threading.Event().wait()
 
 # ruff: noqa: T201

@@ -1,42 +1,33 @@
-"""What the guide shows works, on the crew of the example."""
+"""What the guide and the README show works."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
+from docs.pages import blocks, follow
 
 from tracefork_testkit import ProviderServer
 
-from .guide import ROOT, follow
-
 
 @pytest.mark.many_processes
-def test_the_guide_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The crew is recorded as it is, shown, replayed and forked at the task; each in a process."""
-    printed = follow_in(tmp_path, monkeypatch, blame=False)
-    assert "newsroom ▸ analyse ▸ Analyst" in printed[1]
-    assert "29 of 29 exchanges bit-exact" in printed[2]
+    typed = follow("docs/how-to/find-the-task-that-broke-your-crew.md", tmp_path)
+    (shown,) = (printed for command, printed in typed if " show " in command)
+    assert "newsroom ▸ analyse ▸ Analyst" in shown
 
 
-def follow_in(folder: Path, monkeypatch: pytest.MonkeyPatch, *, blame: bool) -> list[str]:
-    """Follow the guide in a folder, with the example's model."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("TRACEFORK_HOME", str(folder / "home"))
+def test_the_twelve_lines_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first example of the README records a crew, and replays it with one live call in all."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setenv("COLUMNS", "160")
-    with ProviderServer(_model()) as server:
+    example = next(
+        block.text
+        for block in blocks("packages/tracefork-crewai/README.md")
+        if block.kind == "python"
+    )
+    with ProviderServer() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        return follow(blame=blame)
-
-
-def _model() -> Any:
-    where = ROOT / "examples" / "newsroom" / "provider.py"
-    spec = importlib.util.spec_from_file_location("provider", where)
-    assert spec is not None
-    assert spec.loader is not None
-    provider = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(provider)
-    return provider.Model("write")
+        exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    assert len(server.requests) == 1

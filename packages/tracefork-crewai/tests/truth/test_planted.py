@@ -54,7 +54,7 @@ def test_blame_names_the_task(
     inputs = {"question": newsroom.QUESTION}
 
     def crew() -> Any:
-        return newsroom.newsroom(guardrail=CHECKED, memory=False)
+        return newsroom.newsroom(guardrail=CHECKED)
 
     with ProviderServer(example("provider").Model(fault)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
@@ -63,7 +63,7 @@ def test_blame_names_the_task(
             output = crew().kickoff(inputs)
         assert not newsroom.is_right(output.raw)
         report = blame(
-            tape, crew, lambda it: newsroom.is_right(it.raw), inputs=inputs, writes="allow"
+            tape, crew, lambda it: newsroom.is_right(it.raw), inputs=inputs, writes="stub"
         )
     task, inside = FAULTS[fault]
     assert report.result.verdict.kind == "single"

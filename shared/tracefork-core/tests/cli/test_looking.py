@@ -96,6 +96,17 @@ def test_the_timeline_has_a_line_for_each_exchange(look: Any) -> None:
     assert (first["n"], second["n"], second["status"]) == (0, 1, 200)
 
 
+def test_on_a_narrow_screen_words_give_way_to_numbers(
+    look: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However little room there is, each line begins with the number to show it by."""
+    monkeypatch.setenv("COLUMNS", "40")
+    with tracefork.Tape.open("support.tape") as tape:
+        numbers = [str(exchange.n) for exchange in tape.exchanges]
+    lines = [line.split() for line in look("show", "support.tape").splitlines()]
+    assert [words[0] for words in lines if words and words[0].isdigit()] == numbers
+
+
 def test_an_exchange_is_shown_decoded(look: Any) -> None:
     """`show TAPE N`: the messages, the answer, tokens, headers and chunks, without the key."""
     text = look("show", "support.tape", "0")

@@ -28,6 +28,8 @@ _LANE = 24
 
 def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     """Print the head of a tape and its exchanges as a table."""
+    from rich.text import Text
+
     account, receipt = take_account(tape), tape.receipt
     facts = [
         figures.several(account.exchanges, "exchange"),
@@ -40,8 +42,11 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     if not account.exchanges:
         return
     table = screen.grid(">#", "lane", "~step", "model", ">in → out", ">ms", ">$")
+    for column in table.columns[1:4]:
+        column.no_wrap = False  # These may be narrower than their words; what is a number may not.
     for exchange in tape.exchanges:
-        table.add_row(*_row(exchange, model_call(exchange)))
+        number, *words = _row(exchange, model_call(exchange))
+        table.add_row(number, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words))
     console.print(table)
     if receipt and receipt.outcome != "ok":
         console.print(f"the agent ended with {printable(receipt.outcome)}")
