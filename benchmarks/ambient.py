@@ -10,7 +10,7 @@ import statistics
 import time
 import timeit
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from bench import Bench, Rounds, Samples
@@ -21,6 +21,8 @@ from words import words
 SHARE_TARGET = 1.03
 READ_TARGET = 2e-6
 _ON, _OFF = "chance on the tape", "chance left real"
+_ALONE = "time-machine by itself"
+"""Its patch, and a clock that moves on: what any clock that is built on it takes at least."""
 _DRAWS: dict[str, Callable[[], object]] = {
     "time.time": lambda: time.time(),  # noqa: PLW0108 - looked up when it is called
     "datetime.now": lambda: dt.datetime.now(dt.UTC),
@@ -30,6 +32,8 @@ _DRAWS: dict[str, Callable[[], object]] = {
     "random.choice": lambda: random.choice("abcdef"),
 }
 _READS = ("time.time", "datetime.now")
+TITLE = "Chance on the tape"
+CASES = ("recording", "replay", *_DRAWS)
 
 
 def measure(bench: Bench) -> Measurement:
@@ -47,18 +51,21 @@ def measure(bench: Bench) -> Measurement:
         return bench.ask(CORE, replay, path=tapes[who], on=who == _ON, **given)
 
     def drawn(who: str) -> Samples:
+        if who == _ALONE:
+            return bench.ask(CORE, read)
         return bench.ask(CORE, draw, path=bench.path(), on=who == _ON)
 
     times = 3 if bench.quick else 7
     return Measurement(
-        f"Chance on the tape: a run of {n:,} exchanges, and a single draw",
-        "A clock read, an id and a random choice for each exchange of 1 KB. Seconds of the "
-        "process's own CPU time. Compared: median over the rounds of the ratio to the run whose "
-        "chance is real, and of what a draw takes more than without us.",
+        TITLE,
+        f"A run of {n:,} exchanges of 1 KB, with a clock read, an id and a random choice for each; "
+        "and a single draw. Seconds of the process's own CPU time. Compared: median over the "
+        "rounds of the ratio to the run whose chance is real, and of what a draw takes more than "
+        "without us.",
         [
             *_runs("recording", bench.rounds(times, tapes, recorded), SHARE_TARGET),
             *_runs("replay", bench.rounds(times, tapes, replayed), None),
-            *_draws(bench.rounds(times, tapes, drawn)),
+            *_draws(bench.rounds(times, [*tapes, _ALONE], drawn)),
         ],
     )
 
@@ -80,6 +87,8 @@ def _runs(case: str, rounds: Rounds, target: float | None) -> Iterator[Row]:
 def _draws(rounds: Rounds) -> Iterator[Row]:
     for name in _DRAWS:
         for who, found in rounds.items():
+            if name not in found[0]:
+                continue
             spread = Spread.of([one[name][0] * 1e6 for one in found])
             more = statistics.median(
                 mine[name][0] - real[name][0]
@@ -87,7 +96,7 @@ def _draws(rounds: Rounds) -> Iterator[Row]:
             )
             if who == _OFF:
                 yield Row(name, who, spread, "µs")
-            elif name in _READS:
+            elif name in _READS and who == _ON:
                 target = f"< {READ_TARGET * 1e6:+.0f} µs"
                 yield Row(
                     name, who, spread, "µs", f"{more * 1e6:+.2f} µs", target, more < READ_TARGET
@@ -116,12 +125,23 @@ def draw(recorder: Recorder, path: str, *, on: bool) -> Samples:
     """Return the seconds that one draw of each kind takes: the least of many tries."""
     import tracefork_core
 
-    times = 2_000
     with tracefork_core.record(Path(path), clock=on, entropy=on):
-        return {
-            name: [min(timeit.repeat(one, number=times, repeat=9)) / times]
-            for name, one in _DRAWS.items()
-        }
+        return _least(_DRAWS)
+
+
+def read(recorder: Recorder) -> Samples:
+    """Return the same of reads of a clock that time-machine alone has taken over."""
+    import time_machine
+
+    with time_machine.travel(dt.datetime.now(dt.UTC), tick=True):
+        return _least(_READS)
+
+
+def _least(names: Iterable[str]) -> Samples:
+    times = 2_000
+    return {
+        name: [min(timeit.repeat(_DRAWS[name], number=times, repeat=9)) / times] for name in names
+    }
 
 
 def _run(url: str, n: int) -> Samples:

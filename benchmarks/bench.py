@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -133,3 +134,25 @@ def clean_environment() -> dict[str, str]:
     """Return the environment without what makes imports slow or requests leave by a proxy."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     return {name: value for name, value in os.environ.items() if name.upper() not in unwanted}
+
+
+def command(python: Path, folder: Path, *words: str) -> tuple[str, float]:
+    """Run the `tracefork` beside an interpreter; return what it prints, and its seconds of CPU.
+
+    Raises:
+        RuntimeError: it ended with neither 0 nor 1.
+    """
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ended = subprocess.run(
+        [python.with_name("tracefork"), *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=clean_environment(),
+    )
+    if ended.returncode not in (0, 1):
+        raise RuntimeError(f"tracefork {' '.join(words)} failed:\n{ended.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    worked = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return ended.stdout, worked

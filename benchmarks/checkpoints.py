@@ -17,7 +17,9 @@ from words import words
 TAPE, SQLITE, MEMORY = "TapeSaver", "SqliteSaver", "InMemorySaver"
 _NEW_BYTES = 400
 _THREAD: dict[str, Any] = {"configurable": {"thread_id": "t"}}
+TITLE = "Checkpoints of a thread that grows"
 _TARGETS = {"size": 2.5, "put": 5.0, "timeline": 200.0, "latest": 20.0}
+CASES = tuple(f"{steps} steps, {what}" for steps in (50, 200, 800) for what in _TARGETS)
 
 
 def measure(bench: Bench) -> Measurement:
@@ -33,7 +35,7 @@ def measure(bench: Bench) -> Measurement:
         ]
         rows.extend(row for name in _TARGETS for row in found if row.case.endswith(name))
     return Measurement(
-        "Checkpoints of a thread that grows",
+        TITLE,
         "Each step adds a message of 400 characters; the state is saved, and what its task wrote. "
         "The size: all files, once closed (of InMemorySaver, the bytes it holds). put: one "
         "call, durable where there is a file. Timeline: all checkpoints of the thread, from the "

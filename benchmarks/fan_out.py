@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 BRANCHES = 8
 EVENT_SECONDS = 0.02
-_CASES = ("8 tasks", "8 threads")
+TITLE = "A fan-out of streams"
+CASES = ("8 tasks", "8 threads")
 
 
 def measure(bench: Bench) -> Measurement:
@@ -26,7 +27,7 @@ def measure(bench: Bench) -> Measurement:
     url = bench.provider(chunk_delay=EVENT_SECONDS)
     everybody = bench.present(PLAIN, CORE)
     rows: list[Row] = []
-    for case in _CASES:
+    for case in CASES:
 
         def one(who: str, case: str = case) -> Samples:
             return bench.ask(who, fan_out, url=url, case=case, path=bench.path())
@@ -41,9 +42,10 @@ def measure(bench: Bench) -> Measurement:
             spread = Spread.of([seconds * 1e3 for one in found for seconds in one["seconds"]])
             rows.append(Row(case, who, spread, "ms", f"{ratio:.3f} x"))
     return Measurement(
-        f"A fan-out of {BRANCHES} streams, 20 ms an event",
-        "Seconds from starting all branches to having read all streams, warm. All of them deliver "
-        "at the same time, so each delivery waits for the one before it to be done.",
+        TITLE,
+        f"{BRANCHES} streams at once, 20 ms an event. Seconds from starting all branches to having "
+        "read all streams, warm. All of them deliver at the same time, so each delivery waits for "
+        "the one before it to be done.",
         rows,
     )
 
@@ -51,7 +53,7 @@ def measure(bench: Bench) -> Measurement:
 def fan_out(recorder: Recorder, url: str, case: str, path: str) -> Samples:
     """Read streams at once; return how long that took, but for a first time."""
     with recorder.record(Path(path)) as clients:
-        if case == _CASES[0]:
+        if case == CASES[0]:
             seconds = asyncio.run(_tasks(clients.asynchronous(), url))
         else:
             with clients.sync() as http:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 EVENT_SECONDS = 0.03
 TARGET = 1.05
-_CLIENTS = ("httpx2, sync", "httpx2, async", "openai SDK, sync", "openai SDK, async")
+TITLE = "Time to first token while recording, 30 ms an event"
+CASES = ("httpx2, sync", "httpx2, async", "openai SDK, sync", "openai SDK, async")
 _MODEL = "gpt-5-mini"
 _SAY = "@say streams stay live"
 
@@ -29,7 +30,7 @@ def measure(bench: Bench) -> Measurement:
     url = bench.provider(chunk_delay=EVENT_SECONDS)
     everybody = bench.present(PLAIN, CORE, IN_MEMORY, VCR)
     rows: list[Row] = []
-    for client in _CLIENTS:
+    for client in CASES:
 
         def one(who: str, client: str = client) -> Samples:
             return bench.ask(who, stream, url=url, client=client, calls=4, path=bench.path())
@@ -37,7 +38,7 @@ def measure(bench: Bench) -> Measurement:
         rounds = bench.rounds(3 if bench.quick else 9, everybody, one)
         rows.extend(_row(client, who, rounds[who], rounds[PLAIN]) for who in rounds)
     return Measurement(
-        "Time to first token while recording, 30 ms an event",
+        TITLE,
         "Warm connection; one event comes before the first word. Compared: median over the rounds "
         "of its ratio to the plain client.",
         rows,

@@ -28,6 +28,8 @@ IN_MEMORY = "tracefork 1.0.0"
 CRASH_SAFE = "tracefork 1.0.0, crash-safe"
 VCR = "vcrpy 9.4.2"
 VCR_BODY = "vcrpy 9.4.2, body matched"
+FORKLINE = "forkline 0.5.0"
+"""It does not record HTTP: only its starting is measured."""
 
 
 def install() -> Path:

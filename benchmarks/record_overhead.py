@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OWN_CPU_TARGET = 200e-6
 _LEAST = "plain, then one commit"
 _SIZES = {"1 KB": 1_000, "100 KB": 100_000}
+TITLE = "What recording adds to a call"
+CASES = tuple(f"{size}, {what}" for size in _SIZES for what in ("wall time", "CPU", "saving"))
 
 
 def measure(bench: Bench) -> Measurement:
@@ -43,7 +45,7 @@ def measure(bench: Bench) -> Measurement:
         rows.extend(_rows(f"{name}, CPU", "cpu", rounds))
         rows.extend(_saving(f"{name}, saving", rounds))
     return Measurement(
-        "What recording adds to a call",
+        TITLE,
         "+: more than the plain client, median over the rounds. The least a durable recorder can "
         "do is one commit a call (bare SQLite, WAL, synchronous=FULL, as many bytes as the tape "
         "takes). Saving is what leaving the run costs, per call.",

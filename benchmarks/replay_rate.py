@@ -25,6 +25,8 @@ _CASES = (
     ("100 x 100 KB", 100, 100_000, _ALL),
     (_LONG, 6_400, 1_000, (PLAIN, CORE)),
 )
+TITLE = "Replay through one client, exchanges a second"
+CASES = tuple(case for case, *_ in _CASES)
 
 
 def measure(bench: Bench) -> Measurement:
@@ -49,7 +51,7 @@ def measure(bench: Bench) -> Measurement:
         if case == _SHORT:
             targets[_LONG] = FLAT * _median(rounds[CORE], "rate")
     return Measurement(
-        "Replay through one httpx2.Client, exchanges a second",
+        TITLE,
         "A second of the process's own CPU time: nothing is waited for, and others use this "
         "machine. Compared: the rate to the limit, which is the plain client answered by a mock "
         "transport; the rate by the wall clock; opening and closing the tape, in neither rate. "

@@ -1,7 +1,7 @@
 """Measure tracefork beside the tools people know: `python benchmarks/run.py`.
 
 Everything is measured on this machine in one run, in turns, so that its ratios hold even where its
-times would not. docs/explanation/performance.md says how, and what came out.
+times would not. docs/benchmarks.md has what came out, docs/explanation/performance.md how and why.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import peers
 from bench import opened
+from document import Section, write
 from recorders import OURS
 from table import Measurement
 from tracefork_core import __version__
@@ -39,6 +40,10 @@ MEASUREMENTS = (
     "tape_size",
     "tape_access",
     "checkpoints",
+    "forks",
+    "known_truth",
+    "planted_faults",
+    "coin",
 )
 
 
@@ -51,8 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--no-peers", action="store_true", help="tracefork and the plain client only"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--write", type=Path, help="put the tables into this document, too")
     parser.add_argument("--folder", type=Path, help="where tapes go: on the disk to be measured")
     options = parser.parse_args(argv)
+    if options.write and (options.quick or options.no_peers):
+        parser.error("what is written is a whole run: without --quick and --no-peers")
+    order = [importlib.import_module(name).TITLE for name in MEASUREMENTS]
     python = dict.fromkeys(OURS, Path(sys.executable))
     if not options.no_peers:
         python |= dict.fromkeys(peers.PEERS, peers.install())
@@ -64,13 +73,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in options.only or MEASUREMENTS:
             measurement: Measurement = importlib.import_module(name).measure(bench)
             found.append(measurement)
+            if options.write:
+                write(options.write, Section.of(measurement, _words(_setting())), order)
             if not options.json:
                 _show(measurement.table())
     if options.json:
         document = {**_setting(), "measurements": [one.document() for one in found]}
         sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     else:
-        _show(" · ".join(f"{name} {value}" for name, value in _setting().items()))
+        _show(_words(_setting()))
     return 0
 
 
@@ -81,6 +92,10 @@ def _show(what: Table | str) -> None:
     # Cut-off numbers are worse than lines a narrow terminal wraps.
     console.width = max(console.width, _WIDTH)
     console.print(what)
+
+
+def _words(setting: dict[str, object]) -> str:
+    return " · ".join(f"{name} {value}" for name, value in setting.items())
 
 
 def _setting() -> dict[str, object]:

@@ -2,61 +2,80 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
-import time
 from pathlib import Path
 
 from bench import Bench, Samples, clean_environment
-from peers import IN_MEMORY
+from peers import FORKLINE, IN_MEMORY, VCR
 from recorders import CORE
 from table import Measurement, Row, Spread
 
-_ALONE = "python -c pass"
+TITLE = "Starting"
+CASES = ("python -c pass", "import", "import, what it takes to record and replay", "--help")
+_ALONE, _IMPORT, _SESSIONS, _HELP = CASES
+_MOST_MS = 10
+"""What importing may cost."""
+
+What = tuple[str, str]
+"""A case, and who it is."""
 
 
 def measure(bench: Bench) -> Measurement:
     """Measure fresh processes, in turn."""
     commands = _commands(bench)
-    rounds = bench.rounds(3 if bench.quick else 9, commands, lambda what: _run(commands[what]))
+    rounds = bench.rounds(
+        3 if bench.quick else 9,
+        [" / ".join(what) for what in commands],
+        lambda name: _run(commands[_what(name)]),
+    )
     spreads = {
-        what: Spread.of([one["seconds"][0] * 1e3 for one in rounds[what]]) for what in commands
+        _what(name): Spread.of([one["seconds"][0] * 1e3 for one in found])
+        for name, found in rounds.items()
     }
-    rows = [
-        Row(
-            "a fresh process",
-            what,
-            spread,
-            "ms",
-            "" if what == _ALONE else f"{spread.median - spreads[_ALONE].median:+,.0f} ms",
-        )
-        for what, spread in spreads.items()
-    ]
+    alone = spreads[_ALONE, "Python"].median
     return Measurement(
-        "Starting", "Wall time of a process; +: more than Python alone. Byte code is cached.", rows
+        TITLE,
+        "CPU time of a fresh process; +: more than Python alone. Byte code is cached.",
+        [_row(*what, spread, spread.median - alone) for what, spread in spreads.items()],
     )
 
 
-def _commands(bench: Bench) -> dict[str, list[str | Path]]:
+def _row(case: str, who: str, spread: Spread, more: float) -> Row:
+    compared = "" if case == _ALONE else f"{more:+,.0f} ms"
+    if who != CORE or case == _HELP:
+        return Row(case, who, spread, "ms", compared)
+    return Row(case, who, spread, "ms", compared, f"≤ +{_MOST_MS} ms", more <= _MOST_MS)
+
+
+def _what(name: str) -> What:
+    case, who = name.split(" / ")
+    return case, who
+
+
+def _commands(bench: Bench) -> dict[What, list[str | Path]]:
     python = bench.python[CORE]
-    commands: dict[str, list[str | Path]] = {
-        _ALONE: [python, "-c", "pass"],
-        "import tracefork_core": [python, "-c", "import tracefork_core"],
-        "… and record, replay": [python, "-c", "from tracefork_core import record, replay"],
-        "tracefork --help": [python.with_name("tracefork"), "--help"],
+    commands: dict[What, list[str | Path]] = {
+        (_ALONE, "Python"): [python, "-c", "pass"],
+        (_IMPORT, CORE): [python, "-c", "import tracefork_core"],
+        (_SESSIONS, CORE): [python, "-c", "from tracefork_core import record, replay"],
+        (_HELP, CORE): [python.with_name("tracefork"), "--help"],
     }
     if IN_MEMORY in bench.python:
         theirs = bench.python[IN_MEMORY]
         commands |= {
-            "import tracefork, the peer": [theirs, "-c", "import tracefork"],
-            "tracefork --help, the peer": [theirs.with_name("tracefork"), "--help"],
-            "import forkline": [theirs, "-c", "import forkline"],
-            "forkline --help": [theirs.with_name("forkline"), "--help"],
-            "import vcr": [theirs, "-c", "import vcr"],
+            (_IMPORT, IN_MEMORY): [theirs, "-c", "import tracefork"],
+            (_IMPORT, FORKLINE): [theirs, "-c", "import forkline"],
+            (_IMPORT, VCR): [theirs, "-c", "import vcr"],
+            (_HELP, IN_MEMORY): [theirs.with_name("tracefork"), "--help"],
+            (_HELP, FORKLINE): [theirs.with_name("forkline"), "--help"],
         }
-    return commands
+    order = {case: n for n, case in enumerate(CASES)}
+    return dict(sorted(commands.items(), key=lambda one: order[one[0][0]]))
 
 
 def _run(command: list[str | Path]) -> Samples:
-    began = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, capture_output=True, env=clean_environment())
-    return {"seconds": [time.perf_counter() - began]}
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"seconds": [after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime]}

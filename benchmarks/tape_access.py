@@ -26,6 +26,8 @@ from tracefork_core.tape.event import (
 _ACCESSES = 50
 _LAST = 100
 _TAIL = 3
+TITLE = "Access to a tape that has grown"
+CASES = ("800 steps", "10,000 exchanges", "1,000 forks")
 _PATH = "https://api.openai.com/v1/chat/completions"
 
 
@@ -41,7 +43,7 @@ def measure(bench: Bench) -> Measurement:
     branched = bench.ask(CORE, fork, path=path, forks=forks, folder=bench.path())
     total = sum(branched["bytes"])
     return Measurement(
-        "Access to a tape that has grown",
+        TITLE,
         f"Random access: the bodies of {_ACCESSES} requests, on a tape that is open, and with "
         f"opening it each time. Appending: both halves of each of the last {_LAST} exchanges, "
         "without fsync (SQLite's synchronous=OFF): what is ours of it. A fork leaves the run "

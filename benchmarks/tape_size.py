@@ -32,6 +32,8 @@ _FOLDED = f"{CORE}, live"
 _LYING = f"{CORE}, as it lies"
 _TARGETS = {CLOSED: 0.5, _FOLDED: 0.8}
 _EXPONENT = 1.05
+TITLE = "Tape of a transcript that grows"
+CASES = ("50 steps", "200 steps", "800 steps", "exponent")
 
 
 def measure(bench: Bench) -> Measurement:
@@ -50,7 +52,7 @@ def measure(bench: Bench) -> Measurement:
         target, met = f"≤ {_EXPONENT}", exponent <= _EXPONENT
         rows.append(Row("exponent", who, Spread.of([exponent]), "", "", target, met))
     return Measurement(
-        "Tape of a transcript that grows",
+        TITLE,
         "Each step adds about 1 KB and sends everything before it again. The limit: the same "
         "bodies in one zstd stream with a long window. Live: a recording that was not closed, "
         "SQLite's log folded in; as it lies: all files of it, the index of the log (32 KB) "
