@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import email
 import json
+import os
 import re
+import subprocess
 import sys
 import tarfile
 import venv
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from house.repository import ROOT, Built, Package, packages, run, run_python
+
+from tracefork_testkit import ProviderServer
 
 # What `pip install` of each folder brings, on top of those before it: a dependency of a dependency
 # is our users' too, so whatever comes or goes is seen here.
@@ -65,7 +70,7 @@ def test_a_wheel_holds_every_source_file(package: Package, built: dict[str, Buil
 def test_the_core_wheel_carries_the_guard_of_child_processes(built: dict[str, Built]) -> None:
     """The folder that child processes find first on their path is in the wheel."""
     with zipfile.ZipFile(built["tracefork-core"].wheel) as wheel:
-        assert "tracefork_core/egress/boot/sitecustomize.py" in wheel.namelist()
+        assert "tracefork_core/joining/boot/sitecustomize.py" in wheel.namelist()
 
 
 def test_an_sdist_holds_what_it_is_built_from(package: Package, built: dict[str, Built]) -> None:
@@ -112,6 +117,77 @@ def test_the_built_wheels_import(package: Package, empty: Path) -> None:
         f"assert it.__version__ == version({package.name!r}); print(it.__file__)"
     )
     assert str(empty.parent.parent) in run_python(code, empty)
+
+
+AGENT = """\
+import sys, httpx2
+for word in ("one", "two"):
+    print(httpx2.post(f"{sys.argv[1]}/echo", content=word.encode()).text)
+"""
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """Somebody who has the wheels alone: a home with nothing in it, and no folder of this one."""
+
+    python: Path
+    home: Path
+
+    def tracefork(self, *words: str | Path, ends: int = 0) -> str:
+        """Return what a command says, on both streams; it has to end with this exit code."""
+        done = subprocess.run(
+            [self.python.with_name("tracefork"), *words],
+            cwd="/",
+            env={"HOME": str(self.home), "PATH": os.defpath},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == ends, done.stdout
+        assert str(ROOT) not in done.stdout
+        return done.stdout
+
+
+@pytest.fixture
+def stranger(empty: Path, tmp_path: Path) -> Stranger:
+    return Stranger(empty, tmp_path)
+
+
+def test_the_wheels_record_replay_and_blame(stranger: Stranger) -> None:
+    """Somebody without the repository records a run, has it proven and blamed, and blame held."""
+    agent, tape = stranger.home / "agent.py", stranger.home / "run.tape"
+    agent.write_text(AGENT)
+    with ProviderServer() as provider:
+        stranger.tracefork("record", "-o", tape, agent, "--", provider.url)
+        words = ("--oracle=regex:three", "--budget=2 calls", "--yes", "--allow-writes")
+        said = stranger.tracefork("blame", tape, *words, ends=1)
+    assert "the budget was used up" in said
+    assert "✓ replayed 2 of 2 exchanges bit-exact" in stranger.tracefork("replay", tape)
+    assert "✓ first suspect right" in stranger.tracefork(
+        "bench", "--cases=echo", "--seeds=1", "--sizes=8"
+    )
+
+
+def test_doctor_tells_which_frameworks_are_there(stranger: Stranger) -> None:
+    """A framework that is there is said to be, one that is not with what to type."""
+    found = json.loads(stranger.tracefork("doctor", "--json"))["adapters"]
+    langgraph, crewai = (
+        next(adapter for adapter in found if adapter["name"] == name)
+        for name in ("langgraph", "crewai")
+    )
+    assert (langgraph["supported"], langgraph["problem"]) == (True, None)
+    assert crewai["problem"] == "crewai is not installed"
+    assert crewai["remedy"].startswith("pip install 'crewai<")
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [("demo", "tracefork-langgraph[demo]"), ("validate", "tracefork-testkit[validation]")],
+)
+def test_what_needs_more_says_what_to_install(stranger: Stranger, command: str, extra: str) -> None:
+    """A command whose extra is not installed ends before it begins, and names it."""
+    assert f"pip install '{extra}'" in stranger.tracefork(command, ends=2)
 
 
 @pytest.mark.parametrize("name", ASKS)
