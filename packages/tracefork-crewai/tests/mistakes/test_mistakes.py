@@ -1,0 +1,68 @@
+"""Mistakes with crews and their projects: each is one sentence, and stands in `golden.txt`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import tracefork_core as tracefork
+import tracefork_crewai
+from tracefork_core.cli.main import main
+
+GOLDEN = Path(__file__).with_name("golden.txt")
+
+
+def attach_to_a_number(here: Path) -> None:
+    tracefork_crewai.attach(3)
+
+
+def leave_a_number_live(here: Path) -> None:
+    tracefork_crewai.leave_live(3)
+
+
+def a_fork_of_no_task(here: Path) -> None:
+    with tracefork.record(here / "run.tape"):
+        pass
+    with tracefork_crewai.fork(here / "run.tape", "research"):
+        pass
+
+
+MISTAKES: list[Callable[[Path], None]] = [
+    attach_to_a_number,
+    leave_a_number_live,
+    a_fork_of_no_task,
+]
+PROJECTS = {
+    "no-project": None,
+    "no-script": '[tool.crewai]\ntype = "crew"\n',
+    "no-toml": "[tool.crewai\n",
+}
+
+
+def test_mistakes_are_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What, where, what to do; in Python an error of ours, of a command its exit code."""
+    told = []
+    for mistake in MISTAKES:
+        here = tmp_path / mistake.__name__
+        here.mkdir()
+        with pytest.raises(tracefork.TraceforkError) as raised:
+            mistake(here)
+        said = str(raised.value).replace(str(here), "HERE")
+        told.append(f"{mistake.__name__}\n{type(raised.value).__name__}: {said}\n")
+    monkeypatch.chdir(tmp_path)
+    for name, document in PROJECTS.items():
+        (tmp_path / name).mkdir()
+        if document is not None:
+            (tmp_path / name / "pyproject.toml").write_text(document)
+        code = main(["record", name])
+        said = capsys.readouterr().err.replace(str(tmp_path), "HERE")
+        told.append(f"$ tracefork record {name}\n{said}exit {code}\n")
+    assert not list(tmp_path.glob("*.tape"))
+    if os.environ.get("TRACEFORK_GOLDEN") == "write":
+        GOLDEN.write_text("\n".join(told))
+    assert "\n".join(told) == GOLDEN.read_text()

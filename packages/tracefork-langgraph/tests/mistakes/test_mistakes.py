@@ -1,0 +1,101 @@
+"""Mistakes with graphs and their threads: each is one sentence, and stands in `golden.txt`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.graph import START, MessagesState, StateGraph
+
+import tracefork_core as tracefork
+from tracefork_core.cli.main import main
+from tracefork_langgraph import TapeSaver, attach, rerun
+
+GOLDEN = Path(__file__).with_name("golden.txt")
+CONFIG: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
+
+
+def builder() -> Any:
+    """Return a graph that is not compiled."""
+    return StateGraph(MessagesState).add_node("desk", lambda state: {}).add_edge(START, "desk")
+
+
+def attach_to_a_builder(here: Path) -> None:
+    attach(builder())
+
+
+def attach_to_a_number(here: Path) -> None:
+    attach(3)
+
+
+def a_saver_in_memory(here: Path) -> None:
+    TapeSaver(":memory:")
+
+
+def a_saver_in_a_folder(here: Path) -> None:
+    TapeSaver(here).get_tuple(CONFIG)
+
+
+def a_saver_in_another_file(here: Path) -> None:
+    (here / "notes.tape").write_text("notes")
+    TapeSaver(here / "notes.tape").get_tuple(CONFIG)
+
+
+def a_saver_in_a_finished_tape(here: Path) -> None:
+    with tracefork.record(here / "run.tape"):
+        pass
+    graph = builder().compile(checkpointer=TapeSaver(here / "run.tape"))
+    graph.invoke({"messages": []}, CONFIG)
+
+
+def a_rerun_outside_of_a_replay(here: Path) -> None:
+    rerun(builder().compile())
+
+
+def a_rerun_of_a_tape_without_checkpoints(here: Path) -> None:
+    with tracefork.record(here / "run.tape"):
+        pass
+    with tracefork.replay(here / "run.tape"):
+        rerun(builder().compile())
+
+
+MISTAKES: list[Callable[[Path], None]] = [
+    attach_to_a_builder,
+    attach_to_a_number,
+    a_saver_in_memory,
+    a_saver_in_a_folder,
+    a_saver_in_another_file,
+    a_saver_in_a_finished_tape,
+    a_rerun_outside_of_a_replay,
+    a_rerun_of_a_tape_without_checkpoints,
+]
+IMPORTS = {"gone.db": None, "notes.db": b"notes", "empty.db": b""}
+
+
+def test_mistakes_are_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What, where, what to do; in Python an error of ours, of a command its exit code."""
+    told = []
+    for mistake in MISTAKES:
+        here = tmp_path / mistake.__name__
+        here.mkdir()
+        with pytest.raises(tracefork.TraceforkError) as raised:
+            mistake(here)
+        said = str(raised.value).replace(str(here), "HERE")
+        told.append(f"{mistake.__name__}\n{type(raised.value).__name__}: {said}\n")
+    monkeypatch.chdir(tmp_path)
+    for name, data in IMPORTS.items():
+        if data is not None:
+            (tmp_path / name).write_bytes(data)
+        words = ["import", "--langgraph-sqlite", name, "-o", "new.tape"]
+        code = main(words)
+        said = capsys.readouterr().err.replace(str(tmp_path), "HERE")
+        told.append(f"$ tracefork {' '.join(words)}\n{said}exit {code}\n")
+        assert not (tmp_path / "new.tape").exists()
+    if os.environ.get("TRACEFORK_GOLDEN") == "write":
+        GOLDEN.write_text("\n".join(told))
+    assert "\n".join(told) == GOLDEN.read_text()

@@ -1,0 +1,108 @@
+"""Mistakes of blame: no oracle, no budget, no key, one that raises, a journal that is another's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Errs
+
+ORACLES = """\
+limit = 3
+
+def good(output):
+    return True
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    {
+        "no-oracle": "blame support.tape",
+        "no-such-oracle": "blame support.tape --oracle refunded",
+        "no-pattern": "blame support.tape --oracle regex:[",
+        "no-pointer": "blame support.tape --oracle json:refund",
+        "no-module-of-an-oracle": "blame support.tape --oracle nosuch:good",
+        "no-function-of-an-oracle": "blame support.tape --oracle oracles:bad",
+        "a-value-for-an-oracle": "blame support.tape --oracle oracles:limit",
+        "no-rubric": "blame support.tape --oracle judge:rubric.md",
+        "no-judge": "blame support.tape --oracle judge:oracles.py",
+        "nobody-to-ask": "blame support.tape --oracle exit",
+        "no-budget": "blame support.tape --oracle exit --budget much --yes",
+        "no-rate": "blame support.tape --oracle exit --rate 0 --yes",
+        "too-few-regrades": "blame support.tape --oracle exit --regrades 1 --yes",
+        "no-such-part": "blame support.tape --oracle exit --by task --yes",
+        "a-run-that-writes": "blame agent.tape --oracle exit --yes",
+        "a-file-for-a-blame": "blame support.tape --oracle exit --to agent.py --yes",
+        "no-blame-to-look-at": "blame support.tape --status",
+        "bisect-with-no-such-oracle": "bisect support.tape --oracle refunded",
+    }.items(),
+)
+def test_what_no_blame_can_begin_with(
+    errs: Errs, name: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said before anything is run or paid for."""
+    monkeypatch.delenv("TRACEFORK_JUDGE_MODEL", raising=False)
+    errs.shell.write("oracles.py", ORACLES)
+    agent = "agent.py" if "agent.tape" in words else "support.py"
+    assert errs(name, *words.split(), agent).exit == 2
+    assert not list(errs.folder.glob("*.blame/*.jsonl"))
+
+
+def test_a_judge_without_a_key(errs: Errs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable that is not set is named."""
+    errs.shell.write("rubric.md", "The customer is refunded.")
+    monkeypatch.setenv("TRACEFORK_JUDGE_MODEL", "m")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    words = ["blame", "support.tape", "support.py", "--oracle=judge:rubric.md", "--yes"]
+    assert errs("no-key", *words).exit == 2
+
+
+def test_nothing_to_blame(errs: Errs) -> None:
+    """A run of no exchanges has no step that could have doomed it."""
+    errs.shell.write("quiet.py", "print('here')\n")
+    errs.shell.tracefork("record", "quiet.py")
+    words = ["--oracle=exit", "--yes", "quiet.tape", "quiet.py"]
+    assert errs("nothing-to-blame", "blame", *words).exit == 2
+
+
+AGENT = """\
+import os
+
+import httpx2
+
+def run():
+    with httpx2.Client(verify=False) as client:
+        return client.get(os.environ["PROVIDER"] + "/echo").status_code
+
+def raises(output):
+    raise ValueError("no such order")
+"""
+
+
+@pytest.fixture
+def desk(errs: Errs) -> Errs:
+    """Return a person who blames a run of a function: its forks need no process each."""
+    errs.shell.write("desk.py", AGENT)
+    assert errs.shell.tracefork("record", "--agent", "desk:run").exit == 0
+    return errs
+
+
+def test_oracles_that_say_nothing(desk: Errs) -> None:
+    """One that never fails a run has nothing to blame; where one raises no run has an outcome."""
+    words = ["blame", "desk.tape", "--agent=desk:run", "--workers=1", "--yes"]
+    assert desk.runs("an-oracle-that-never-fails", *words, "--oracle=equals:200").exit == 2
+    again = [*words, "--oracle=equals:404"]
+    assert desk.runs("a-blame-begun-before", *again).exit == 2
+    assert desk.runs("a-journal-of-another", *again, "--resume").exit == 2
+    raising = [*words, "--oracle=desk:raises", "--to=other"]
+    assert desk.runs("an-oracle-that-raises", *raising).exit == 1
+    assert Path(desk.folder / "other" / "journal.jsonl").exists()
+
+
+def test_a_bisect_of_a_good_run(desk: Errs) -> None:
+    """It is said before anything live is asked."""
+    words = ["bisect", "desk.tape", "--agent=desk:run", "--oracle=equals:200"]
+    assert desk.runs("a-good-run", *words).exit == 2

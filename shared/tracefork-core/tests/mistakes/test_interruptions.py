@@ -1,0 +1,89 @@
+"""Ctrl-C at every stage, and SIGTERM: what was recorded is kept, and is said to be."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from tracefork_core import Tape
+
+from ..cli.conftest import Done
+from .conftest import Errs
+
+AGENTS = {
+    "running": "import time\nprint('ready', flush=True); time.sleep(60)\n",
+    "waiting": """\
+import os, sys, httpx2
+with httpx2.Client(verify=False, timeout=60) as client:
+    client.get(os.environ["PROVIDER"] + "/echo")
+    print("ready", flush=True)
+    client.get(os.environ["SILENT"])
+""",
+    "closing": """\
+import time
+from concurrent.futures import ThreadPoolExecutor
+def late():
+    print("ready", flush=True)
+    time.sleep(60)
+ThreadPoolExecutor().submit(late)
+""",
+}
+
+
+def stopped(errs: Errs, *words: str, by: signal.Signals = signal.SIGINT) -> Done:
+    """Run a command until its agent is ready, and send it a signal."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        running = subprocess.Popen(
+            [sys.executable, "-m", "tracefork_core.cli.main", *words],
+            cwd=errs.folder,
+            env=errs.shell.full_environment(SILENT=place, PYTHONHASHSEED="0"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert running.stdout is not None
+        said = running.stdout.readline()
+        assert said == "ready\n"
+        if "waiting.py" in words:
+            silent.accept()[0].detach()  # It stays open, and is never answered.
+        running.send_signal(by)
+        out, err = running.communicate()
+    return Done(running.returncode, said + out, err)
+
+
+@pytest.mark.parametrize("stage", AGENTS)
+def test_a_recording_is_stopped(errs: Errs, stage: str) -> None:
+    """The agent ends as Python ends it; the tape is whole, and has all up to there."""
+    errs.shell.write(f"{stage}.py", AGENTS[stage])
+    words = ["record", f"{stage}.py"]
+    assert errs.told(f"stopped-while-{stage}", words, stopped(errs, *words)).exit == 130
+    with Tape.open(errs.folder / f"{stage}.tape") as tape:
+        assert tape.receipt is not None
+        assert tape.receipt.outcome == "KeyboardInterrupt"
+        assert len(tape.exchanges) == (2 if stage == "waiting" else 0)
+
+
+def test_a_replay_is_stopped(errs: Errs) -> None:
+    """Nothing is proven, and the tape is as it was."""
+    errs.shell.write("running.py", AGENTS["running"])
+    words = ["replay", "agent.tape", "running.py"]
+    before = (errs.folder / "agent.tape").read_bytes()
+    assert errs.told("stopped-at-replay", words, stopped(errs, *words)).exit == 130
+    assert (errs.folder / "agent.tape").read_bytes() == before
+
+
+def test_a_recording_is_ended_from_outside(errs: Errs) -> None:
+    """SIGTERM ends it as it ends any Python, at once: the tape opens, and says it is incomplete."""
+    errs.shell.write("waiting.py", AGENTS["waiting"])
+    done = stopped(errs, "record", "waiting.py", by=signal.SIGTERM)
+    assert (done.exit, done.err) == (-signal.SIGTERM, "")
+    assert errs("ended-from-outside", "verify", "--integrity", "waiting.tape").exit == 0
+    with Tape.open(errs.folder / "waiting.tape") as tape:
+        assert not tape.complete
+        assert tape.exchanges[0].end == "eof"

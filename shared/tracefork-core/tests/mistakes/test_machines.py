@@ -1,0 +1,131 @@
+"""Mistakes of the machine: no disk, no permission, no home, no reader, no terminal."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tracefork_core import Tape
+
+from ..cli.conftest import Done
+from .conftest import Errs
+
+LARGE = """\
+import os
+import resource
+import signal
+
+import httpx2
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with httpx2.Client(verify=False) as client:
+    for size in (10, 400_000):
+        answer = client.post(os.environ["PROVIDER"] + "/echo", content=os.urandom(size))
+        print(len(answer.content))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+"""
+
+
+def test_a_full_disk(errs: Errs) -> None:
+    """The agent goes on to its end; then it is said, and what was on the tape is still there."""
+    errs.shell.write("large.py", LARGE)
+    assert errs.runs("no-disk", "record", "large.py").exit == 5
+    with Tape.open(errs.folder / "large.tape") as tape:
+        assert tape.exchanges[0].end == "eof"
+        assert not tape.complete
+
+
+def begun(errs: Errs, before: str, *words: str) -> Done:
+    """Run a command in a Python where something was done before."""
+    code = f"import os, sys\n{before}\nfrom tracefork_core.cli.main import main\n"
+    done = errs.shell.python("-c", f"{code}sys.exit(main({list(words)!r}))")
+    assert "Traceback" not in done.err
+    return done
+
+
+FULL = """\
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+"""
+
+
+def test_a_disk_that_was_full_before(errs: Errs) -> None:
+    """The agent is not even begun."""
+    words = ["record", "agent.py"]
+    done = errs.told("no-disk-at-all", words, begun(errs, FULL, *words))
+    assert (done.exit, done.out) == (5, "")
+
+
+def test_a_home_that_cannot_be_written(errs: Errs) -> None:
+    """The run is recorded all the same: only its command has to be typed again."""
+    errs.shell.write("quiet.py", "print('here')\n")
+    errs.shell.write("file", "")
+    home = str(errs.folder / "file")
+    assert errs.runs("no-home", "record", "quiet.py", TRACEFORK_HOME=home).exit == 0
+
+
+def test_a_file_in_place_of_a_folder(errs: Errs) -> None:
+    """Where a folder would have to be: whoever types, root too, cannot write there."""
+    assert errs("no-place", "record", "-o", "agent.py/x.tape", "agent.py").exit == 2
+
+
+WEAK = """\
+import contextlib, io, pathlib
+from tracefork_core.cli.main import main
+with contextlib.redirect_stdout(io.StringIO()):
+    main(["show", "agent.tape"])  # What it imports may be somewhere that root alone may read.
+pathlib.Path("agent.tape").chmod(0)
+os.geteuid() or os.seteuid(65534)
+"""
+
+
+def test_a_tape_that_may_not_be_read(errs: Errs) -> None:
+    """The reason of the system is passed on."""
+    words = ["show", "agent.tape"]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shutil.copy(errs.folder / "agent.tape", folder)
+        errs.shell, errs.folder = errs.shell.at(folder), folder
+        assert errs.told("no-permission", words, begun(errs, WEAK, *words)).exit == 5
+
+
+@pytest.mark.parametrize("words", [["ls"], ["show", "agent.tape"], ["replay", "gone.tape"]])
+def test_nobody_reads_any_more(errs: Errs, words: list[str]) -> None:
+    """As behind `| head -1`: no complaint of ours, and none of Python's while it exits."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "tracefork_core.cli.main", *words]
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            command,
+            cwd=errs.folder,
+            env=errs.shell.full_environment(),
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert b"Broken" not in done.stderr
+    assert done.returncode == (2 if "gone.tape" in words else 0)
+
+
+def test_nobody_can_type(errs: Errs) -> None:
+    """Without standard input nobody is asked, as where it is no terminal."""
+    words = ["blame", "support.tape", "support.py", "--oracle=exit"]
+    closed = "os.close(0); sys.stdin = None"
+    assert errs.told("nobody-to-ask-at-all", words, begun(errs, closed, *words)).exit == 2
+
+
+def test_a_narrow_screen_loses_no_word(errs: Errs) -> None:
+    """A sentence is one line however narrow the screen is, and NO_COLOR is kept to."""
+    wide = errs("no-script", "record", "gone.py")
+    assert errs.shell.tracefork("record", "gone.py", COLUMNS="20").err == wide.err
+    assert errs.shell.tracefork("record", "gone.py", COLUMNS="none").err == wide.err
+    assert errs.shell.tracefork("record", "gone.py", FORCE_COLOR="1").err == wide.err
