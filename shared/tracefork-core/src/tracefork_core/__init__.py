@@ -5,16 +5,21 @@ The rooms, from the top; each imports only what is below it:
     cli                                        what people touch
     bench                                      blame held to runs whose truth is known
     blaming                                    which step doomed a run, by many forks of it
-    run                                        record, replay, fork: open a session, close it
-    calibration                                why two recordings of one agent differ
+    run | adapters | calibration | redaction   record, replay, fork: open a session, close it; what
+                                               adapters may use; why two recordings of one agent
+                                               differ; secrets on tapes that were made before
     joining                                    hand a session on to other processes, join one there
-    seams | session | determinism | egress     siblings: where exchanges leave, what happens to them
-    processes                                  another one: what a child and its parent say
+    seams | session | determinism | egress | processes
+                                               siblings: where exchanges leave, what happens to
+                                               them, chance, the doors no seam watches, and what a
+                                               child process and its parent say
+    masking                                    what is a secret, and what stands in its place
     exchange                                   the contract they share
     providers | checkpoints                    what the bytes of model providers mean; where the
                                                states of a framework lie
     tape                                       what a recording is
-    errors
+    errors                                     every error that is raised on purpose
+    version
 
 Start reading in exchange/contract.py. Names are loaded when they are first used: importing this
 package costs next to nothing.
@@ -29,9 +34,9 @@ from tracefork_core.version import __version__
 TYPE_CHECKING = False  # typing's own is the same to a type checker, and is most of this import
 if TYPE_CHECKING:
     from tracefork_core.blaming.bisect import bisect
+    from tracefork_core.blaming.blame import blame
     from tracefork_core.blaming.document import Report
     from tracefork_core.blaming.judge import Judge
-    from tracefork_core.blaming.run import blame
     from tracefork_core.determinism.nondet import Drifting, NondetSource
     from tracefork_core.errors import (
         BoundaryError,
@@ -80,7 +85,7 @@ _HOMES = {
     "WriteError": "errors",
     "bind": "seams",
     "bisect": "blaming.bisect",
-    "blame": "blaming.run",
+    "blame": "blaming.blame",
     "fork": "run",
     "record": "run",
     "replay": "run",

@@ -144,12 +144,12 @@ class FindProject(Protocol):
         """
 
 
-def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | Exception]]:
+def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | BaseException]]:
     """Yield each installed adapter, or the error that importing it raised."""
     for point in entry_points(group=GROUP):
         try:
             yield point, point.load()
-        except Exception as error:  # noqa: BLE001 - a broken adapter must not hide the others
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it must not hide the others
             yield point, error
 
 

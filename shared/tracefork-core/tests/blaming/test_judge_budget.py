@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import UsageError
+from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.hearing import Progress
 from tracefork_core.blaming.judge import Judge, UngradeableError
-from tracefork_core.blaming.run import blame
 from tracefork_core.blaming.taken import Taken
 from tracefork_core.blaming.trying import trial_number
 from tracefork_core.providers import hosts

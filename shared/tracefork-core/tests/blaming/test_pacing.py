@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import UsageError
-from tracefork_core.blaming import run
+from tracefork_core.blaming import blame as blaming
 from tracefork_core.blaming.pacing import Pacer
 
 from . import drawing
@@ -76,7 +76,7 @@ def test_a_blame_keeps_to_a_rate(
     clock: Clock, tape: Path, desk: Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two forks a minute: it waits a minute for each two that it makes besides."""
-    monkeypatch.setattr(run, "Pacer", lambda rate: pacer(clock, rate))
+    monkeypatch.setattr(blaming, "Pacer", lambda rate: pacer(clock, rate))
     rate = 2 * drawing.STEPS
-    run.blame(tape, drawing.agent, drawing.good, settings=SHORT, rate=rate)
+    blaming.blame(tape, drawing.agent, drawing.good, settings=SHORT, rate=rate)
     assert rate < desk.live <= rate * (1 + len(clock.slept))

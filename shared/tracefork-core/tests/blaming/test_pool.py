@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, UsageError, fork, record
-from tracefork_core.blaming.run import blame
+from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.settings import Settings
 
 from .drawn import QUICK, ROOT, SHORT, Drawing, outcome

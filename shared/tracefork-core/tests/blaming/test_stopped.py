@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import record
+from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.journal import JOURNAL, read
-from tracefork_core.blaming.run import blame
 
 from .drawn import SHORT, Drawing, outcome
 
@@ -28,7 +28,7 @@ import sys
 from pathlib import Path
 
 import drawing
-from tracefork_core.blaming.run import blame
+from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.settings import Settings
 
 if __name__ == "__main__":

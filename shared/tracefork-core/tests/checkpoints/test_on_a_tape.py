@@ -18,8 +18,8 @@ from tracefork_core.adapters import (
     recorded_checkpoints,
 )
 from tracefork_core.cli.main import main
-from tracefork_core.session.masking import Masks
-from tracefork_core.session.redacting import Redaction
+from tracefork_core.masking.masks import Masks
+from tracefork_core.redaction.redaction import Redaction
 from tracefork_core.tape.rewrite import rewrite
 
 SECRET = "correct-horse-battery-staple"

@@ -40,10 +40,10 @@ PLAIN_AGENT = """\
 import os
 import sys
 
-import httpx
+import httpx2
 
 for word in sys.argv[1:] or ["one", "two"]:
-    print(httpx.post(os.environ["PROVIDER"] + "/echo", content=word.encode()).text)
+    print(httpx2.post(os.environ["PROVIDER"] + "/echo", content=word.encode()).text)
 """
 
 FAILING_AGENT = PLAIN_AGENT + "raise KeyError('x')\n"

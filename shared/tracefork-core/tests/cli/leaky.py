@@ -20,13 +20,13 @@ AGENT = """\
 import gzip
 import os
 
-import httpx
+import httpx2
 
 from tracefork_core.adapters import begin_step, end_step
 
 key, url = os.environ["SERVICE_API_KEY"], os.environ["PROVIDER"]
 step = begin_step("tool", "look up", detail={"input": {"question": f"who holds {key}?"}})
-with httpx.Client() as client:
+with httpx2.Client() as client:
     client.post(f"{url}/echo?q={key}", json={"prompt": f"my key is {key}, yours?"})
     client.post(f"{url}/gzip", content=f"packed {key}", headers={"x-note": f"<{key}>"})
     packed = gzip.compress(f"asked {key}".encode(), mtime=0)

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-import httpx
+import httpx2
 
 BASE = os.environ["PROVIDER"]
 WORDS = ["one", "two", "three"]
@@ -20,7 +20,7 @@ def asking(text: str) -> dict[str, object]:
 
 
 def ask(text: str) -> str:
-    answer = httpx.post(f"{BASE}/v1/chat/completions", json=asking(text)).json()
+    answer = httpx2.post(f"{BASE}/v1/chat/completions", json=asking(text)).json()
     return str(answer["choices"][0]["message"]["content"])
 
 
@@ -30,7 +30,7 @@ async def branches(*jobs: Awaitable[object]) -> None:
 
 class Model:
     def __init__(self) -> None:
-        self.client = httpx.AsyncClient(base_url=BASE)
+        self.client = httpx2.AsyncClient(base_url=BASE)
 
     async def ask(self, text: str) -> str:
         answer = (await self.client.post("/v1/chat/completions", json=asking(text))).json()

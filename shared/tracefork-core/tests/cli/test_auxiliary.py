@@ -10,12 +10,12 @@ AGENT = """\
 import os
 import sys
 
-import httpx
+import httpx2
 
 for word in sys.argv[1:]:
     path, _, text = word.partition(":")
     body = {"model": "gpt-5-mini", "messages": [{"role": "user", "content": text}]}
-    httpx.post(f"{os.environ['PROVIDER']}/v1/{path}", json=body)
+    httpx2.post(f"{os.environ['PROVIDER']}/v1/{path}", json=body)
 """
 COUNT, CHAT = "messages/count_tokens:one", "chat/completions:two"
 

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from tracefork_core import record
-from tracefork_core.blaming import run
+from tracefork_core.blaming import blame as blaming
 from tracefork_core.blaming.hearing import Progress
 from tracefork_core.blaming.inquiry import Standing
 from tracefork_core.cli import blame, progress, screen
@@ -131,7 +131,7 @@ def test_who_stops_it_is_told_how_to_go_on(
     monkeypatch.chdir(tape.parent)
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     monkeypatch.setattr(progress, "_EVERY", 0.0)
-    monkeypatch.setattr(run, "blame", stopped)
+    monkeypatch.setattr(blaming, "blame", stopped)
     assert main(["blame", str(tape), "agent.py", "--oracle", "exit", "--yes"]) == 130
     said = capsys.readouterr().err
     assert "20.0 s · about 0:20 left" in said

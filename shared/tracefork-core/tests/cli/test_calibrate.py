@@ -18,9 +18,9 @@ pytestmark = pytest.mark.many_processes
 
 HEAD = """\
 import datetime, os, random, sys, time, uuid
-import httpx
+import httpx2
 
-client = httpx.Client(base_url=os.environ["PROVIDER"] + "/v1")
+client = httpx2.Client(base_url=os.environ["PROVIDER"] + "/v1")
 
 def ask(*texts):
     messages = [{"role": "user", "content": text} for text in texts]
@@ -30,10 +30,10 @@ def ask(*texts):
 """
 PLAIN = """\
 import os, time
-import httpx
+import httpx2
 
 def ask(text):
-    return httpx.post(os.environ["PROVIDER"] + "/echo", json={"text": text}).text
+    return httpx2.post(os.environ["PROVIDER"] + "/echo", json={"text": text}).text
 
 """
 # Of so many values and orders that two runs do not come out alike by chance.

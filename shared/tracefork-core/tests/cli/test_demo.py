@@ -11,12 +11,12 @@ pytestmark = pytest.mark.many_processes
 TOY_AGENT = """\
 import os
 
-import httpx
+import httpx2
 
 
 def main():
     words = ["one", "two"]
-    return [httpx.post(os.environ["PROVIDER"] + "/echo", content=word).text for word in words]
+    return [httpx2.post(os.environ["PROVIDER"] + "/echo", content=word).text for word in words]
 
 
 if __name__ == "__main__":

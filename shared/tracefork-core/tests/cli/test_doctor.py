@@ -15,12 +15,22 @@ ADAPTER = Adapter("toy", "tracefork-toy", "httpx", ("httpx",))
 """
 
 
+def lay(folder: Path, name: str, metadata: str | bytes | None) -> Path:
+    """Lay out what is left of an installed distribution, and return its metadata's folder."""
+    found = folder / f"{name}.dist-info"
+    found.mkdir(parents=True)
+    if metadata is not None:
+        content = metadata.encode() if isinstance(metadata, str) else metadata
+        (found / "METADATA").write_bytes(content)
+    return found
+
+
 def install(folder: Path, requirement: str, module: str) -> None:
     """Lay an adapter out as an installed distribution."""
-    metadata = folder / "tracefork_toy-0.3.dist-info"
-    metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: tracefork-toy\nVersion: 0.3\nRequires-Dist: {requirement}\n"
+    metadata = lay(
+        folder,
+        "tracefork_toy-0.3",
+        f"Metadata-Version: 2.1\nName: tracefork-toy\nVersion: 0.3\nRequires-Dist: {requirement}\n",
     )
     (metadata / "entry_points.txt").write_text("[tracefork.adapters]\ntoy = toy_adapter:ADAPTER\n")
     (folder / "toy_adapter.py").write_text(module)
@@ -44,12 +54,12 @@ def test_what_is_installed_is_listed(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("requirement", "supported", "mark"),
+    ("requirement", "supported", "mark", "remedy"),
     [
-        ("httpx>=0.20,<9", True, "✓"),
-        ("httpx[http2]>=8 ; python_version > '3'", False, "✗"),
-        ("httpx~=0.28", None, "?"),
-        ("httpcore", None, "?"),
+        ("httpx>=0.20,<9", True, "✓", None),
+        ("httpx[http2]>=8 ; python_version > '3'", False, "✗", "pip install 'httpx>=8'"),
+        ("httpx~=0.28", None, "?", None),
+        ("httpcore", None, "?", None),
     ],
 )
 def test_an_adapter_says_what_it_supports(
@@ -59,6 +69,7 @@ def test_an_adapter_says_what_it_supports(
     requirement: str,
     supported: bool | None,
     mark: str,
+    remedy: str | None,
 ) -> None:
     """The range comes from the adapter's own metadata; what cannot be told is not guessed."""
     install(tmp_path, requirement, ADAPTER)
@@ -68,17 +79,83 @@ def test_an_adapter_says_what_it_supports(
     (adapter,) = (entry for entry in found if entry["name"] == "toy")
     assert adapter["supported"] is supported
     assert adapter["version"] == "0.3"
+    assert adapter["remedy"] == remedy
     assert main(["doctor"]) == 0
-    assert f"  {mark} tracefork-toy 0.3 · httpx " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"  {mark} tracefork-toy 0.3 · httpx " in said
+    assert remedy is None or f"\n      {remedy}\n" in said
 
 
-def test_a_broken_adapter_is_named(
+def test_a_framework_that_is_missing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An adapter that cannot be imported is listed with its error, and doctor still ends with 0."""
-    install(tmp_path, "httpx", "import no_such_module\n")
+    """An adapter whose framework is not installed is listed with what installs it."""
+    install(tmp_path, "lacking<3,>=2", ADAPTER.replace('"httpx", (', '"lacking", ('))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
-    assert "✗ toy: ModuleNotFoundError: No module named 'no_such_module'" in said
+    assert "✗ tracefork-toy 0.3 · lacking is not installed (supports <3,>=2)\n" in said
+    assert "\n      pip install 'lacking<3,>=2'\n" in said
+
+
+def test_an_adapter_that_is_missing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A framework that has an adapter which is not installed is listed with what installs it."""
+    lay(tmp_path, "crewai-1.16.0", "Metadata-Version: 2.1\nName: crewai\nVersion: 1.16.0\n")
+    assert main(["doctor"]) == 0
+    assert "crewai 1.16.0" not in capsys.readouterr().out
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert "✗ crewai: crewai 1.16.0 is here, its adapter is not\n" in said
+    assert "\n      pip install tracefork-crewai\n" in said
+
+
+@pytest.mark.parametrize(
+    ("module", "problem"),
+    [
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("raise SystemExit('a licence is needed')\n", "SystemExit: a licence is needed"),
+        ("ADAPTER = None\n", "toy_adapter:ADAPTER is no Adapter"),
+        (ADAPTER, "its instrument is broken: AttributeError: module 'toy_adapter' has no"),
+    ],
+    ids=["lacking", "exiting", "other", "instrument"],
+)
+def test_a_broken_adapter_is_named(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    module: str,
+    problem: str,
+) -> None:
+    """An adapter that cannot be loaded is listed with its error, and doctor still ends with 0."""
+    install(tmp_path, "httpx", module)
+    with (tmp_path / "tracefork_toy-0.3.dist-info" / "entry_points.txt").open("a") as points:
+        points.write("[tracefork.instruments]\ntoy = toy_adapter:INSTRUMENT\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
+    assert main(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert f"✗ toy: {problem}" in said
+    assert "\n      pip install --force-reinstall tracefork-toy\n" in said
+
+
+@pytest.mark.parametrize("metadata", [None, "Name: groq\n", b"\xff"])
+def test_what_is_half_installed_is_said(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    metadata: str | bytes | None,
+) -> None:
+    """Metadata that is gone, cut short or no text is an entry of the list, not the end of it."""
+    lay(tmp_path, "groq-1.0", metadata)
+    install(tmp_path, "groq>=1", ADAPTER.replace('"httpx", (', '"groq", ('))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
+    assert main(["doctor"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    again = "pip install --force-reinstall groq"
+    assert f"groq — its metadata cannot be read: {again}" in said
+    assert f"the metadata of groq cannot be read (supports >=1) {again}" in said

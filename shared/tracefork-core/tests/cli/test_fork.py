@@ -13,9 +13,9 @@ pytestmark = pytest.mark.many_processes
 AGENT = """\
 import os
 
-import httpx
+import httpx2
 
-client = httpx.Client(base_url=os.environ["PROVIDER"] + "/v1")
+client = httpx2.Client(base_url=os.environ["PROVIDER"] + "/v1")
 messages = []
 for question in ("Where is order 17?", "Who delivers it?", "Thank them."):
     messages.append({"role": "user", "content": question})

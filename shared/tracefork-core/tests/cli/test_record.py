@@ -95,9 +95,9 @@ def test_what_runs_after_the_main_thread_is_recorded(
         "late.py",
         "import atexit, os, threading\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
-        "import httpx\n"
+        "import httpx2\n"
         "def ask(word):\n"
-        "    httpx.post(os.environ['PROVIDER'] + '/echo', content=word)\n"
+        "    httpx2.post(os.environ['PROVIDER'] + '/echo', content=word)\n"
         "atexit.register(ask, b'exit')\n"
         "threading.Thread(target=ask, args=[b'thread']).start()\n"
         "ThreadPoolExecutor().submit(ask, b'pool')\n",
@@ -121,7 +121,9 @@ def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
 
 def test_the_summary_says_what_matters(shell: Shell) -> None:
     """The notes have the count, the digest, the coverage its subprocess, and what to type next."""
-    shell.edit("agent.py", "import httpx\n", "import httpx, subprocess\nsubprocess.run(['true'])\n")
+    shell.edit(
+        "agent.py", "import httpx2\n", "import httpx2, subprocess\nsubprocess.run(['true'])\n"
+    )
     done = shell.tracefork("record", "agent.py", "--", "a b", "c")
     assert done.out == "a b\nc\n"
     with Tape.open(shell.folder / "agent.tape") as tape:
@@ -146,7 +148,7 @@ def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -
 def test_a_document_has_stdout_to_itself(shell: Shell) -> None:
     """With --json stdout is one document; what the agent and its children print is on stderr."""
     shell.edit(
-        "agent.py", "import httpx\n", "import httpx, subprocess\nsubprocess.run(['echo', 'hi'])\n"
+        "agent.py", "import httpx2\n", "import httpx2, subprocess\nsubprocess.run(['echo', 'hi'])\n"
     )
     done = shell.tracefork("record", "agent.py", "--json")
     assert done.document["exit"] == 0

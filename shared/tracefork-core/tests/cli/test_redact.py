@@ -154,10 +154,10 @@ def test_a_tape_that_was_cut_off_stays_one(shell: Shell) -> None:
     """What was in flight is masked, the journal is among what is to be deleted."""
     shell.write(
         "cut.py",
-        "import os, sys, httpx\n"
+        "import os, sys, httpx2\n"
         "url, key = os.environ['PROVIDER'], os.environ['SERVICE_API_KEY']\n"
-        "httpx.post(url + '/echo', content=f'first {key}')\n"
-        "with httpx.stream('POST', url + '/chunked?n=4', content=f'then {key}') as answer:\n"
+        "httpx2.post(url + '/echo', content=f'first {key}')\n"
+        "with httpx2.stream('POST', url + '/chunked?n=4', content=f'then {key}') as answer:\n"
         "    next(answer.iter_raw())\n"
         "    os.kill(os.getpid(), 9)\n",
     )

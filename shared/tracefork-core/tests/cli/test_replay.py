@@ -11,10 +11,10 @@ from .conftest import FAILING_AGENT, OPENAI_AGENT, PLAIN_AGENT, Shell
 
 SWALLOWING = """\
 import os, sys
-import httpx
+import httpx2
 try:
     for word in sys.argv[1:]:
-        httpx.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
+        httpx2.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
 except BaseException:
     pass
 sys.exit(0)
@@ -51,7 +51,7 @@ def test_a_replay_reports_as_a_document(taped: Shell) -> None:
     [
         (["one", "TWO"], "request", "/echo"),
         (["one", "two", "three"], "extra", "one more request than was recorded"),
-        (["one"], "leftover", "1 recorded exchange(s) were never asked for: #1"),
+        (["one"], "leftover", "1 recorded exchange was never asked for: #1"),
     ],
     ids=["other", "extra", "missing"],
 )
@@ -175,4 +175,4 @@ def test_an_unknown_command_is_asked_for(taped: Shell) -> None:
     """A tape that was recorded elsewhere says how to replay it: 2."""
     done = taped.tracefork("replay", "agent.tape")
     assert (done.exit, done.out) == (2, "")
-    assert "Say it: tracefork replay agent.tape SCRIPT.py" in done.err
+    assert "Say it behind the tape: agent.tape SCRIPT.py" in done.err

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tracefork_core import Tape
-from tracefork_core.blaming import run as blaming
+from tracefork_core.blaming import blame as blaming
 from tracefork_core.blaming.document import Report
 from tracefork_core.blaming.probe import Probe
 from tracefork_core.blaming.result import Verdict

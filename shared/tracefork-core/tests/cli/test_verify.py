@@ -14,12 +14,12 @@ from .conftest import Shell
 
 STATEFUL = """\
 import os, pathlib, sys
-import httpx
+import httpx2
 count = pathlib.Path("count")
 runs = int(count.read_text()) if count.exists() else 0
 count.write_text(str(runs + 1))
 word = "later" if runs >= int(os.environ.get("CHANGES_AT", "99")) else "early"
-httpx.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
+httpx2.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
 """
 
 

@@ -123,6 +123,23 @@ def test_timers_and_monotonic_clocks_are_real(tape: Path) -> None:
     assert 0 < time.monotonic() - before < 3600
 
 
+def test_no_clock_but_the_wall_clock_is_touched(tape: Path) -> None:
+    """What counts the time that passes is the machine's own, while recording and at replay."""
+    names = "monotonic monotonic_ns perf_counter perf_counter_ns process_time thread_time".split()
+    own = [getattr(time, name) for name in names]
+
+    def agent() -> float:
+        assert [getattr(time, name) for name in names] == own
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        assert before <= time.monotonic_ns() <= time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        return time.time()
+
+    with record(tape):
+        first = agent()
+    with replay(tape):
+        assert agent() == first
+
+
 def test_a_journey_of_the_program_stays_in_force(tape: Path) -> None:
     """Who travels while recording records the journey; afterwards it goes on."""
     with time_machine.travel(1_000_000_000, tick=False):

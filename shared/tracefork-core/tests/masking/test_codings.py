@@ -11,9 +11,9 @@ import brotli
 import pytest
 from backports import zstd
 
-from tracefork_core.session.coding import decoder
-from tracefork_core.session.masked_body import MaskedBody
-from tracefork_core.tape.redaction import Redactor
+from tracefork_core.masking.body import MaskedBody
+from tracefork_core.masking.coding import decoder
+from tracefork_core.masking.redactor import Redactor
 
 from .conftest import KEY
 

@@ -96,7 +96,7 @@ def test_without_waiting_for_quiet_it_does_not(
         return None
 
     monkeypatch.setattr(rest.Rest, "wait", lambda _: None)
-    for module in (quiet, sys.modules["tracefork_core.session.turns"]):
+    for module in (quiet, sys.modules["tracefork_core.session.turnstile"]):
         monkeypatch.setattr(module, "until_quiet", at_once)
     with pytest.raises(DivergenceError):  # noqa: PT012 - one of them will
         for _ in range(20):

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
-from tracefork_core.session import turns
+from tracefork_core.session import turnstile
 from tracefork_core.tape.log import LogWriter
 from tracefork_testkit import Hold, ProviderServer, Reply
 
@@ -205,7 +205,7 @@ def test_an_agent_that_waits_longer_than_the_recorded_one_learns_it(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without its timeout the agent would wait for ever: it gets a divergence instead."""
-    monkeypatch.setattr(turns, "STALL_SECONDS", 0.1)
+    monkeypatch.setattr(turnstile, "STALL_SECONDS", 0.1)
     with ProviderServer() as server, record(tape):
         url = server.url
         asyncio.run(cancelled_by_a_timeout(url))
@@ -260,7 +260,7 @@ def test_a_divergence_frees_those_who_wait(tape: Path, monkeypatch: pytest.Monke
         for thread in threads:
             thread.join()
 
-    monkeypatch.setattr(turns, "GRACE_SECONDS", 50.0)
+    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 50.0)
     with ProviderServer() as server, record(tape):
         url = server.url
         ask(url, 1)

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, record, replay
-from tracefork_core.session import turns
+from tracefork_core.session import turnstile
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
 
 
@@ -124,8 +124,8 @@ def test_threads_are_answered_in_the_recorded_order(tape: Path) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "STALL_SECONDS", 0.3)
-    monkeypatch.setattr(turns, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(turnstile, "STALL_SECONDS", 0.3)
+    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 0.1)
 
 
 def recorded_pair(tape: Path) -> tuple[str, Callable[[tuple[str, ...]], Any]]:

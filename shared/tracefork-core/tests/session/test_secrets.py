@@ -88,6 +88,32 @@ def test_user_information_in_the_url_never_lands(
         http.get(f"http://127.0.0.1:{provider.port}/echo")
 
 
+@pytest.mark.parametrize(
+    ("referer", "kept"),
+    [
+        (f"https://site.test/a?x=1&sig={SECRET}#end", "https://site.test/a?x=1&sig=*#end"),
+        (f"https://user:{SECRET}@site.test/a", "https://site.test/a"),
+        ("https://site.test/a?x=1", "https://site.test/a?x=1"),
+    ],
+)
+def test_credentials_in_a_referer_never_land(
+    tape: Path,
+    provider: ProviderServer,
+    http: httpx2.Client,
+    written: Written,
+    referer: str,
+    kept: str,
+) -> None:
+    """The page that a request comes from is kept, without what is secret in its URL."""
+    with record(tape):
+        http.get(f"{provider.url}/echo", headers={"referer": referer})
+        during = written(tape)
+    assert SECRET.encode() not in during + written(tape)
+    assert provider.requests[0].header("referer") == referer
+    with Tape.open(tape) as recorded:
+        assert dict(recorded.exchanges[0].request_headers)["referer"] == kept
+
+
 def test_an_answer_keeps_its_cookies_and_a_request_loses_them(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tracefork_core import Tape, TapeError, UsageError
+from tracefork_core import Tape, TapeError
+from tracefork_core.tape.log import LogReader
 from tracefork_core.tape.rewrite import rewrite
 
 from .runs import read, transcript, write
@@ -54,6 +55,17 @@ def test_a_hundred_branches_cost_their_tails(run: Path) -> None:
     assert max(sizes) < alone.stat().st_size / 2
 
 
+def test_what_is_asked_again_on_a_branch_is_not_stored_again(run: Path) -> None:
+    """A body that lies on the parent is read from there, whichever exchange asks it."""
+    path = run.with_name("again.tape")
+    with Tape.open(run) as tape:
+        write(path, RUN[55:], first=55, parent=tape, at=55)
+    assert read(path) == RUN
+    with closing(sqlite3.connect(path)) as db:
+        log = LogReader(db)
+        assert not any(log.bodies(segment) for segment, _ in log.segments())
+
+
 def test_a_branch_of_a_branch_reads_as_a_whole(run: Path) -> None:
     """Each level adds what is its own."""
     first = branch(run, "first.tape")
@@ -66,7 +78,7 @@ def test_a_branch_without_its_parent_says_so(run: Path) -> None:
     """The parent lies beside it, or the branch cannot be read."""
     path = branch(run, "branch.tape")
     run.unlink()
-    with pytest.raises(UsageError, match=r"no tape at .*run\.tape"):
+    with pytest.raises(TapeError, match=r"run\.tape, which it goes on from, is not beside it"):
         read(path)
 
 

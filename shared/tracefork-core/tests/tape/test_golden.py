@@ -67,8 +67,8 @@ def test_a_golden_tape_replays(golden: Path, http: httpx2.Client) -> None:
 
 def test_every_format_has_a_golden_tape() -> None:
     """Whoever adds a format adds a tape of it."""
-    from tracefork_core.tape import schema
+    from tracefork_core.tape import schema, tables
 
     formats = {name.removeprefix("format-")[0] for name in DIGESTS}
-    assert formats == {str(version) for version in [*schema.OLDER, schema.VERSION]}
+    assert formats == {str(version) for version in [*tables.OLDER, schema.VERSION]}
     assert set(DIGESTS) == {file.name for file in GOLDEN.iterdir()}

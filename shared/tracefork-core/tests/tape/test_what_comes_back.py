@@ -130,6 +130,36 @@ def test_the_commit_of_a_git_worktree_is_found(
         assert recorded.environment.git_commit == head.stdout.strip()
 
 
+@pytest.mark.parametrize(
+    ("then", "is_known"),
+    [
+        (["pack-refs", "--all"], True),
+        (["checkout", "-q", "--detach"], True),
+        (["symbolic-ref", "HEAD", "refs/heads/unborn"], False),
+    ],
+)
+def test_the_commit_is_found_wherever_git_keeps_it(
+    tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: list[str], is_known: bool
+) -> None:
+    """Packed away with other branches, or without a branch; where there is none, none is told."""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (
+        ["init", "-q"],
+        ["commit", "-q", "--allow-empty", "-m", "x"],
+        ["branch", "other"],
+    ):
+        subprocess.run([*git, *words], check=True)
+    made = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, check=True, text=True)
+    subprocess.run([*git, *then], check=True)
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    with record(tape):
+        pass
+    with Tape.open(tape) as recorded:
+        assert recorded.environment is not None
+        assert recorded.environment.git_commit == (made.stdout.strip() if is_known else None)
+
+
 def test_the_receipt_says_what_the_tape_holds(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:

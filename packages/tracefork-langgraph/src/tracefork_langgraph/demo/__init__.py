@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,16 @@ _RUN = 3
 
 
 def provider() -> ProviderServer:
-    """Return the provider that answers the agent, to be started by `with`."""
+    """Return the provider that answers the agent, to be started by `with`.
+
+    Raises:
+        ImportError: it, or what the agent imports, is not installed.
+    """
     from tracefork_testkit import ProviderServer
 
+    for name in ("langchain", "langchain_openai"):
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
     return ProviderServer(_Model())
 
 

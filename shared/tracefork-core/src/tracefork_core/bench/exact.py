@@ -40,17 +40,6 @@ class Recorded:
         largest = max(shares)
         return shares.index(largest) if largest >= THRESHOLD else None
 
-    def sufficiency(self) -> list[float]:
-        """Return how much each step alone, held in an otherwise live run, raises the risk."""
-        baseline = self.risk(())
-        return [self.risk((step,)) - baseline for step in range(len(self))]
-
-    def necessity(self) -> list[float]:
-        """Return how much re-drawing each step alone, all others held, lowers the risk."""
-        everything = frozenset(range(len(self)))
-        whole = self.risk(everything)
-        return [whole - self.risk(everything - {step}) for step in range(len(self))]
-
 
 def changes(curve: Sequence[float]) -> list[float]:
     """Return the differences of neighbours."""

@@ -18,9 +18,9 @@ from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
 from tracefork_core.blaming.units import Run, UnitName
 from tracefork_core.errors import UsageError
+from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
-from tracefork_core.tape import Tape
 from tracefork_core.tape.beside import lay_beside
 
 
@@ -72,7 +72,8 @@ def bisect(
         TapeError: the tape is damaged.
     """
     path = Path(path)
-    with Tape.open(path) as tape:
+    with answering(path) as tape:
+        masking_of(tape, mask)  # Refuses here, and not in every fork.
         run = Run.of(tape)
     place = Path(tempfile.mkdtemp(prefix=".tracefork-bisect-", dir=path.absolute().parent))
     try:
@@ -107,7 +108,10 @@ class _Halves:
     def found(self) -> Bisected:
         size = len(self._run.units)
         if not self._fails(size, whole=True):
-            raise UsageError("tracefork: the run passes as it was recorded: nothing to bisect.")
+            raise UsageError(
+                "tracefork: the run passes as it was recorded: nothing to bisect. What a good run "
+                "is, says oracle (--oracle)."
+            )
         if self._fails(0, whole=True):
             return self._result(None, None)
         good, bad = 0, size

@@ -24,6 +24,24 @@ def beside(tape: Path) -> Path:
     return tape.with_name(f"{tape.name}.blame")
 
 
+def make_folder(place: Path) -> None:
+    """Make the folder that a blame goes into, if it is not there.
+
+    Raises:
+        UsageError: there is a file of that name.
+        TapeError: it cannot be made.
+    """
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise UsageError(
+            f"tracefork: {place} is no folder that a blame could go into: a file is in its place. "
+            "Name another (folder=, --to)."
+        ) from error
+    except OSError as error:
+        raise TapeError(f"tracefork: cannot make {place}: {error.strerror}.") from error
+
+
 class Header(msgspec.Struct, frozen=True):
     """What a blame is of: the same header, and the same trials, lead to the same result.
 
@@ -97,7 +115,7 @@ class Journal:
             if found.header != header:
                 raise UsageError(
                     f"tracefork: {path} is the journal of another blame: "
-                    f"{_difference(found.header, header)}. Blame into another folder."
+                    f"{_difference(found.header, header)}. Blame into another folder (--to)."
                 )
             self.trials = {trial.number: trial for trial in found.trials}
             self.prices = found.prices
@@ -155,6 +173,10 @@ def read(path: Path) -> Found:
     """
     try:
         data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise UsageError(
+            f"tracefork: no blame in {path.parent}: it was not begun, or elsewhere (folder=, --to)."
+        ) from error
     except OSError as error:
         raise UsageError(f"tracefork: cannot read {path}: {error.strerror}.") from error
     size = data.rfind(b"\n") + 1
@@ -174,4 +196,9 @@ def read(path: Path) -> Found:
 def _difference(before: Header, now: Header) -> str:
     names = Header.__struct_fields__
     differ = next(name for name in names if getattr(before, name) != getattr(now, name))
-    return f"{differ} was {getattr(before, differ)!r} and is {getattr(now, differ)!r}"
+    was, is_now = (_shown(getattr(header, differ)) for header in (before, now))
+    return f"{differ} was {was} and is {is_now}"
+
+
+def _shown(value: object) -> str:
+    return str(value).removeprefix("tracefork_core.blaming.oracles:") if value else "none"

@@ -150,7 +150,8 @@ def _judge(rubric: Path) -> Oracle:
     try:
         text = rubric.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"tracefork: cannot read the rubric {rubric}: {error}.") from error
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"tracefork: cannot read the rubric {rubric}: {why}.") from error
     if not (model := os.environ.get("TRACEFORK_JUDGE_MODEL")):
         raise UsageError("tracefork: which model is the judge? Set TRACEFORK_JUDGE_MODEL.")
     return Judge(text, model)
@@ -160,8 +161,13 @@ def _function(module: str, name: str) -> Oracle:
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"tracefork: no oracle {module}:{name}: {error}.") from error
+        raise UsageError(
+            f"tracefork: no oracle {module}:{name}: {error}. It is looked for in {Path.cwd()} and "
+            "in what is installed."
+        ) from error
     if not callable(found):
-        raise UsageError(f"tracefork: {module}:{name} is no function.")
+        raise UsageError(
+            f"tracefork: {module}:{name} is no function, and an oracle is one (PKG.MOD:FN)."
+        )
     oracle: Oracle = found
     return oracle

@@ -30,7 +30,9 @@ class Pacer:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         if rate is not None and not rate > 0:
-            raise UsageError("tracefork: a rate is a number of live calls a minute, above 0.")
+            raise UsageError(
+                "tracefork: a rate (--rate) is a number of live calls a minute, above 0."
+            )
         self._rate = rate
         self._clock = clock
         self._sleep = sleep

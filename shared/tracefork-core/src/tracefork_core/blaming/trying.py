@@ -21,7 +21,7 @@ from tracefork_core.run.fork import Forking, fork
 from tracefork_core.run.scope import Scope
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit, Intervention, Keep
-from tracefork_core.session.prepared import recorded_answer
+from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
 
 Agent: TypeAlias = Callable[[], object]

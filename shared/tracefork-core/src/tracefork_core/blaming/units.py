@@ -68,7 +68,10 @@ class Run:
         """
         exchanges = tape.exchanges
         if not exchanges:
-            raise UsageError(f"tracefork: {tape.path} has no exchange that could be to blame.")
+            raise UsageError(
+                f"tracefork: {tape.path} has no exchange that could be to blame: nothing crossed a "
+                "seam. `tracefork doctor` lists what has one."
+            )
         usd: list[float | None] = []
         tokens, names = [], []
         for exchange in exchanges:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tracefork_core.calibration.draws import Draw, found_in
 from tracefork_core.calibration.fragments import words
 from tracefork_core.determinism.boundary_doors import DOORS
-from tracefork_core.session.sources import source_of
+from tracefork_core.session.provenance import source_of
 
 ON_TAPE = frozenset({"clock", "entropy", "random"})
 """The sources that a recording puts on its tape."""

@@ -14,7 +14,7 @@ import io
 import shlex
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -25,10 +25,17 @@ from typing import Literal, TypeVar
 
 from tracefork_core.cli import project
 from tracefork_core.cli.ending import Ending
+from tracefork_core.cli.mistakes import guess
 from tracefork_core.errors import TraceforkError, UsageError
 
 R = TypeVar("R")
 Form = Literal["script", "module", "function", "project"]
+_DATABASE = b"SQLite format 3"
+"""What a tape begins with."""
+
+
+class NoAgentError(UsageError):
+    """What was to be run is not there. It is known only under the session: nothing was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,8 @@ class Agent:
             self._check_module(project.enter(Path(self.target)).function)
             return
         script = self.form == "script"
-        if script and not Path(self.target).is_file():
-            raise UsageError(f"tracefork: no script at {self.target}.")
+        if script:
+            _check_script(Path(self.target))
         if self.target.partition(".")[0] == "pytest":
             import_module("time_machine")  # with its plugin: determinism/wall.py leaves that out
         if not sys.flags.safe_path:
@@ -98,7 +105,7 @@ class Agent:
                 ending = self._run()
                 if show and not isinstance(ending.error, TraceforkError):
                     ending.show()
-                wind_down()
+                ending = _wound_down(ending)
                 if ending.error is not None:
                     raise ending.error
         except BaseException as error:
@@ -121,6 +128,8 @@ class Agent:
                 _as_main(*_module(self.target))
             else:
                 self.call()
+        except NoAgentError:
+            raise
         except BaseException as error:  # noqa: BLE001 - whatever ends the agent is its ending
             return Ending.of(error)
         return Ending(0)
@@ -130,6 +139,12 @@ class Agent:
         if self.form == "function" and not (colon and module and function.isidentifier()):
             raise UsageError(
                 f"tracefork: --agent takes package.module:function, not {self.target}."
+            )
+        if module.endswith(".py"):
+            meant = module.removesuffix(".py").replace("/", ".")
+            raise UsageError(
+                f"tracefork: {module} is a file, and the name of its module is {meant}: "
+                f"{'--agent' if colon else '-m'} {meant}{colon}{function}"
             )
         top = module.partition(".")[0]
         try:
@@ -149,7 +164,7 @@ class Agent:
         # A project was entered by now; what is typed behind it is not for the function.
         here = project.find(Path.cwd()) if self.form == "project" else None
         module, _, name = (here.function if here else self.target).partition(":")
-        value = getattr(import_module(module), name)(*(() if here else self.args))
+        value = _function(module, name)(*(() if here else self.args))
         return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
@@ -165,7 +180,7 @@ def read_agent(
         UsageError: a module and a function are both given, or arguments without an agent.
     """
     if module and function:
-        raise UsageError("tracefork: -m and --agent exclude one another.")
+        raise UsageError("tracefork: -m and --agent exclude one another: name one agent.")
     if module:
         return Agent("module", module, (*words, *after))
     if function:
@@ -174,8 +189,19 @@ def read_agent(
         form: Form = "project" if Path(words[0]).is_dir() else "script"
         return Agent(form, words[0], (*words[1:], *after))
     if after:
-        raise UsageError("tracefork: arguments after `--`, but no script before it.")
+        raise UsageError(
+            "tracefork: arguments after `--`, but no script before it: SCRIPT.py -- ARGS."
+        )
     return None
+
+
+def _wound_down(ending: Ending) -> Ending:
+    """Wind down, and return the ending: who stops that by hand stops the agent."""
+    try:
+        wind_down()
+    except KeyboardInterrupt as error:
+        return Ending.of(error)
+    return ending
 
 
 def wind_down() -> None:
@@ -194,6 +220,17 @@ def wind_down() -> None:
     atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
 
 
+def _check_script(path: Path) -> None:
+    if not path.is_file():
+        raise UsageError(f"tracefork: no script at {path} in {Path.cwd()}.")
+    with path.open("rb") as file:
+        if file.read(len(_DATABASE)) == _DATABASE:
+            raise UsageError(
+                f"tracefork: {path} is a tape, and no script. What is on it: tracefork show "
+                f"{shlex.quote(str(path))}"
+            )
+
+
 def _script(target: str) -> tuple[CodeType, ModuleType]:
     path = str(Path(target).absolute())
     with io.open_code(path) as file:
@@ -206,10 +243,10 @@ def _script(target: str) -> tuple[CodeType, ModuleType]:
 
 
 def _module(name: str) -> tuple[CodeType, ModuleType]:
-    spec = importlib.util.find_spec(name)
+    spec = _spec(name)
     if spec is not None and spec.submodule_search_locations is not None:
         name = f"{name}.__main__"
-        spec = importlib.util.find_spec(name)
+        spec = _spec(name)
     code = _code_of(spec, name)
     assert spec is not None
     main = ModuleType("__main__")
@@ -224,12 +261,40 @@ def _module(name: str) -> tuple[CodeType, ModuleType]:
     return code, main
 
 
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        return None  # It is said to be in what is no package.
+
+
 def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
     get_code = getattr(spec.loader, "get_code", None) if spec else None
     code = get_code(name) if get_code else None
     if not isinstance(code, CodeType):
-        raise ModuleNotFoundError(f"No module named {name} that can be run", name=name)
+        raise NoAgentError(
+            f"tracefork: no module named {name} that can be run, in {Path.cwd()} or installed."
+        )
     return code
+
+
+def _function(module: str, name: str) -> Callable[..., object]:
+    try:
+        found = getattr(import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # It is there, and imports what is not.
+        raise NoAgentError(
+            f"tracefork: no module named {error.name} for {module}:{name}."
+        ) from error
+    if not callable(found):
+        what = f"no function {name}" if found is None else f"{name}, which is no function"
+        close = guess(name, dir(sys.modules[module]))
+        raise NoAgentError(f"tracefork: the module {module} has {what}.{close}")
+    function: Callable[..., object] = found
+    return function
 
 
 def _as_main(code: CodeType, main: ModuleType) -> None:

@@ -17,7 +17,6 @@ from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.interventions import read_edit
 from tracefork_core.errors import UsageError
-from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
     from tracefork_core.blaming.budget import Budget
@@ -99,18 +98,19 @@ def blame(
             "tracefork: blame for what? --oracle says what a good run is: exit, regex:PATTERN, "
             "not-regex:PATTERN, equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md, PKG.MOD:FN."
         )
+    from tracefork_core.blaming.blame import blame as blaming
     from tracefork_core.blaming.budget import Budget
     from tracefork_core.blaming.estimate import estimate
     from tracefork_core.blaming.oracles import read_oracle
     from tracefork_core.blaming.parts import parts_by
-    from tracefork_core.blaming.run import blame as blaming
     from tracefork_core.blaming.units import Run
     from tracefork_core.cli.blame_progress import following
     from tracefork_core.cli.program import Program
+    from tracefork_core.run.replay import answering
 
     limits, here = Budget.read(budget) if budget else Budget(), Path.cwd()
     kinds = [kind.strip() for kind in by.split(",")] if by else []
-    with Tape.open(path) as opened:
+    with answering(path) as opened:
         run = Run.of(opened)
         parts_by(opened, kinds)  # Refuses before anybody is asked.
         kept = opened.hash_seed
@@ -156,7 +156,7 @@ def _ask(about: Estimate, limits: Budget) -> None:
     words = f"about {about.calls} live calls, {_cost(about.usd)}"
     if limits.words:
         words += f"; at most {limits.words}"
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError(
             f"tracefork: this blame makes {words}. Nobody is there to be asked: say --yes."
         )

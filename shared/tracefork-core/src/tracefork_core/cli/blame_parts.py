@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tracefork_core.blaming.parts import Weighed
 
 _SHOWN = 12
-_INDENT = 4
 
 
 def print_parts(console: Console, report: Report) -> None:

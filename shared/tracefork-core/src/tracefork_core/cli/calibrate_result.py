@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracefork_core.cli.exits import DIFFERENT, SAME
+
 if TYPE_CHECKING:
     from tracefork_core.calibration.findings import Finding
-
-REPEATABLE, DIFFERENT = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +37,4 @@ class Result:
     @property
     def exit(self) -> int:
         """The exit code."""
-        return REPEATABLE if self.proven else DIFFERENT
+        return SAME if self.proven else DIFFERENT

@@ -16,7 +16,7 @@ import msgspec
 from tracefork_core.calibration.draws import Draw, Notebook
 from tracefork_core.cli.main import main
 from tracefork_core.determinism.sightings import observers
-from tracefork_core.tape.secret_names import is_secret_name
+from tracefork_core.masking.names import is_secret_name
 
 
 class Notes(msgspec.Struct, frozen=True):

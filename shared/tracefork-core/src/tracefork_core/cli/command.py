@@ -28,7 +28,9 @@ def remember(path: Path, digest: str, agent: Agent, folder: Path) -> None:
             )
         )
     except OSError as error:
-        screen.stderr().print(f"! the command was not remembered: {error}", style=screen.WARN)
+        words = f"! the command was not remembered in {store.home()}: {error.strerror}. "
+        words += "Type it to replay."
+        screen.stderr().print(words, style=screen.WARN, soft_wrap=True)
 
 
 def agent_for(
@@ -47,15 +49,15 @@ def agent_for(
     typed = read_agent(words, after, module, function)
     if typed is not None:
         return typed, Path.cwd()
+    with Tape.open(tape) as opened:
+        digest = opened.digest
     shown = shlex.quote(tapes.shown(tape))
-    say_it = f"Say it: tracefork replay {shown} SCRIPT.py [-- ARGS]"
+    say_it = f"Say it behind the tape: {shown} SCRIPT.py [-- ARGS]"
     run = store.recall(tape)
     if run is None:
         raise UsageError(
             f"tracefork: which command made {shown} is not known on this machine. {say_it}"
         )
-    with Tape.open(tape) as opened:
-        digest = opened.digest
     if digest != run.digest:
         raise UsageError(
             f"tracefork: {shown} is not the tape that was recorded there by `{run.agent.words}` "

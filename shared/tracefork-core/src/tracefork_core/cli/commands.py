@@ -6,6 +6,8 @@ imported when that verb runs.
 
 from __future__ import annotations
 
+from tracefork_core.cli.exits import EXITS
+
 SUMMARIES = {
     "record": "Run an agent live and record it on a tape.",
     "replay": "Run an agent again, answered from its tape.",
@@ -35,17 +37,6 @@ WITH_AGENT = frozenset(
     {"record", "replay", "verify", "calibrate", "race", "fork", "try", "blame", "bisect"}
 )
 """Commands whose words behind `--` belong to the agent."""
-
-EXITS = {
-    0: "same",
-    1: "different",
-    2: "usage",
-    3: "replay failed",
-    4: "egress",
-    5: "bad tape",
-    6: "internal",
-    7: "boundary",
-}
 
 
 def overview() -> str:

@@ -19,7 +19,7 @@ from typing import Annotated, Protocol
 import typer
 
 from tracefork_core.cli import options, screen
-from tracefork_core.cli.commands import EXITS
+from tracefork_core.cli.exits import EXITS
 from tracefork_core.errors import UsageError
 
 GROUP = "tracefork.demos"

@@ -86,22 +86,37 @@ def _print_libraries(console: Console, title: str, libraries: Sequence[Library])
     for library in libraries:
         head = f"  {library.name:<{width}} {printable(library.version):<8} "
         words = ("✓ " if library.seen == "seam" else "") + library.seen
-        for line in wrap(head + words, console.width, subsequent_indent=" " * len(head)):
+        indent = " " * len(head)
+        for line in wrap(
+            head + words, console.width, subsequent_indent=indent, break_on_hyphens=False
+        ):
             console.print(line)
 
 
 def _print_adapters(console: Console, adapters: Sequence[FoundAdapter]) -> None:
+    from tracefork_core.cli.surroundings import ADAPTERS
+
     console.print("\nadapters", style=screen.STRONG)
     if not adapters:
-        console.print("  none installed; they are packages named tracefork-…")
+        names = " or ".join(sorted(ADAPTERS.values()))
+        console.print(f"  none installed: pip install {names}", soft_wrap=True)
     for adapter in adapters:
-        if adapter.problem:
-            console.print(f"  ✗ {printable(adapter.name)}: {printable(adapter.problem)}")
+        mark = "✗" if adapter.problem else "?" if adapter.supported is None else "✓"
+        console.print(printable(f"  {mark} {_words(adapter)}"), soft_wrap=True)
+        if adapter.remedy:
+            console.print(printable(f"      {adapter.remedy}"), soft_wrap=True)
             continue
-        mark = {True: "✓", False: "✗", None: "?"}[adapter.supported]
-        framework = f"{adapter.framework} {adapter.framework_version or 'is not installed'}"
-        line = f"  {mark} {adapter.distribution} {adapter.version or figures.UNKNOWN} · {framework}"
-        console.print(printable(f"{line} (supports {adapter.range or figures.UNKNOWN})"))
         for seam in adapter.seams:
             for line in wrap(f"    {printable(seam)}", console.width, subsequent_indent=" " * 6):
                 console.print(line)
+
+
+def _words(adapter: FoundAdapter) -> str:
+    """Say what an adapter is, or why it is none."""
+    if adapter.version is None:
+        return f"{adapter.name}: {adapter.problem}"
+    said = adapter.problem or f"{adapter.framework} {adapter.framework_version}"
+    return (
+        f"{adapter.distribution} {adapter.version} · {said} "
+        f"(supports {adapter.range or figures.UNKNOWN})"
+    )

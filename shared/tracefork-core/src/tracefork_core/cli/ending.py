@@ -6,8 +6,8 @@ import sys
 from dataclasses import dataclass
 from types import TracebackType
 
-DIFFERENT, FAILED = 1, 3
-"""The exit codes of a replay that went another way, and of one that failed."""
+from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED
+
 _OURS = "tracefork_core."
 
 
@@ -22,7 +22,7 @@ class Ending:
     def of(cls, error: BaseException) -> Ending:
         """Return the ending that an exception makes."""
         if isinstance(error, KeyboardInterrupt):
-            return cls(130, error)
+            return cls(INTERRUPTED, error)
         if not isinstance(error, SystemExit):
             return cls(1, error)
         code = error.code
@@ -41,8 +41,8 @@ class Ending:
             if not isinstance(error.code, int):
                 print(error.code, file=sys.stderr)
         elif error is not None:
-            own = error.with_traceback(_from_the_agent(error.__traceback__))
-            sys.excepthook(type(own), own, own.__traceback__)
+            _leave_us_out(error, set())
+            sys.excepthook(type(error), error, error.__traceback__)
 
 
 def failure(
@@ -57,7 +57,9 @@ def failure(
         exchanges: how many were recorded.
         recorded: how it ended then, None where the recording was cut off.
     """
-    if status == 130 or outcome not in ("ok", recorded):
+    if status == INTERRUPTED:
+        return INTERRUPTED, "interrupted, so nothing is proven; the tape is as it was"
+    if outcome not in ("ok", recorded):
         return FAILED, f"the agent failed by itself with {outcome}"
     if asked != exchanges:
         return FAILED, f"the agent failed with {outcome} before it asked for everything"
@@ -66,8 +68,25 @@ def failure(
     return None
 
 
-def _from_the_agent(traceback: TracebackType | None) -> TracebackType | None:
-    """Leave out the frames that called the agent: Python would not have them."""
-    while traceback and traceback.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+def _leave_us_out(error: BaseException, seen: set[int]) -> None:
+    """Leave our frames out of the tracebacks of an error and of those that led to it.
+
+    Those that called the agent, and those of the seams it asked through: Python would have neither.
+    """
+    seen.add(id(error))
+    error.__traceback__ = _of_others(error.__traceback__)
+    inside = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for other in (error.__cause__, error.__context__, *inside):
+        if other is not None and id(other) not in seen:
+            _leave_us_out(other, seen)
+
+
+def _of_others(traceback: TracebackType | None) -> TracebackType | None:
+    links = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+            links.append(traceback)
         traceback = traceback.tb_next
-    return traceback
+    for link, following in zip(links, [*links[1:], None], strict=False):
+        link.tb_next = following
+    return links[0] if links else None

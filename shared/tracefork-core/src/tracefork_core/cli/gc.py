@@ -46,7 +46,7 @@ def gc(
     branch needs, always stay.
     """
     if not folder.is_dir():
-        raise UsageError(f"tracefork: no folder {folder}.")
+        raise UsageError(f"tracefork: no folder at {folder.absolute()}.{tapes.is_file(folder)}")
     if keep is not None and keep < 0:
         raise UsageError("tracefork: --keep takes a number of runs, 0 or more.")
     limit = None if older is None else time.time_ns() - _nanoseconds(older)
@@ -87,7 +87,7 @@ class _Waste:
 def _nanoseconds(age: str) -> int:
     found = _AGE.fullmatch(age)
     if found is None:
-        raise UsageError(f"tracefork: {age!r} is no age: 12h, 30d or 8w, say.")
+        raise UsageError(f"tracefork: --older-than takes an age (12h, 30d, 8w), not {age!r}.")
     return int(found[1]) * _SECONDS[found[2]] * 10**9
 
 

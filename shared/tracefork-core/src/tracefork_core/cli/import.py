@@ -39,9 +39,11 @@ def bring(
     """
     bring_in = _importer("langgraph-sqlite", "tracefork-langgraph")
     if output.exists():
-        raise UsageError(f"tracefork: {output} exists and nothing is overwritten unasked.")
+        raise UsageError(
+            f"tracefork: {output} exists and nothing is overwritten unasked. Name another with -o."
+        )
     if not output.parent.is_dir():
-        raise UsageError(f"tracefork: no folder {output.parent} to import to.")
+        raise UsageError(f"tracefork: no folder {output.parent} to import to. Make it first.")
     _say(output, _imported(bring_in, sqlite, output), as_json=as_json)
     return 0
 

@@ -65,7 +65,7 @@ def _of_file(path: Path) -> Intervention:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"tracefork: cannot read {path}: {error.strerror}.") from error
+        raise UsageError(f"tracefork: cannot read {path} (--replace): {error.strerror}.") from error
     if path.suffix.lower() != ".json":
         return Replace(body=data)
     try:

@@ -27,7 +27,7 @@ def ls(
     A file that is damaged or no tape at all is listed as such.
     """
     if not folder.is_dir():
-        raise UsageError(f"tracefork: no folder {folder}.")
+        raise UsageError(f"tracefork: no folder at {folder.absolute()}.{tapes.is_file(folder)}")
     entries = [_read(path) for path in sorted(folder.glob(f"*{tapes.SUFFIX}"))]
     entries.sort(key=lambda entry: entry.recorded or 0, reverse=True)
     if as_json:

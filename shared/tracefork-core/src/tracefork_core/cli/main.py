@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from tracefork_core.cli import hash_seed
-from tracefork_core.cli.commands import EXITS, SUMMARIES, WITH_AGENT, overview
+from tracefork_core.cli.commands import SUMMARIES, WITH_AGENT, overview
+from tracefork_core.cli.exits import EXITS, INTERRUPTED
 from tracefork_core.errors import DivergenceError, TraceforkError, UsageError
 from tracefork_core.version import __version__
-
-INTERRUPTED = 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -75,26 +74,32 @@ def _run(name: str, rest: list[str], after: list[str] | None) -> int:
 
 
 def _words(error: BaseException, name: str, after: list[str] | None) -> str:
-    message = str(getattr(error, "format_message", error.__str__)())
-    if name in WITH_AGENT and after is None and "option" in message.lower():
+    from tracefork_core.cli.mistakes import words
+
+    message = words(error, name)
+    if name in WITH_AGENT and after is None and hasattr(error, "option_name"):
         message += " Options of the agent itself go behind `--`."
     return f"{message} See tracefork {name} --help."
 
 
 def _guess(name: str) -> str:
-    from difflib import get_close_matches
+    from tracefork_core.cli.mistakes import guess
 
-    close = get_close_matches(name, SUMMARIES, n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    return guess(name, SUMMARIES)
 
 
 def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     """Print an error for people or as a document, and return its exit code."""
-    from tracefork_core.cli import screen
+    from dataclasses import replace
+    from pathlib import Path
+
+    from tracefork_core.cli import screen, tapes
     from tracefork_core.cli.card import card_document, print_card
     from tracefork_core.cli.text import printable
 
     divergence = error.divergence if isinstance(error, DivergenceError) else None
+    if divergence:
+        divergence = replace(divergence, tape=tapes.shown(Path(divergence.tape)))
     message = str(error).removeprefix("tracefork: ")
     if as_json:
         screen.say_json(

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.cli import ending, fresh
+from tracefork_core.cli.exits import DIFFERENT, FAILED
 from tracefork_core.cli.raced import Came, Job
 from tracefork_core.run.racing import Order, Outcome
 
@@ -35,9 +36,9 @@ class Run:
         """
         came = self.came
         if came is None:
-            return ending.FAILED, fresh.without_result(self.status)
+            return FAILED, fresh.without_result(self.status)
         if came.divergence is not None:
-            return ending.DIFFERENT, came.divergence.summary
+            return DIFFERENT, came.divergence.summary
         if came.error is not None:
             return came.error
         return ending.failure(came.ending, came.status, came.exchanges, exchanges, outcome)

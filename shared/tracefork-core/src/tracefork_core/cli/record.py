@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracefork_core.cli import figures, options, screen, tapes
-from tracefork_core.cli.agent import Agent, read_agent
+from tracefork_core.cli.agent import Agent, NoAgentError, read_agent
 from tracefork_core.cli.command import remember
 from tracefork_core.cli.coverage import coverage_document, coverage_words
 from tracefork_core.cli.secrets import secret_words
@@ -87,8 +87,12 @@ def record(
         seal_to=seal_to or [],
         strict=strict,
     )
-    with screen.stdout_kept(as_json):
-        run, ending = agent.run_under(scope, show=True)
+    try:
+        with screen.stdout_kept(as_json):
+            run, ending = agent.run_under(scope, show=True)
+    except NoAgentError:
+        path.unlink(missing_ok=True)  # Nothing was run: there is nothing on it.
+        raise
     assert run.receipt is not None
     remember(path, run.receipt.digest, agent, cwd)
     _report(path, shown, run, agent, status=ending.status, as_json=as_json)
@@ -162,7 +166,7 @@ def _print_summary(
         console.print(f"  ! past the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")
-    if not account.exchanges:
+    elif not account.exchanges:
         console.print(
             "  ! nothing crossed a seam; `tracefork doctor` lists what has one",
             style=screen.WARN,

@@ -18,8 +18,8 @@ from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.tape.schema import BESIDE
 
 if TYPE_CHECKING:
-    from tracefork_core.session.masking import Masks
-    from tracefork_core.session.redacting import Redaction
+    from tracefork_core.masking.masks import Masks
+    from tracefork_core.redaction.redaction import Redaction
     from tracefork_core.tape import Tape
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -39,8 +39,8 @@ def redact(
     They are masked as a recording in mode safe would have masked them, so the new tape replays
     where they have other values. The old tape stays as it is: delete it once you have looked.
     """
-    from tracefork_core.session.masking import Masks
-    from tracefork_core.session.redacting import Redaction
+    from tracefork_core.masking.masks import Masks
+    from tracefork_core.redaction.redaction import Redaction
     from tracefork_core.tape import Tape
     from tracefork_core.tape.integrity import check_undamaged
     from tracefork_core.tape.rewrite import rewrite
@@ -118,7 +118,7 @@ def _check(tape: Tape, masks: Masks) -> None:
         UsageError: the tape was recorded with patterns that are not given.
         TapeError: it does not say how it was recorded.
     """
-    from tracefork_core.session.masking import patterns_on
+    from tracefork_core.masking.masks import patterns_on
 
     environment = tape.environment
     if environment is None:
@@ -133,7 +133,7 @@ def _check(tape: Tape, masks: Masks) -> None:
 
 
 def _result(tape: Tape, target: Path, digest: str, change: Redaction, masks: Masks) -> _Result:
-    from tracefork_core.tape.secret_names import secrets_of
+    from tracefork_core.masking.names import secrets_of
 
     secrets = change.secrets
     known = {name for name, _ in secrets_of(os.environ)}.union(masks.names)

@@ -17,7 +17,8 @@ from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
-from tracefork_core.cli.ending import DIFFERENT, FAILED, failure
+from tracefork_core.cli.ending import failure
+from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from tracefork_core.run.replay import Replaying
     from tracefork_core.run.scope import Scope
 
-SAME = 0
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -110,6 +110,9 @@ def _perform(
     else:
         _print(recorded, verdict)
     return verdict.exit
+
+
+_RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +208,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
     return {
         "command": "replay",
         "exit": verdict.exit,
-        "result": {SAME: "same", DIFFERENT: "different", FAILED: "failed"}[verdict.exit],
+        "result": _RESULTS[verdict.exit],
         "reason": verdict.reason,
         "tape": str(recorded.path),
         "exchanges": run.exchanges,

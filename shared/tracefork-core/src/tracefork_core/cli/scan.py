@@ -18,8 +18,8 @@ from tracefork_core.errors import TapeError, TraceforkError, UsageError
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from tracefork_core.session.masking import Masks
-    from tracefork_core.session.redacting import Place
+    from tracefork_core.masking.masks import Masks
+    from tracefork_core.redaction.redaction import Place
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -39,7 +39,7 @@ def scan(
     tokens that are known by their look, and what --mask names. Each is told by its name and its
     place, never by its value.
     """
-    from tracefork_core.session.masking import Masks
+    from tracefork_core.masking.masks import Masks
 
     masks = Masks.read(mask or [])
     todo, results = _tapes(paths), []
@@ -94,8 +94,8 @@ def _tapes(paths: Sequence[str]) -> list[Path]:
 
 
 def _scan(path: Path, masks: Masks) -> _Result:
-    from tracefork_core.session.redacting import Redaction
-    from tracefork_core.session.scanning import scan as scanned
+    from tracefork_core.redaction.redaction import Redaction
+    from tracefork_core.redaction.scan import scan as scanned
     from tracefork_core.tape import Tape
 
     search = Redaction(masks)

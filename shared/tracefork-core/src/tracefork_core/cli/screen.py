@@ -99,10 +99,14 @@ def stdout_to(descriptor: int) -> Iterator[None]:
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
+    class Piped(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # For `main`: that nobody reads on is no failure.
+
     stream = sys.stderr if stderr else sys.stdout
     if "utf" not in (stream.encoding or "").lower() and hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
-    return Console(
+    return Piped(
         file=stream,
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         markup=False,

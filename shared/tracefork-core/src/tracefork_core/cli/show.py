@@ -105,7 +105,10 @@ def _pick(tape: Tape, path: Path, number: int) -> Exchange:
     if 0 <= number < len(exchanges):
         return exchanges[number]
     held = f"0 to {len(exchanges) - 1}" if exchanges else "none"
-    raise UsageError(f"tracefork: no exchange {number} on {tapes.shown(path)}; it holds {held}.")
+    shown = tapes.shown(path)
+    raise UsageError(
+        f"tracefork: no exchange {number} on {shown}; it holds {held}: tracefork show {shown}"
+    )
 
 
 def _write(body: bytes) -> None:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import (
+    EntryPoint,
+    PackageNotFoundError,
+    entry_points,
+    requires,
+    version,
+)
 
 from tracefork_core.adapters import Adapter, found_adapters
-from tracefork_core.seams import AMBIENT
+from tracefork_core.cli.figures import UNKNOWN
+from tracefork_core.seams import AMBIENT, frameworks
 
 NO_SEAM = "no seam: counted while recording, refused at replay"
+UNREADABLE = "its metadata cannot be read: pip install --force-reinstall {}"
 _TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
 _SDKS = (
     "openai",
@@ -41,6 +50,8 @@ _BLIND = {
     "primp": "opens sockets in Rust: the guard does not see them",
     "hf-xet": "opens sockets in Rust: the guard does not see them",
 }
+ADAPTERS = {"crewai": "tracefork-crewai", "langgraph": "tracefork-langgraph"}
+"""The frameworks that have an adapter, each with the distribution that it is."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _FINAL = re.compile(r"\d+(\.\d+)*")
 _CLAUSE = re.compile(r"([<>=!]=|[<>])\s*(\d+(?:\.\d+)*)")
@@ -65,7 +76,10 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class FoundAdapter:
-    """An installed adapter. `supported` is None where that cannot be told."""
+    """An installed adapter, or what lacks one. `supported` is None where that cannot be told.
+
+    Where there is a `problem`, `remedy` is what to type.
+    """
 
     name: str
     distribution: str
@@ -76,44 +90,59 @@ class FoundAdapter:
     supported: bool | None
     seams: tuple[str, ...]
     problem: str | None = None
+    remedy: str | None = None
 
 
 def transports() -> list[Library]:
     """Return the installed HTTP libraries, each with whether it has a seam."""
-    return [Library(name, found, _seen(name)) for name, found in _installed(_TRANSPORTS)]
+    return _installed(_TRANSPORTS, _seen)
 
 
 def sdks() -> list[Library]:
     """Return the installed model SDKs, each with the libraries its metadata says it sends with."""
-    return [Library(name, found, _way(name)) for name, found in _installed(_SDKS)]
+    return _installed(_SDKS, _way)
 
 
 def blind_spots() -> list[Library]:
     """Return what is installed and could get past the guard."""
-    return [Library(name, found, _BLIND[name]) for name, found in _installed(_BLIND)]
+    return _installed(_BLIND, _BLIND.__getitem__)
 
 
 def adapters() -> list[FoundAdapter]:
-    """Return the installed adapters, broken ones with the error that importing them raised."""
+    """Return the installed adapters, broken ones too, and each framework that lacks its own."""
+    found = [_adapter(point, adapter) for point, adapter in found_adapters()]
+    known = {_plain(adapter.distribution) for adapter in found}
+    for framework, package in ADAPTERS.items():
+        if package not in known and (here := _version(framework)) is not None:
+            problem = f"{framework} {here} is here, its adapter is not"
+            found.append(_broken(framework, package, problem, f"pip install {package}", here))
+    return found
+
+
+def _installed(names: Iterable[str], say: Callable[[str], str]) -> list[Library]:
+    versions = {name: found for name in names if (found := _version(name)) is not None}
     return [
-        _describe(adapter, point.dist.version if point.dist else None)
-        if isinstance(adapter, Adapter)
-        else _broken(point.name, adapter)
-        for point, adapter in found_adapters()
+        Library(name, found, say(name) if found != UNKNOWN else UNREADABLE.format(name))
+        for name, found in versions.items()
     ]
 
 
-def _installed(names: tuple[str, ...] | dict[str, str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        if (found := _version(name)) is not None:
-            yield name, found
-
-
-def _version(distribution: str) -> str | None:
+def _version(name: str) -> str | None:
+    """Return the version of a distribution: None where it is not there, `UNKNOWN` where broken."""
     try:
-        return version(distribution)
+        return version(name) or UNKNOWN
     except PackageNotFoundError:
         return None
+    except Exception:  # noqa: BLE001 - whatever lies there in place of metadata
+        return UNKNOWN
+
+
+def _requires(name: str) -> list[str]:
+    """Return what a distribution asks for; nothing where that cannot be read."""
+    try:
+        return requires(name) or []
+    except Exception:  # noqa: BLE001 - as above
+        return []
 
 
 def _seen(transport: str) -> str:
@@ -124,9 +153,9 @@ def _seen(transport: str) -> str:
 def _way(sdk: str) -> str:
     needed: list[str] = []
     optional: list[str] = []
-    asked = requires(sdk) or []
-    if any(_plain(requirement) == _CARRIER for requirement in asked) and _version(_CARRIER):
-        asked = [*asked, *(requires(_CARRIER) or ())]
+    asked = _requires(sdk)
+    if any(_plain(requirement) == _CARRIER for requirement in asked):
+        asked = [*asked, *_requires(_CARRIER)]
     for requirement in asked:
         name = _plain(requirement)
         if name in _TRANSPORTS and _version(name):
@@ -148,32 +177,70 @@ def _plain(requirement: str) -> str:
     return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 
 
-def _describe(adapter: Adapter, own_version: str | None) -> FoundAdapter:
-    supported = _range(adapter)
+def _adapter(point: EntryPoint, adapter: object) -> FoundAdapter:
+    package = point.dist.name if point.dist else point.name
+    again = f"pip install --force-reinstall {package}"
+    if isinstance(adapter, BaseException):
+        return _broken(point.name, package, f"{type(adapter).__name__}: {adapter}", again)
+    if not isinstance(adapter, Adapter):
+        return _broken(point.name, package, f"{point.value} is no Adapter", again)
+    if error := _instrument_error(point):
+        problem = f"its instrument is broken: {type(error).__name__}: {error}"
+        return _broken(adapter.name, package, problem, again)
+    return _describe(adapter)
+
+
+def _instrument_error(adapter: EntryPoint) -> BaseException | None:
+    """Return what loading the instrument of an adapter's distribution raised, if it has one."""
+    for point in entry_points(group=frameworks.GROUP):
+        if point.dist and adapter.dist and point.dist.name == adapter.dist.name:
+            try:
+                point.load()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - said, with what to type
+                return error
+    return None
+
+
+def _describe(adapter: Adapter) -> FoundAdapter:
+    wanted = _range(adapter)
     found = _version(adapter.framework)
+    supported = _is_within(found, wanted)
+    problem = remedy = None
+    if found == UNKNOWN:
+        problem = f"the metadata of {adapter.framework} cannot be read"
+        remedy = f"pip install --force-reinstall {adapter.framework}"
+    elif found is None or supported is False:
+        problem = f"{adapter.framework} {found or ''}".strip()
+        problem += " is not supported" if found else " is not installed"
+        remedy = f"pip install {shlex.quote(adapter.framework + (wanted or ''))}"
     return FoundAdapter(
         adapter.name,
         adapter.distribution,
-        own_version,
+        _version(adapter.distribution),
         adapter.framework,
         found,
+        wanted,
         supported,
-        _is_within(found, supported),
         adapter.seams,
+        problem,
+        remedy,
     )
 
 
-def _broken(name: str, problem: object) -> FoundAdapter:
-    text = f"{type(problem).__name__}: {problem}"
-    return FoundAdapter(name, name, None, None, None, None, None, (), text)
+def _broken(
+    name: str, package: str, problem: str, remedy: str, framework_version: str | None = None
+) -> FoundAdapter:
+    """Return an adapter of which nothing else can be said."""
+    framework = name if framework_version else None
+    return FoundAdapter(
+        name, package, None, framework, framework_version, None, None, (), problem, remedy
+    )
 
 
 def _range(adapter: Adapter) -> str | None:
     """Return which versions the adapter's own metadata asks for, as in `<2,>=1.2`."""
-    if _version(adapter.distribution) is None:
-        return None
     wanted = _plain(adapter.framework)
-    for requirement in requires(adapter.distribution) or ():
+    for requirement in _requires(adapter.distribution):
         if _plain(requirement) == wanted:
             rest = requirement.partition(";")[0][len(wanted) :]
             return re.sub(r"\[.*?\]", "", rest).strip(" ()") or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from pathlib import Path
 
 from tracefork_core.cli import store
@@ -23,13 +24,21 @@ def find(name: str) -> Path:
     for path in (Path(name), Path(name + SUFFIX)):
         if path.is_file():
             return path.absolute()
+    if name and Path(name).is_dir():
+        raise UsageError(
+            f"tracefork: {name} is a folder, not a tape. `tracefork ls {shlex.quote(name)}` lists "
+            "the tapes in it."
+        )
     known = [run for run in store.runs() if run.path.is_file()]
     if name != "last":
         known = [run for run in known if name in (run.path.stem, run.path.name)]
     if known:
         return max(known, key=lambda run: run.recorded).path
     if name == "last":
-        raise UsageError("tracefork: nothing recorded on this machine is still there to be `last`.")
+        raise UsageError(
+            "tracefork: nothing recorded on this machine is still there to be `last`. Record "
+            "something: tracefork record SCRIPT.py"
+        )
     raise UsageError(
         f"tracefork: no tape at {name}, and none of that name was recorded on this machine. "
         "`tracefork ls` lists the tapes of a folder."
@@ -42,6 +51,11 @@ def free_name(stem: str) -> Path:
         return first
     numbered = (Path(f"{stem}-{i}{SUFFIX}") for i in itertools.count(2))
     return next(path for path in numbered if not path.exists())
+
+
+def is_file(path: Path) -> str:
+    """Return what to say of a path where a folder was to be, if it is a file; else nothing."""
+    return f" It is a file: tracefork show {shlex.quote(str(path))}" if path.is_file() else ""
 
 
 def shown(path: Path) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -14,7 +16,7 @@ from tracefork_core.cli.account import dollars, model_name
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.interventions import read_edit
 from tracefork_core.cli.text import printable
-from tracefork_core.errors import ReplayError, UsageError
+from tracefork_core.errors import DivergenceError, ReplayError, UsageError
 from tracefork_core.providers import model_call
 from tracefork_core.providers.taped import price_of
 from tracefork_core.run.places import number_of
@@ -46,7 +48,10 @@ def ask(
     """
     path = tapes.find(tape)
     if not at:
-        raise UsageError("tracefork: try what? --at takes the number of an exchange, or a step.")
+        raise UsageError(
+            f"tracefork: try what? --at takes the number of an exchange, or a step: "
+            f"tracefork show {shlex.quote(tapes.shown(path))}"
+        )
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
     with Tape.open(path) as opened:
         number = number_of(opened, at)
@@ -69,6 +74,9 @@ def ask(
             if not asked:
                 raise ReplayError(f"tracefork: the agent asked nothing in the place of {number}.")
             _report(recorded.exchanges[number], asked[0], as_json=as_json)
+    except DivergenceError as error:
+        # The tape that it names lay in the folder that is going.
+        raise DivergenceError(replace(error.divergence, tape=str(path))) from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return 0

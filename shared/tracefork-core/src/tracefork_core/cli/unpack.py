@@ -33,11 +33,14 @@ def unpack(
     from tracefork_core.tape.rewrite import rewrite
 
     if not folder.is_dir():
-        raise UsageError(f"tracefork: no folder {folder} to unpack to.")
+        raise UsageError(f"tracefork: no folder {folder} to unpack to. Make it first.")
     result = check_undamaged(file)
     target = folder / f"{file.stem}{tapes.SUFFIX}"
     if target.exists():
-        raise UsageError(f"tracefork: {target} exists and nothing is overwritten unasked.")
+        raise UsageError(
+            f"tracefork: {target} exists and nothing is overwritten unasked. --into DIR unpacks "
+            "into another folder."
+        )
     with Tape.open(file) as opened:
         if not opened.opens:
             target.touch(0o600, exist_ok=False)

@@ -86,7 +86,7 @@ def validate(
 
 
 def _run(chosen: Validation, cases: Sequence[Case], seed: int, budget: str) -> list[Outcome]:
-    from tracefork_core.blaming.run import blame
+    from tracefork_core.blaming.blame import blame
     from tracefork_core.cli.validate_runs import Validator
 
     outcomes: list[Outcome] = []

@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tracefork_core.determinism.arrival import Arrival
 from tracefork_core.determinism.boundary import asking, guards
 from tracefork_core.determinism.boundary_doors import DOORS, VALUES, Door
 from tracefork_core.determinism.sightings import observers, sighted
 from tracefork_core.determinism.swaps import names_of
 from tracefork_core.exchange.caller import is_users_module
+from tracefork_core.exchange.module_arrival import Arrival
 
 _inside = threading.local()
 """Whether this thread is in a wrapped call already: `uuid4` calls `urandom`, and counts once."""

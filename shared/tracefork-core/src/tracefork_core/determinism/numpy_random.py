@@ -11,10 +11,10 @@ import struct
 import sys
 from typing import Any
 
-from tracefork_core.determinism.arrival import Arrival
 from tracefork_core.determinism.entropy import RecordedEntropy
 from tracefork_core.determinism.generator_states import packed, recorded_state, unpacked
 from tracefork_core.determinism.os_entropy import real_urandom
+from tracefork_core.exchange.module_arrival import Arrival
 from tracefork_core.tape.event import GeneratorState
 
 NAME = "numpy"

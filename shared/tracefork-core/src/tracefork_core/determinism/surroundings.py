@@ -13,8 +13,8 @@ from hashlib import sha256
 from types import FrameType
 
 from tracefork_core.exchange.caller import place
+from tracefork_core.masking.names import is_secret_name, secret_values
 from tracefork_core.tape.event import SURROUNDINGS, Seen, Surroundings
-from tracefork_core.tape.secret_names import is_secret_name, secret_values
 from tracefork_core.tape.writer import TapeWriter
 
 VARIABLE, FOLDER, HOST, LOCALE, TIMEZONE = "variable", "folder", "host", "locale", "timezone"

@@ -1,4 +1,8 @@
-"""The doors no seam watches: refused at replay, counted while recording."""
+"""The doors no seam watches: refused at replay, counted while recording.
+
+`guard` watches; `target` tells what is reached, `program` what is started, `report` is how other
+processes say what they tried.
+"""
 
 from tracefork_core.egress.guard import Watch
 

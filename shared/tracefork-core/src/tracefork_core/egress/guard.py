@@ -34,8 +34,10 @@ _WHEN: dict[Mode, str] = {
         "during replay. Nothing was sent. Only what crosses a seam is on the tape: "
         "`tracefork doctor` lists them; allow=[…] (--allow HOST) lets a host through."
     ),
-    "offline": "while offline. Nothing was sent. Record without offline=True to let it through.",
-    "count": "while recording. It was not started.",
+    "offline": (
+        "while offline (offline=True, --offline). Nothing was sent. Record without, to let it "
+        "through."
+    ),
 }
 
 
@@ -122,14 +124,18 @@ class Watch:
             if self.mode != "count" and event == "socket.getaddrinfo":
                 self._addresses |= addresses_of(wanted, self.allow)
         elif self.mode != "count" and not wanted.is_local:
-            raise self._refuse(f"tried to look up {wanted.host}", host=wanted.host)
+            raise self._refuse(
+                f"tried to look up {wanted.host}", _WHEN[self.mode], host=wanted.host
+            )
 
     def connecting(self, event: str, wanted: Target) -> None:
         """Handle a connection or a datagram."""
         if self.door is not None and self.door in (wanted.host, str(wanted)):
             return
         if self.mode != "count" and not self._allows(wanted):
-            raise self._refuse(f"tried to reach {wanted} ({event})", host=wanted.host)
+            raise self._refuse(
+                f"tried to reach {wanted} ({event})", _WHEN[self.mode], host=wanted.host
+            )
         crossed = self.below_seam or is_crossing_seam()
         if self._in_child():
             self.report.write(strays=[] if crossed else [str(wanted)], crossed=int(crossed))
@@ -150,7 +156,8 @@ class Watch:
         if not self.programs:
             raise self._refuse(
                 f"tried to start {name}, and other programs were ruled out "
-                "(subprocesses=False, --no-subprocess)"
+                "(subprocesses=False, --no-subprocess).",
+                "It was not started.",
             )
         if below:
             return
@@ -164,10 +171,9 @@ class Watch:
         names = {str(wanted), wanted.host}
         return not (self.allow.isdisjoint(names) and self._addresses.isdisjoint(names))
 
-    def _refuse(self, what: str, *, host: str | None = None) -> EgressError:
-        error = EgressError(
-            f"tracefork: {caller() or 'a thread without user code'} {what} {_WHEN[self.mode]}"
-        )
+    def _refuse(self, what: str, then: str, *, host: str | None = None) -> EgressError:
+        who = caller() or "a thread without user code"
+        error = EgressError(f"tracefork: {who} {what} {then}")
         if host in HOSTS:
             return error
         if self._in_child():

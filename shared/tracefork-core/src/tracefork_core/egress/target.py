@@ -10,6 +10,8 @@ from collections.abc import Collection
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from tracefork_core.errors import UsageError
+
 CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 _FORWARD = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _REVERSE = frozenset({"socket.gethostbyaddr", "socket.getnameinfo"})
@@ -55,6 +57,21 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
     if isinstance(address, tuple) and len(address) >= 2:
         return Target(_text(address[0]), address[1])
     return Target(_text(address), "unix")
+
+
+def check_allowed(allow: Collection[str]) -> None:
+    """Refuse what names no host: it would let nothing through, and say nothing.
+
+    Raises:
+        UsageError: it is one word and no list, or an entry is a URL or empty.
+    """
+    if isinstance(allow, str):
+        raise UsageError(f"tracefork: allow takes a list of hosts: allow=[{allow!r}].")
+    for host in allow:
+        if not host.strip() or "://" in host:
+            raise UsageError(
+                f"tracefork: allow (--allow) takes a host, or host:port, and not {host!r}."
+            )
 
 
 def addresses_of(wanted: Target, allow: Collection[str]) -> set[str]:

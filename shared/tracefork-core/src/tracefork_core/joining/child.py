@@ -6,10 +6,10 @@ import atexit
 import importlib.util
 import sys
 
-from tracefork_core.egress.children import hand_on
 from tracefork_core.egress.guard import Watch
 from tracefork_core.joining import arming, forks
 from tracefork_core.joining.arrival import Arrival, arrive
+from tracefork_core.joining.children import hand_on
 from tracefork_core.joining.descent import Descent
 from tracefork_core.processes.invitation import Invitation
 

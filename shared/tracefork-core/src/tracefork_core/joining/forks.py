@@ -7,8 +7,8 @@ import os
 import threading
 from typing import NoReturn
 
-from tracefork_core.egress.children import announce
 from tracefork_core.joining.arrival import Arrival, arrive
+from tracefork_core.joining.children import announce
 from tracefork_core.joining.descent import Descent
 from tracefork_core.processes.invitation import Invitation
 from tracefork_core.processes.member import Member

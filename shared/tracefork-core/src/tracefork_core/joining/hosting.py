@@ -6,10 +6,10 @@ from contextlib import ExitStack
 
 from tracefork_core.determinism.chance import Chance
 from tracefork_core.egress import Watch
-from tracefork_core.egress.children import announce
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.joining import forks
 from tracefork_core.joining.arming import PROCESSES
+from tracefork_core.joining.children import announce
 from tracefork_core.joining.descent import Descent
 from tracefork_core.processes.invitation import Invitation
 from tracefork_core.processes.listener import Listener
@@ -81,7 +81,7 @@ class Hosting:
             announce()
 
     def _put(self, draws: Draws) -> None:
-        self._session.write(lambda sink: sink.note(DRAWS, aside=draws))
+        self._session.sink.write(lambda tape: tape.note(DRAWS, aside=draws))
 
     def _close(self) -> None:
         self.descent.close()

@@ -1,20 +1,23 @@
 """What the bytes of OpenAI, Anthropic and Gemini mean.
 
-General layout: `decode` finds the wire format of an exchange (`hosts` names the provider);
-`wire` reads bytes as JSON and events (`content`, `sse`, `lenient`); one module per format
-(`openai_chat`, `openai_responses`, `embeddings`, `anthropic`, `gemini`) turns those into the
-neutral view of `call`; `taped` does so for an exchange on a tape; `prices` says what a call cost.
+General layout: `decode` finds the wire format of an exchange (`hosts` names the provider); `wire`
+reads bytes as JSON and events (`content`, `sse`, `lenient`); one module per format (`openai_chat`,
+`openai_responses`, `embeddings`, `anthropic`, `gemini`) turns those into the neutral view of
+`call`, with what formats share (`openai_parts`, `media`, `parameters`, `failure`); `taped` does so
+for an exchange on a tape; `prices` says what a call cost; `auxiliary` knows what is asked about
+tokens alone.
 
 The other way: `answering` makes an answer to a request (`question`) out of words, in the form of
-its provider (`draft`, and one `…_answer` per format; `refusing` for errors), and `asking` puts a
-request otherwise (`rewording`, `dropping`, `offering`, `pointer`).
+its provider (`draft`, `encoding`, and one `…_answer` per format, with `openai_responses_stream`;
+`refusing` for errors), and `asking` puts a request otherwise (`rewording`, `dropping`, `offering`,
+`pointer`).
 """
 
 from __future__ import annotations
 
-from .answering import Answer, answer, failure_answer, from_document
-from .asking import edit
-from .call import (
+from tracefork_core.providers.answering import Answer, answer, failure_answer, from_document
+from tracefork_core.providers.asking import edit
+from tracefork_core.providers.call import (
     BlobPart,
     FilePart,
     GenericPart,
@@ -32,12 +35,12 @@ from .call import (
     UriPart,
     Usage,
 )
-from .content import decompress
-from .decode import decode
-from .lenient import Json
-from .prices import cost
-from .sse import SseDecoder, SseEvent
-from .taped import model_call
+from tracefork_core.providers.content import decompress
+from tracefork_core.providers.decode import decode
+from tracefork_core.providers.lenient import Json
+from tracefork_core.providers.prices import cost
+from tracefork_core.providers.sse import SseDecoder, SseEvent
+from tracefork_core.providers.taped import model_call
 
 __all__ = [
     "Answer",

@@ -12,24 +12,23 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from tracefork_core.errors import UsageError
-
-from .anthropic import fold as fold_messages
-from .anthropic_answer import messages_document, messages_stream
-from .call import ModelCall
-from .decode import decode
-from .draft import Call, Draft
-from .encoding import compact
-from .gemini import fold as fold_gemini
-from .gemini_answer import gemini_document, gemini_stream
-from .lenient import MAX_DEPTH, Json, parse
-from .openai_chat import fold as fold_chat
-from .openai_chat_answer import chat_document, chat_stream
-from .openai_responses import fold as fold_responses
-from .openai_responses_answer import responses_document
-from .openai_responses_stream import responses_stream
-from .question import Asked, Question, read_question
-from .refusing import failure_document, retry_headers
-from .wire import Headers, read_wire
+from tracefork_core.providers.anthropic import fold as fold_messages
+from tracefork_core.providers.anthropic_answer import messages_document, messages_stream
+from tracefork_core.providers.call import ModelCall
+from tracefork_core.providers.decode import decode
+from tracefork_core.providers.draft import Call, Draft
+from tracefork_core.providers.encoding import compact
+from tracefork_core.providers.gemini import fold as fold_gemini
+from tracefork_core.providers.gemini_answer import gemini_document, gemini_stream
+from tracefork_core.providers.lenient import MAX_DEPTH, Json, parse
+from tracefork_core.providers.openai_chat import fold as fold_chat
+from tracefork_core.providers.openai_chat_answer import chat_document, chat_stream
+from tracefork_core.providers.openai_responses import fold as fold_responses
+from tracefork_core.providers.openai_responses_answer import responses_document
+from tracefork_core.providers.openai_responses_stream import responses_stream
+from tracefork_core.providers.question import Asked, Question, read_question
+from tracefork_core.providers.refusing import failure_document, retry_headers
+from tracefork_core.providers.wire import Headers, read_wire
 
 ToolCalls = Sequence[tuple[str, Mapping[str, object] | str]]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from . import media
-from .call import (
+from tracefork_core.providers import media
+from tracefork_core.providers.call import (
     GenericPart,
     Message,
     ModelCall,
@@ -20,11 +20,21 @@ from .call import (
     Usage,
     join_fragments,
 )
-from .failure import failure
-from .lenient import Json, arguments, count, field, items, mapping, mappings, text, total
-from .openai_parts import tool_answer
-from .parameters import parameters
-from .wire import Wire
+from tracefork_core.providers.failure import failure
+from tracefork_core.providers.lenient import (
+    Json,
+    arguments,
+    count,
+    field,
+    items,
+    mapping,
+    mappings,
+    text,
+    total,
+)
+from tracefork_core.providers.openai_parts import tool_answer
+from tracefork_core.providers.parameters import parameters
+from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "messages", "system", "tools", "stream")
 _DELTAS = {

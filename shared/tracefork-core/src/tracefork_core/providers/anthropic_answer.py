@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .draft import Draft
-from .encoding import compact, pieces, sse
-from .lenient import Json, mapping, mappings, text
-from .question import Question
+from tracefork_core.providers.draft import Draft
+from tracefork_core.providers.encoding import compact, pieces, sse
+from tracefork_core.providers.lenient import Json, mapping, mappings, text
+from tracefork_core.providers.question import Question
 
 _THINKING = ("thinking", "redacted_thinking")
 _ENDING = ("stop_reason", "stop_sequence", "stop_details", "container")

@@ -8,14 +8,13 @@ from collections.abc import Collection, Mapping
 from urllib.parse import quote, urlsplit
 
 from tracefork_core.errors import UsageError
-
-from .dropping import drop_message as without_message
-from .encoding import compact
-from .lenient import Json, mapping, mappings, parse
-from .offering import keep_tools
-from .pointer import put
-from .question import Asked, Question, read_question
-from .rewording import set_prompt, set_system
+from tracefork_core.providers.dropping import drop_message as without_message
+from tracefork_core.providers.encoding import compact
+from tracefork_core.providers.lenient import Json, mapping, mappings, parse
+from tracefork_core.providers.offering import keep_tools
+from tracefork_core.providers.pointer import put
+from tracefork_core.providers.question import Asked, Question, read_question
+from tracefork_core.providers.rewording import set_prompt, set_system
 
 _METHOD = re.compile(r"(?::|%3a).*", re.IGNORECASE)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal, TypeAlias
 
-from .lenient import Json
+from tracefork_core.providers.lenient import Json
 
 
 @dataclass(frozen=True, slots=True)

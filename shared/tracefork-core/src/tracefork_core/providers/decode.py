@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import anthropic, gemini
-from .call import ModelCall
-from .embeddings import decode_embeddings
-from .hosts import provider_of
-from .openai_chat import decode_chat
-from .openai_responses import decode_responses
-from .wire import Headers, Wire, read_wire
+from tracefork_core.providers import anthropic, gemini
+from tracefork_core.providers.call import ModelCall
+from tracefork_core.providers.embeddings import decode_embeddings
+from tracefork_core.providers.hosts import provider_of
+from tracefork_core.providers.openai_chat import decode_chat
+from tracefork_core.providers.openai_responses import decode_responses
+from tracefork_core.providers.wire import Headers, Wire, read_wire
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from hashlib import shake_256
 
 from tracefork_core.errors import UsageError
-
-from .call import ModelCall
-from .encoding import compact
-from .lenient import Json, mapping
-from .question import Question
+from tracefork_core.providers.call import ModelCall
+from tracefork_core.providers.encoding import compact
+from tracefork_core.providers.lenient import Json, mapping
+from tracefork_core.providers.question import Question
 
 # Providers stamp answers with the time; a made-up one is stable, so this is 2026-01-01.
 CREATED = 1_767_225_600

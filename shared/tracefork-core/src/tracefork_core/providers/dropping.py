@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tracefork_core.errors import UsageError
-
-from .lenient import Json, field, items, mapping, mappings, text
-from .question import MESSAGES
+from tracefork_core.providers.lenient import Json, field, items, mapping, mappings, text
+from tracefork_core.providers.question import MESSAGES
 
 _Message = dict[str, Json]
 _THINKING = ("thinking", "redacted_thinking")

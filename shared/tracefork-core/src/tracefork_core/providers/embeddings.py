@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .call import GenericPart, Message, ModelCall, TextPart
-from .failure import failure
-from .lenient import Json, items, mappings, text
-from .openai_chat import chat_usage
-from .parameters import parameters
-from .wire import Wire
+from tracefork_core.providers.call import GenericPart, Message, ModelCall, TextPart
+from tracefork_core.providers.failure import failure
+from tracefork_core.providers.lenient import Json, items, mappings, text
+from tracefork_core.providers.openai_chat import chat_usage
+from tracefork_core.providers.parameters import parameters
+from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "input")
 

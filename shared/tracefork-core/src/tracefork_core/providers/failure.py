@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .call import ModelError
-from .lenient import Json, field, mapping, text
+from tracefork_core.providers.call import ModelError
+from tracefork_core.providers.lenient import Json, field, mapping, text
 
 
 def failure(status: int | None, body: dict[str, Json]) -> ModelError | None:

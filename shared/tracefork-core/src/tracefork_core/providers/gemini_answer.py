@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .draft import Draft
-from .encoding import compact, pieces, sse
-from .lenient import Json, count, field, mapping, mappings, text
-from .question import Question
+from tracefork_core.providers.draft import Draft
+from tracefork_core.providers.encoding import compact, pieces, sse
+from tracefork_core.providers.lenient import Json, count, field, mapping, mappings, text
+from tracefork_core.providers.question import Question
 
 _MOST_CANDIDATES = 8
 # Gemini 3 and later refuse a call that comes back unsigned; this is their word for one that no

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .call import BlobPart, FilePart, UriPart
+from tracefork_core.providers.call import BlobPart, FilePart, UriPart
 
 
 def from_url(url: str, modality: str, mime_type: str | None = None) -> BlobPart | UriPart:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from tracefork_core.errors import UsageError
-
-from .call import ToolDefinition
-from .lenient import Json, field, items, mapping, mappings, text
-from .openai_parts import tool_definitions
+from tracefork_core.providers.call import ToolDefinition
+from tracefork_core.providers.lenient import Json, field, items, mapping, mappings, text
+from tracefork_core.providers.openai_parts import tool_definitions
 
 # No provider takes an empty list, or a choice among tools that are not there.
 _ABOUT_TOOLS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .call import (
+from tracefork_core.providers.call import (
     GenericPart,
     Message,
     ModelCall,
@@ -15,11 +15,25 @@ from .call import (
     Usage,
     join_fragments,
 )
-from .failure import failure
-from .lenient import Json, arguments, count, field, mapping, mappings, text, total
-from .openai_parts import content_parts, joined_text, tool_answer, tool_definitions
-from .parameters import parameters
-from .wire import Wire
+from tracefork_core.providers.failure import failure
+from tracefork_core.providers.lenient import (
+    Json,
+    arguments,
+    count,
+    field,
+    mapping,
+    mappings,
+    text,
+    total,
+)
+from tracefork_core.providers.openai_parts import (
+    content_parts,
+    joined_text,
+    tool_answer,
+    tool_definitions,
+)
+from tracefork_core.providers.parameters import parameters
+from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "messages", "tools", "functions", "stream")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .draft import CREATED, Draft
-from .encoding import pieces, sse
-from .lenient import Json, count, mapping, mappings, text
-from .openai_parts import joined_text
-from .question import Question
+from tracefork_core.providers.draft import CREATED, Draft
+from tracefork_core.providers.encoding import pieces, sse
+from tracefork_core.providers.lenient import Json, count, mapping, mappings, text
+from tracefork_core.providers.openai_parts import joined_text
+from tracefork_core.providers.question import Question
 
 _MOST_CHOICES = 128
 _REASONING = ("reasoning_content", "reasoning")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import media
-from .call import GenericPart, Part, ReasoningPart, TextPart, ToolDefinition
-from .lenient import Json, field, items, mapping, mappings, text
+from tracefork_core.providers import media
+from tracefork_core.providers.call import GenericPart, Part, ReasoningPart, TextPart, ToolDefinition
+from tracefork_core.providers.lenient import Json, field, items, mapping, mappings, text
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text")
 _THOUGHTS = ("thinking", "reasoning_text")

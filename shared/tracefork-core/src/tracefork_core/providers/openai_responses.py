@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .call import (
+from tracefork_core.providers.call import (
     GenericPart,
     Message,
     ModelCall,
@@ -17,11 +17,16 @@ from .call import (
     ToolCallResponsePart,
     Usage,
 )
-from .failure import failure
-from .lenient import Json, arguments, count, field, mapping, mappings, text
-from .openai_parts import content_parts, joined_text, tool_answer, tool_definitions
-from .parameters import parameters
-from .wire import Wire
+from tracefork_core.providers.failure import failure
+from tracefork_core.providers.lenient import Json, arguments, count, field, mapping, mappings, text
+from tracefork_core.providers.openai_parts import (
+    content_parts,
+    joined_text,
+    tool_answer,
+    tool_definitions,
+)
+from tracefork_core.providers.parameters import parameters
+from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "input", "instructions", "tools", "stream")
 _FINAL = ("completed", "failed", "cancelled")

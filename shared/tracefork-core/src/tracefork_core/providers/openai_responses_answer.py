@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .draft import CREATED, Call, Draft
-from .lenient import Json, mapping, mappings, text
+from tracefork_core.providers.draft import CREATED, Call, Draft
+from tracefork_core.providers.lenient import Json, mapping, mappings, text
 
 # What a request says of itself is said again by its answer.
 _ECHOED: dict[str, Json] = {

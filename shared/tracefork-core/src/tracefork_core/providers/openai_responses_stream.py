@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .encoding import pieces, sse
-from .lenient import Json, mappings, text
-from .question import Question
+from tracefork_core.providers.encoding import pieces, sse
+from tracefork_core.providers.lenient import Json, mappings, text
+from tracefork_core.providers.question import Question
 
 _Event = tuple[str, dict[str, Json]]
 

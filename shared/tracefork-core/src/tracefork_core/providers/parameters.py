@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .lenient import Json
+from tracefork_core.providers.lenient import Json
 
 _NEUTRAL_NAMES = {
     "max_completion_tokens": "max_tokens",

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tracefork_core.errors import UsageError
+from tracefork_core.providers.lenient import Json
 from tracefork_core.tape.pointer import parts
-
-from .lenient import Json
 
 
 def put(document: dict[str, Json], pointer: str, value: Json) -> None:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from types import ModuleType
 
-from .call import ModelCall, Usage
+from tracefork_core.providers.call import ModelCall, Usage
 
 _PROVIDERS = {
     "openai": "openai",

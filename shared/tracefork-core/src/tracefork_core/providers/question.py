@@ -7,10 +7,9 @@ from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from tracefork_core.errors import UsageError
-
-from .call import ModelCall
-from .decode import decode
-from .wire import Headers, Wire, read_wire
+from tracefork_core.providers.call import ModelCall
+from tracefork_core.providers.decode import decode
+from tracefork_core.providers.wire import Headers, Wire, read_wire
 
 MESSAGES = {
     "openai.chat_completions": ("messages", "content"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .draft import Draft
-from .lenient import Json
-from .question import Question
+from tracefork_core.providers.draft import Draft
+from tracefork_core.providers.lenient import Json
+from tracefork_core.providers.question import Question
 
 _OPENAI_TYPES = {429: "requests"}
 _OPENAI_CODES = {401: "invalid_api_key", 429: "rate_limit_exceeded"}

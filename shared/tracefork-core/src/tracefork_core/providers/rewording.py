@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tracefork_core.errors import UsageError
-
-from .lenient import Json, items, mapping, mappings, text
-from .question import MESSAGES
+from tracefork_core.providers.lenient import Json, items, mapping, mappings, text
+from tracefork_core.providers.question import MESSAGES
 
 _INSTRUCTING = ("system", "developer")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from tracefork_core.providers.call import ModelCall
+from tracefork_core.providers.decode import decode
+from tracefork_core.providers.prices import cost
 from tracefork_core.tape import Exchange
-
-from .call import ModelCall
-from .decode import decode
-from .prices import cost
 
 
 def model_call(exchange: Exchange) -> ModelCall | None:

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
-from . import sse
-from .content import decompress
-from .lenient import Json, mapping, mappings, parse, parse_array_prefix, text
+from tracefork_core.providers import sse
+from tracefork_core.providers.content import decompress
+from tracefork_core.providers.lenient import (
+    Json,
+    mapping,
+    mappings,
+    parse,
+    parse_array_prefix,
+    text,
+)
 
 Headers = Sequence[tuple[str, str]]
 

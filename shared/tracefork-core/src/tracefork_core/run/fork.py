@@ -157,7 +157,7 @@ class _Fork(Writing[Forking]):
         # An agent that ended before it asked for all that comes before the fork is another one.
         verdict = session.poison or session.left_over
         unforked = isinstance(verdict, DivergenceError | UsageError) and not self._run.live
-        if unforked and session.broken is None:
+        if unforked and session.sink.broken is None:
             self._writer.discard()  # Nothing was forked, and nothing was paid for.
             return verdict
         closed = self._closed(verdict or error)

@@ -12,10 +12,11 @@ from tracefork_core.determinism.chance import Chance
 from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
+from tracefork_core.masking.masking import Masking
+from tracefork_core.masking.masks import Masks
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.session import Session
-from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Receipt, TapeWriter
 from tracefork_core.tape.mode import Mode as Keeps
 from tracefork_core.tape.sealing import new_key
@@ -64,11 +65,15 @@ class _Record(Writing[Recording]):
 
     def _begin(self, stack: ExitStack) -> Recording:
         if self._mask and self._keeps == "raw":
-            raise UsageError("tracefork: mode `raw` masks nothing: leave `mask` away, or the mode.")
+            raise UsageError(
+                "tracefork: mode `raw` masks nothing: leave `mask` (--mask) away, or the mode."
+            )
         masking = Masking(self._keeps, Masks.read(self._mask))
         environment = environment_under(masking)
         if self._seal_to and self._keeps != "sealed":
-            raise UsageError("tracefork: `seal_to` is for the mode `sealed`.")
+            raise UsageError(
+                "tracefork: `seal_to` (--to) is for the mode `sealed` (--mode sealed)."
+            )
         key = new_key(self._seal_to) if self._keeps == "sealed" else None
         self._writer = TapeWriter(
             self._path, environment, overwrite=self._overwrite, mode=self._keeps, key=key

@@ -11,12 +11,13 @@ from tracefork_core.determinism.boundary import Mode as Boundary
 from tracefork_core.determinism.chance import Chance
 from tracefork_core.determinism.nondet import NondetSource
 from tracefork_core.egress import Watch
-from tracefork_core.errors import ReplayError, TraceforkError
+from tracefork_core.errors import ReplayError, TraceforkError, UsageError
+from tracefork_core.masking.masking import Masking
+from tracefork_core.masking.masks import Masks
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import compare_surroundings, tell_differences
 from tracefork_core.run.versions import other_versions
 from tracefork_core.session import Order, Session
-from tracefork_core.session.masking import Masking, Masks
 from tracefork_core.tape import Tape
 
 
@@ -79,6 +80,7 @@ class _Replay(Scope[Replaying]):
     def _begin(self, stack: ExitStack) -> Replaying:
         tape = stack.enter_context(answering(self._path))
         masking = masking_of(tape, self._mask)
+        _check_order(self._order, tape)
         self._session = Session(
             source=tape,
             matchers=self._matchers,
@@ -98,15 +100,17 @@ class _Replay(Scope[Replaying]):
 
     def _take_stock(self) -> None:
         """Complete the result while the tape is still open."""
-        session, run = self._session, self._run
+        session, run, answers = self._session, self._run, self._session.answers
+        assert answers is not None
+        source = answers.source
         run.exchanges = session.asked
-        run.digest = session.digest
+        run.digest = source.digest
         run.clock_misses = self._chance.clock.misses
         run.entropy_misses = self._chance.entropy.misses
-        run.auxiliary_misses = session.auxiliary_misses
-        run.auxiliary_left = session.auxiliary_left
+        run.auxiliary_misses = answers.auxiliary_misses
+        run.auxiliary_left = source.auxiliary_left
         run.reordered = session.turnstile.skipped
-        run.completed = session.completed
+        run.completed = answers.completed
         if self._watch is not None:
             run.clock_misses += self._processes.clock_misses
             run.entropy_misses += self._processes.entropy_misses
@@ -116,9 +120,9 @@ class _Replay(Scope[Replaying]):
             session.poison is None
             and session.left_over is None
             and not self._matchers
-            and not session.travels.is_travelled
+            and not source.is_travelled
             and run.digest != run.tape.digest
-            and not session.is_proven
+            and not source.is_proven
         )
 
     def _finish(self, error: BaseException | None) -> TraceforkError | None:
@@ -130,7 +134,7 @@ class _Replay(Scope[Replaying]):
         if error is not None and not isinstance(error, SystemExit):
             # The agent stopped on its own before it could ask: its error says more than ours.
             if left_over is not None and isinstance(error, Exception):
-                error.add_note(str(left_over))
+                error.add_note(str(left_over).partition("\n")[0])
             return None
         if left_over is None and self._unproven:
             return ReplayError(
@@ -154,6 +158,16 @@ def answering(path: Path) -> Tape:
         f"tracefork: {path} was recorded in mode metadata: it holds the hashes of what was said, "
         "and nothing to answer with. Record in mode safe to replay and to fork."
     )
+
+
+def _check_order(order: Order | None, tape: Tape) -> None:
+    held = len(tape.exchanges)
+    wrong = [] if order is None or isinstance(order, int) else [n for n in order if n >= held]
+    if wrong:
+        raise UsageError(
+            f"tracefork: order (--order) names exchange {wrong[0]}, and {tape.path} has {held}, "
+            "numbered from 0."
+        )
 
 
 def masking_of(tape: Tape, mask: Sequence[str]) -> Masking:

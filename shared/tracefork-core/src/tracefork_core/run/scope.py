@@ -24,13 +24,14 @@ from tracefork_core.determinism.boundary import Mode as Boundary
 from tracefork_core.determinism.boundary import as_mode as as_boundary
 from tracefork_core.determinism.chance import Chance
 from tracefork_core.egress import Watch
-from tracefork_core.egress.children import hand_on, take_back
 from tracefork_core.egress.guard import Mode
 from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
+from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
 from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
+from tracefork_core.joining.children import hand_on, take_back
 from tracefork_core.joining.hosting import Hosting
 from tracefork_core.seams import AMBIENT
 from tracefork_core.seams.frameworks import of_adapters
@@ -60,6 +61,7 @@ class Scope(ABC, Generic[R]):
 
     def __init__(self, switches: Switches) -> None:
         self._boundary = as_boundary(switches.boundary)
+        check_allowed(switches.allow)
         self._switches = switches
         self._stack: ExitStack | None = None
         self._pid = 0

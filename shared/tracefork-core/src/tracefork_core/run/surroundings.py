@@ -33,7 +33,7 @@ def note_surroundings(
     )
     if clock:
         lookout.look(TIMEZONE, "", timezone(environment.started / _NS), None)
-    session.before_exchange.append(lookout.flush)
+    session.sink.before_exchange.append(lookout.flush)
     stack.enter_context(on_the_lookout(lookout))
 
 

@@ -11,10 +11,11 @@ from tracefork_core.determinism.chance import Chance
 from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError
+from tracefork_core.masking.masking import Masking
+from tracefork_core.run.receipt import receipt_of
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.session import Session
-from tracefork_core.session.masking import Masking
 from tracefork_core.tape import Environment, Receipt, TapeWriter
 from tracefork_core.tape.environment import describe
 
@@ -39,7 +40,7 @@ class Writing(Scope[R]):
         self, stack: ExitStack, environment: Environment, guard: Mode, chance: Chance
     ) -> None:
         """Switch everything on, and have what is drawn and looked at put on the tape."""
-        self._session.before_exchange.append(chance.flush)
+        self._session.sink.before_exchange.append(chance.flush)
         if self._switches.ambient:
             clock = self._switches.clock
             note_surroundings(stack, self._session, environment, clock=clock)
@@ -47,28 +48,14 @@ class Writing(Scope[R]):
 
     def _closed(self, error: BaseException | None) -> Receipt | TapeError:
         """Close the tape of a run that ended with `error`; return its receipt, or what broke it."""
-        if self._session.broken is not None:
+        if (broken := self._session.sink.broken) is not None:
             self._writer.abort()
-            return self._session.broken
-        try:
-            return self._writer.close(self._receipt(error))
-        except TapeError as broken:
             return broken
-
-    def _receipt(self, error: BaseException | None) -> Receipt:
-        """Return what the run says about itself; its writer adds digest and counts."""
-        watch, masking = self._watch, self._session.masking
-        assert watch is not None
-        return Receipt(
-            digest="",
-            exchanges=0,
-            connections=watch.connections,
-            crossed=watch.crossed,
-            strays=[masking.text(stray) for stray in watch.strays],
-            subprocesses=[masking.text(program) for program in watch.subprocesses],
-            outcome="ok" if error is None else type(error).__name__,
-            secrets=masking.counts,
-        )
+        assert self._watch is not None
+        try:
+            return self._writer.close(receipt_of(self._watch, self._session.masking, error))
+        except TapeError as unfinished:
+            return unfinished
 
 
 def environment_under(masking: Masking) -> Environment:

@@ -1,9 +1,14 @@
 """The places where exchanges leave the agent. A seam knows its library and nothing else.
 
 Every seam works in two ways. *Ambient*: `AMBIENT` lists what a session switches on for its
-duration, class-level instrumentation that needs no change in the agent. *Bound*: `bind` hands out
-a client that asks for the current session at request time, for people who want no patching.
+duration, class-level instrumentation that needs no change in the agent. *Bound*: `binding` hands
+out a client that asks for the current session at request time, for people who want no patching.
 Functions of the agent's own have a third: `tools.tool` decorates them.
+
+Of each library (`aiohttp_…`, `httpx_…`, `requests_…`) a `…_client` instruments and binds (`ambient`
+and `binding` say how); the rest turns requests, bodies and failures into the words of the contract
+and back. `refusal` is how a seam says no. Tools are `tools` and `tool_…`: those of a framework by
+`tool_exchange`, with its `framework_values`. `frameworks` has the instruments that adapters bring.
 """
 
 from __future__ import annotations
@@ -23,11 +28,11 @@ def _aiohttp(library: ModuleType) -> Undo:
 
 
 def _httpx(library: ModuleType) -> Undo:
-    return import_module("tracefork_core.seams.httpx_family").instrument(library)  # type: ignore[no-any-return]
+    return import_module("tracefork_core.seams.httpx_client").instrument(library)  # type: ignore[no-any-return]
 
 
 def _requests(library: ModuleType) -> Undo:
-    return import_module("tracefork_core.seams.requests_adapter").instrument(library)  # type: ignore[no-any-return]
+    return import_module("tracefork_core.seams.requests_client").instrument(library)  # type: ignore[no-any-return]
 
 
 AMBIENT: tuple[Instrument, ...] = (

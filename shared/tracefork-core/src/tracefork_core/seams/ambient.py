@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from importlib.abc import Loader
+from tracefork_core.exchange.module_arrival import Arrival
 
 Undo = Callable[[], None]
 
@@ -34,7 +30,7 @@ class Instrument:
     _users: int = 0
     _undo: Undo | None = None
     _prepared: Undo | None = None
-    _finder: _OnImport | None = None
+    _arrival: Arrival | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _attached: int = 0
     _waiting: int = 0
@@ -57,8 +53,8 @@ class Instrument:
         if module is not None:
             self._undo = self.apply(module)
         else:
-            self._finder = _OnImport(self)
-            sys.meta_path.insert(0, self._finder)
+            self._arrival = Arrival(self.library, self._imported)
+            self._arrival.on()
 
     def _undo_preparation(self) -> None:
         if self._prepared is not None:
@@ -71,9 +67,9 @@ class Instrument:
             self._users -= 1
             if self._users:
                 return
-            if self._finder is not None:
-                sys.meta_path.remove(self._finder)
-                self._finder = None
+            if self._arrival is not None:
+                self._arrival.off()
+                self._arrival = None
             if self._undo is not None:
                 self._undo()
                 self._undo = None
@@ -105,50 +101,7 @@ class Instrument:
         if self._attached:
             self.off()
 
-    def imported(self, module: ModuleType) -> None:
-        """Instrument a library that was just imported."""
+    def _imported(self) -> None:
         with self._lock:
             if self._users and self._undo is None:
-                self._undo = self.apply(module)
-
-
-class _OnImport:
-    """Let the usual finders find the library, and instrument it once it has run."""
-
-    def __init__(self, instrument: Instrument) -> None:
-        self._instrument = instrument
-        self._searching = threading.local()
-
-    def find_spec(
-        self,
-        fullname: str,
-        path: Sequence[str] | None,
-        target: ModuleType | None = None,
-    ) -> ModuleSpec | None:
-        if fullname != self._instrument.library or getattr(self._searching, "now", False):
-            return None
-        self._searching.now = True
-        try:
-            spec = importlib.util.find_spec(fullname)
-        finally:
-            self._searching.now = False
-        if spec is not None and spec.loader is not None:
-            spec.loader = _InstrumentingLoader(spec.loader, self._instrument)  # type: ignore[assignment]
-        return spec
-
-
-# No base classes: `importlib.abc` loads half of the library, into child processes too.
-class _InstrumentingLoader:
-    def __init__(self, loader: Loader, instrument: Instrument) -> None:
-        self._loader = loader
-        self._instrument = instrument
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        self._instrument.imported(module)
+                self._undo = self.apply(sys.modules[self.library])

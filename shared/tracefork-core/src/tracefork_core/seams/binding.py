@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tracefork_core.errors import UsageError
-from tracefork_core.seams import aiohttp_client, httpx_family, requests_adapter
+from tracefork_core.seams import aiohttp_client, httpx_client, requests_client
 
 C = TypeVar("C")
 
@@ -20,15 +20,15 @@ def bind(client: C) -> C:
     Raises:
         UsageError: nothing of a kind we know was found in `client`.
     """
-    if httpx_family.is_client(client):
-        return httpx_family.bind_client(client)  # type: ignore[no-any-return]
+    if httpx_client.is_client(client):
+        return httpx_client.bind_client(client)  # type: ignore[no-any-return]
     if aiohttp_client.is_client(client):
         return aiohttp_client.bind_client(client)  # type: ignore[no-any-return]
-    if requests_adapter.is_client(client):
-        return requests_adapter.bind_client(client)  # type: ignore[no-any-return]
+    if requests_client.is_client(client):
+        return requests_client.bind_client(client)  # type: ignore[no-any-return]
     inner = getattr(client, "_client", None)
-    if httpx_family.is_client(inner) and hasattr(client, "copy"):
-        return client.copy(http_client=httpx_family.bind_client(inner))  # type: ignore[no-any-return]
+    if httpx_client.is_client(inner) and hasattr(client, "copy"):
+        return client.copy(http_client=httpx_client.bind_client(inner))  # type: ignore[no-any-return]
     raise UsageError(
         f"tracefork: cannot bind {type(client).__module__}.{type(client).__qualname__}. Pass a "
         "client of httpx, httpx2, aiohttp or requests, or an SDK client that holds one of httpx or "

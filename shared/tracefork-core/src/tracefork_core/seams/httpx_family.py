@@ -1,100 +1,27 @@
-"""The seam of httpx and httpx2: one transport around the client's own, sync and async.
+"""httpx and httpx2 in the words of the contract, and back: each library has its own classes.
 
-The seam lies below redirects, cookies, retries and authentication, and above the connection pool:
-every attempt is an exchange. It wraps what `Client._transport_for_url` chooses, so that custom
-transports, mounts and proxies from the environment are covered too. Responses, streams and
-exceptions are built from the library of the client being wrapped: the clients insist on it.
+Responses, streams and exceptions are built from the library of the client being wrapped: the
+clients insist on it.
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
 from dataclasses import replace
-from functools import lru_cache
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from tracefork_core.errors import TraceforkError
-from tracefork_core.exchange.contract import Failure, Head, Headers, Live, Recorded, Request
-from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
-from tracefork_core.seams.ambient import Undo
-from tracefork_core.seams.httpx_streams import (
-    GIVEN_UP,
-    held_streams,
-    live_streams,
-    replayed_streams,
-)
+from tracefork_core.exchange.contract import Failure, Head, Headers, Live, Request
+from tracefork_core.seams.httpx_streams import held_streams, live_streams, replayed_streams
 from tracefork_core.seams.refusal import refusal, wants_response
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 _ENCODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
-@lru_cache(maxsize=4)
-def family(lib: ModuleType) -> Family:
-    """Return the seam's classes for httpx or httpx2."""
-    return Family(lib)
-
-
-def instrument(lib: ModuleType) -> Undo:
-    """Put the seam under every client of `lib`, and return what undoes it."""
-    seam = family(lib)
-    patched = []
-    for client in (lib.Client, lib.AsyncClient):
-        original = client._transport_for_url
-        if hasattr(original, "tracefork"):
-            continue  # httpx2.alias_httpx() makes both names one module.
-
-        def transport_for_url(self: Any, url: Any, original: Any = original) -> Any:
-            inner = original(self, url)
-            return inner if current_session() is None else seam.wrap(self, inner)
-
-        transport_for_url.tracefork = True  # type: ignore[attr-defined]
-        client._transport_for_url = transport_for_url
-        patched.append((client, original))
-
-    def undo() -> None:
-        for client, original in patched:
-            client._transport_for_url = original
-
-    return undo
-
-
-def is_client(value: object) -> bool:
-    """Return whether `value` is a client of httpx or httpx2."""
-    return _library_of(value) is not None
-
-
-def bind_client(client: Any) -> Any:
-    """Return a copy of a client whose transports cross the seam; the original stays as it is.
-
-    The copy shares the original's pool and keeps it alive, since SDK clients close theirs when
-    they are collected.
-    """
-    seam = family(_library_of(client))
-    bound = copy.copy(client)
-    bound._transport = seam.wrap(client, client._transport)
-    bound._mounts = {
-        pattern: None if transport is None else seam.wrap(client, transport)
-        for pattern, transport in client._mounts.items()
-    }
-    bound._tracefork_original = client
-    return bound
-
-
-def _library_of(client: object) -> ModuleType | None:
-    import sys
-
-    for name in ("httpx", "httpx2"):
-        lib = sys.modules.get(name)
-        if lib is not None and isinstance(client, (lib.Client, lib.AsyncClient)):
-            return lib
-    return None
-
-
 class Family:
-    """Transports, streams and exceptions of one library."""
+    """Requests, responses, streams and exceptions of one library."""
 
     def __init__(self, lib: ModuleType) -> None:
         self.lib = lib
@@ -103,21 +30,9 @@ class Family:
             for name, value in vars(lib).items()
             if inspect.isclass(value) and issubclass(value, lib.TransportError)
         }
-        self._sync_transport, self._async_transport = _transports(self)
         self.held_sync, self.held_async = held_streams(lib)
         self.live_sync, self.live_async = live_streams(lib, self.failure)
         self.replayed_sync, self.replayed_async = replayed_streams(lib, self.exception)
-
-    def wrap(self, client: Any, transport: Any) -> Any:
-        """Return a client's transport behind the seam.
-
-        The client tells sync from async: a transport can be both (`MockTransport`).
-        """
-        if isinstance(transport, (self._sync_transport, self._async_transport)):
-            return transport
-        if isinstance(client, self.lib.AsyncClient):
-            return self._async_transport(transport)
-        return self._sync_transport(transport)
 
     def read(self, request: Any) -> Request:
         """Read the body of a request once, and return it in the words of the contract."""
@@ -219,91 +134,3 @@ class Family:
 def _decoded(headers: Any) -> Headers:
     # A list first: a generator takes a third longer, and each exchange has two of these.
     return tuple([(n.decode("latin-1"), v.decode("latin-1")) for n, v in headers.raw])
-
-
-def _transports(seam: Family) -> tuple[type, type]:
-    lib = seam.lib
-
-    class SyncTransport(lib.BaseTransport):  # type: ignore[misc,name-defined]
-        def __init__(self, inner: Any) -> None:
-            self._inner = inner
-
-        def handle_request(self, request: Any) -> Any:
-            session = current_session()
-            if session is None or is_crossing_seam():
-                return self._inner.handle_request(request)
-            asked = seam.read(request)
-            try:
-                answer = session.open(asked)
-                if answer is None:
-                    return self._inner.handle_request(request)
-                if hasattr(answer, "receive_head"):
-                    return _replay(cast(Recorded, answer), request)
-            except TraceforkError as error:
-                return seam.refuse(asked, error)
-            return _record(answer, request, self._inner)
-
-        def close(self) -> None:
-            """Leave the inner transport to the client that owns it."""
-
-    def _replay(answer: Recorded, request: Any) -> Any:
-        head = answer.receive_head()
-        if isinstance(head, Failure):
-            raise seam.exception(head, request)
-        return seam.response(head, seam.replayed_sync(answer, request))
-
-    def _record(live: Live, request: Any, inner: Any) -> Any:
-        try:
-            with crossing_seam():
-                response = inner.handle_request(seam.sent(request, live))
-        except GIVEN_UP:
-            live.cancel()
-            raise
-        except Exception as error:
-            live.fail(seam.failure(error))
-            raise
-        return seam.heard(response, live, seam.live_sync)
-
-    class AsyncTransport(lib.AsyncBaseTransport):  # type: ignore[misc,name-defined]
-        def __init__(self, inner: Any) -> None:
-            self._inner = inner
-
-        async def handle_async_request(self, request: Any) -> Any:
-            session = current_session()
-            if session is None or is_crossing_seam():
-                return await self._inner.handle_async_request(request)
-            asked = await seam.aread(request)
-            try:
-                answer = session.open(asked)
-                if answer is None:
-                    return await self._inner.handle_async_request(request)
-                if hasattr(answer, "areceive_head"):
-                    return await _areplay(cast(Recorded, answer), request)
-            except TraceforkError as error:
-                return seam.refuse(asked, error)
-            return await _arecord(answer, request, self._inner)
-
-        async def aclose(self) -> None:
-            """Leave the inner transport to the client that owns it."""
-
-    async def _areplay(answer: Recorded, request: Any) -> Any:
-        head = await answer.areceive_head()
-        if isinstance(head, Failure):
-            raise seam.exception(head, request)
-        return seam.response(head, seam.replayed_async(answer, request))
-
-    async def _arecord(live: Live, request: Any, inner: Any) -> Any:
-        try:
-            with crossing_seam():
-                response = await inner.handle_async_request(seam.sent(request, live))
-            await live.quiet()
-        except GIVEN_UP:
-            live.cancel()
-            raise
-        except Exception as error:
-            await live.quiet()
-            live.fail(seam.failure(error))
-            raise
-        return seam.heard(response, live, seam.live_async)
-
-    return SyncTransport, AsyncTransport

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from tracefork_core.checkpoints.contract import Bodies, Call, Checkpoints, Rests
 from tracefork_core.checkpoints.lineage import ROOT, RUNS, Key, Lineage, key_of, stand_in
-from tracefork_core.session.masking import Masking
-from tracefork_core.tape import TapeWriter
+from tracefork_core.masking.masking import Masking
+from tracefork_core.session.sink import Sink
 from tracefork_core.tape.canonical import sha256
 from tracefork_core.tape.checkpoint import (
     CALLED,
@@ -43,13 +43,10 @@ class Run(Protocol):
     """What the checkpoints of a run need of its session."""
 
     masking: Masking
-    sink: TapeWriter | None
+    sink: Sink
 
     @property
     def asked(self) -> int: ...
-
-    def write(self, action: Callable[[TapeWriter], None]) -> None:
-        """Write to the tape, if there is one."""
 
 
 class Ways(Protocol):
@@ -103,7 +100,7 @@ class SessionCheckpoints:
             latest = self._own.find(thread, ROOT, at) if call in RUNS else None
             found = latest.id if latest else None
             event = Called(call, thread, at, found, self._run.asked, made, skipped, self._store)
-            self._run.write(lambda sink: sink.keep(CALLED, event, []))
+            self._run.sink.write(lambda tape: tape.keep(CALLED, event, []))
 
     def put(self, checkpoint: Checkpoint, bodies: Bodies) -> None:
         with self._lock:  # Before somebody finds it, and takes it for what was there.
@@ -239,7 +236,7 @@ class SessionCheckpoints:
 
     def _record(self, kind: str, event: Saved | Written, bodies: Bodies) -> None:
         """Put an event on the tape with what it names that is not there yet."""
-        if self._run.sink is None:
+        if self._run.sink.tape is None:
             return
         ns, thread = _whose(event)
         fresh: list[Body] = []
@@ -252,7 +249,7 @@ class SessionCheckpoints:
                 like = f"{kind} {name}", f"{thread} {ns}"
                 fresh.append((masked, self._on_tape[value.sha], like))
         masked_event = self._masked(event)
-        self._run.write(lambda sink: sink.keep(kind, masked_event, fresh))
+        self._run.sink.write(lambda tape: tape.keep(kind, masked_event, fresh))
 
     def _masked(self, event: Saved | Written) -> Saved | Written:
         replace = msgspec.structs.replace

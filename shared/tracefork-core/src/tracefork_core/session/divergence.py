@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from tracefork_core.errors import Candidate, Divergence
 from tracefork_core.exchange.caller import caller
+from tracefork_core.session.differences import Difference, differences
+from tracefork_core.session.form import Form
 from tracefork_core.session.hints import hints
-from tracefork_core.session.matching import Form, is_ignored
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.pointer import escaped
 
-_MISSING = object()
-_SHOWN = 60
 _CANDIDATES = 3
 _COMPARED = 64
-_DEEPEST = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One place where two requests differ, as short printable text."""
-
-    pointer: str
-    recorded: str
-    actual: str
 
 
 def asked_otherwise(
@@ -40,8 +27,8 @@ def asked_otherwise(
     ranked = _rank(form, due, unused, matchers)
     if not ranked:
         return _extra(tape, form)
-    nearest, differences = ranked[0]
-    first = differences[0] if differences else None
+    nearest, found_there = ranked[0]
+    first = found_there[0] if found_there else None
     return replace(
         _about(tape, nearest, "request", f"the request differs from recorded exchange {nearest.n}"),
         request=f"{form.record.method} {form.url}",
@@ -70,7 +57,8 @@ def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
     """Describe recorded exchanges that the agent never asked for."""
     first = unused[0]
     numbers = ", ".join(f"#{exchange.n}" for exchange in unused[:8])
-    summary = f"{len(unused)} recorded exchange(s) were never asked for: {numbers}"
+    were = "exchange was" if len(unused) == 1 else "exchanges were"
+    summary = f"{len(unused)} recorded {were} never asked for: {numbers}"
     return replace(_about(tape, first, "leftover", summary), caller=first.aside.caller)
 
 
@@ -110,24 +98,6 @@ def read_further(tape: Tape, exchange: Exchange) -> Divergence:
 def step_names(exchange: Exchange) -> str | None:
     """Return "agent ▸ model" for the step that asked, if it is known."""
     return " ▸ ".join(exchange.step_path) or None
-
-
-def differences(form: Form, exchange: Exchange, matchers: Sequence[str] = ()) -> list[Difference]:
-    """List where a request differs from a recorded one, most telling first."""
-    recorded, actual = exchange.request, form.record
-    found: list[Difference] = []
-    if recorded.method != actual.method:
-        found.append(Difference("method", recorded.method, actual.method))
-    if recorded.url != actual.url:
-        found.append(Difference("url", *_windows(recorded.url, actual.url)))
-    before, now = dict(recorded.headers), dict(actual.headers)
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
-            pair = (before.get(name, "—"), now.get(name, "—"))
-            found.append(Difference(f"headers/{name}", *pair))
-    if recorded.body != actual.body:
-        found.extend(_body_differences(exchange.request_body, form.body))
-    return [d for d in found if not is_ignored(d.pointer, matchers)]
 
 
 def _about(tape: Tape, exchange: Exchange, kind: str, summary: str) -> Divergence:
@@ -174,67 +144,3 @@ def _reason(found: list[Difference]) -> str:
     named = ", ".join(d.pointer for d in found[:3])
     more = f" and {len(found) - 3} more" if len(found) > 3 else ""
     return f"{len(found)} difference{'s' if len(found) > 1 else ''}: {named}{more}"
-
-
-def _body_differences(recorded: bytes, actual: bytes) -> list[Difference]:
-    try:
-        if found := list(_leaves(json.loads(recorded), json.loads(actual), "")):
-            return found
-    except (ValueError, RecursionError):
-        pass
-    # Not JSON, or JSON spelled differently: the bytes are what is compared.
-    shown = _windows(recorded.decode("utf-8", "replace"), actual.decode("utf-8", "replace"))
-    return [Difference("body", *shown)]
-
-
-def _leaves(before: object, now: object, pointer: str, depth: int = 0) -> Iterator[Difference]:
-    if depth == _DEEPEST:
-        if before != now:
-            yield Difference(pointer, _short(before), _short(now))
-    elif isinstance(before, dict) and isinstance(now, dict):
-        for key in [*now, *(key for key in before if key not in now)]:
-            pair = before.get(key, _MISSING), now.get(key, _MISSING)
-            yield from _leaves(*pair, f"{pointer}/{escaped(key)}", depth + 1)
-    elif isinstance(before, list) and isinstance(now, list):
-        for i in range(max(len(before), len(now))):
-            yield from _leaves(_at(before, i), _at(now, i), f"{pointer}/{i}", depth + 1)
-    elif isinstance(before, str) and isinstance(now, str):
-        if before != now:
-            yield Difference(pointer, *_windows(before, now))
-    elif type(before) is not type(now) or before != now:
-        # Of two types, because Python takes 1, 1.0 and true for equal, and a provider does not.
-        yield Difference(pointer, _short(before), _short(now))
-
-
-def _at(items: list[object], i: int) -> object:
-    return items[i] if i < len(items) else _MISSING
-
-
-def _short(value: object) -> str:
-    if value is _MISSING:
-        return "—"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-
-
-def _windows(before: str, now: str) -> tuple[str, str]:
-    """Cut both texts to the neighbourhood of their first difference."""
-    start = max(0, _shared(before, now) - _SHOWN // 2)
-    return _cut(before, start), _cut(now, start)
-
-
-def _shared(before: str, now: str) -> int:
-    """Return the length of the common start of two texts, by halves: bodies can be large."""
-    same, upto = 0, min(len(before), len(now))
-    while same < upto:
-        half = (same + upto + 1) // 2
-        if before[same:half] == now[same:half]:
-            same = half
-        else:
-            upto = half - 1
-    return same
-
-
-def _cut(text: str, start: int) -> str:
-    piece = text[start : start + _SHOWN]
-    return ("…" if start else "") + piece + ("…" if start + _SHOWN < len(text) else "")

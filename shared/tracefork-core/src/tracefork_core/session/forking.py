@@ -19,9 +19,9 @@ from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.providers.auxiliary import is_auxiliary
+from tracefork_core.session.form import Form
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
-from tracefork_core.session.matching import Form
-from tracefork_core.session.prepared import recorded_answer
+from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.event import RequestRecord
 
@@ -237,7 +237,8 @@ def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:
     count = len(recorded)
     if not 0 <= plan.at <= count:
         raise UsageError(
-            f"tracefork: the run has exchanges 0 to {count - 1}; it cannot be forked at {plan.at}."
+            f"tracefork: the run has exchanges 0 to {count - 1}; it cannot be forked at {plan.at}. "
+            "`tracefork show` lists them."
         )
     for n in plan.changes:
         if not plan.at <= n < count:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tracefork_core.session.matching import Form
-from tracefork_core.session.sources import Source, is_reordered, source_of
+from tracefork_core.session.form import Form
+from tracefork_core.session.provenance import Source, is_reordered, source_of
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.environment import hash_seed
 from tracefork_core.tape.pointer import child, parts

@@ -73,7 +73,7 @@ class Fail:
         """
         if self.status is not None and not 400 <= self.status <= 599:
             raise UsageError(
-                f"tracefork: an error has a status from 400 to 599, not {self.status}."
+                f"tracefork: an error (--fail) has a status from 400 to 599, not {self.status}."
             )
 
 

@@ -1,172 +1,86 @@
-"""Which part of a request is compared, and how volatile parts are made comparable.
-
-Compared, by hash: the method, the URL, the semantic headers below, the bytes of the body. Never
-compared: credentials, user agents, SDK telemetry (x-stainless-*), idempotency keys, tracing ids,
-lengths, and every other header. Two matchers always apply:
-
-    ephemeral-port      a loopback port from the ephemeral range (32768 and up) is an accident
-    multipart-boundary  the random boundary of a multipart body becomes a fixed word
-
-Two more are asked for by name, at replay:
-
-    json                JSON bodies are equal when their values are (key order, white space)
-    ignore:/pointer     the value at this JSON pointer of the body is not compared
-"""
+"""Match a request with the recorded exchange that answers it, by content and by lane."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from urllib.parse import urlsplit, urlunsplit
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 
-import msgspec
-
-from tracefork_core.errors import UsageError
-from tracefork_core.exchange.contract import Request
-from tracefork_core.session.credentials import header_value, is_credential, without_secrets
-from tracefork_core.tape.canonical import canonical, sha256
-from tracefork_core.tape.event import RequestRecord
-from tracefork_core.tape.pointer import child, parts
-
-SEMANTIC_HEADERS = frozenset(
-    {
-        "accept",
-        "anthropic-beta",
-        "anthropic-version",
-        "content-encoding",
-        "content-type",
-        "openai-beta",
-        "range",
-        "x-amz-target",
-    }
-)
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_EPHEMERAL = 32768
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-_BOUNDARY = "tracefork-boundary"
-_BOUNDARY_PARAMETER = re.compile(r'(;\s*boundary=)("[^"]+"|[^;"\s]+)', re.IGNORECASE)
-_IGNORE = "ignore:"
+from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.tape import Exchange
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A request in comparable form. `sent` are the headers that are kept but not compared."""
+class Unused:
+    """Find the recorded exchange that answers a request.
 
-    record: RequestRecord
-    url: str
-    body: bytes
-    sent: list[tuple[str, str]]
-
-    @property
-    def key(self) -> bytes:
-        """What two equal requests share."""
-        return canonical(self.record)
-
-    def with_matchers(self, matchers: Sequence[str]) -> Form:
-        """Return this form as the named matchers see it."""
-        if not matchers:
-            return self
-        body = _matched(self.body, matchers)
-        record = msgspec.structs.replace(self.record, body=sha256(body))
-        return Form(record, self.url, body, self.sent)
-
-
-def form(request: Request) -> Form:
-    """Return the comparable form of a request."""
-    canonical_url, shown_url = _urls(request.url)
-    compared, sent = _headers(request.headers)
-    body = request.body
-    for i, (name, value) in enumerate(compared):
-        if name == "content-type" and value.lower().startswith("multipart/"):
-            compared[i], body = _without_boundary(value, body)
-    record = RequestRecord(request.method, canonical_url, compared, sha256(body))
-    return Form(record, shown_url, body, sent)
-
-
-def check_matchers(matchers: Sequence[str]) -> None:
-    """Refuse a matcher nobody knows.
-
-    Raises:
-        UsageError: a name is neither `json` nor `ignore:/pointer`.
+    Content decides. Where several recorded exchanges are equal, the lane decides: a lane of the
+    replay is paired with a recorded lane by the first thing it asks, so that fan-outs whose
+    branches start in another order still find their own answers. Within a lane, order counts.
     """
-    if isinstance(matchers, str):
-        raise UsageError(f"tracefork: match takes a list of names: match=[{matchers!r}].")
-    for matcher in matchers:
-        if matcher != "json" and not matcher.startswith(f"{_IGNORE}/"):
-            raise UsageError(
-                f"tracefork: no matcher {matcher!r}. There are `json` and `ignore:/json/pointer`."
-            )
 
+    def __init__(
+        self,
+        recorded: Sequence[Exchange],
+        key: Callable[[Exchange], bytes],
+        lane: Callable[[Exchange], str] = attrgetter("lane"),
+    ) -> None:
+        self._by_key: dict[bytes, dict[str, deque[Exchange]]] = {}
+        self._by_lane: dict[str, deque[Exchange]] = defaultdict(deque)
+        self._left = {exchange.n: exchange for exchange in recorded}
+        self._paired: dict[str, str] = {}
+        self._taken: set[str] = set()
+        for exchange in recorded:
+            lanes = self._by_key.setdefault(key(exchange), {})
+            lanes.setdefault(lane(exchange), deque()).append(exchange)
+            self._by_lane[lane(exchange)].append(exchange)
 
-def is_ignored(pointer: str, matchers: Sequence[str]) -> bool:
-    """Return whether the named matchers take the value at a JSON pointer out of the comparison."""
-    ignored = (matcher.removeprefix(_IGNORE) for matcher in matchers)
-    return any(pointer == place or pointer.startswith(f"{place}/") for place in ignored)
+    def remaining(self) -> list[Exchange]:
+        """Return what was not asked for, in recorded order."""
+        return list(self._left.values())
 
+    def has(self, key: bytes) -> bool:
+        """Return whether something that answers `key` was not asked for yet."""
+        return bool(self._by_key.get(key))
 
-def _headers(
-    headers: Sequence[tuple[str, str]],
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    compared: list[tuple[str, str]] = []
-    sent: list[tuple[str, str]] = []
-    for spelled, value in headers:
-        name = spelled.lower()
-        if name in SEMANTIC_HEADERS:
-            compared.append((name, value))
-        elif not is_credential(name):
-            sent.append((name, header_value(name, value)))
-    compared.sort()
-    return compared, sent
+    def due(self, lane: str) -> Exchange | None:
+        """Return what the recorded lane asked next."""
+        recorded = self._by_lane.get(self._paired.get(lane, lane))
+        return self._next(recorded) if recorded else None
 
+    def take(self, key: bytes, lane: str) -> tuple[Exchange, Exchange] | None:
+        """Use up the exchange that answers `key` on `lane`.
 
-@lru_cache(maxsize=1024)
-def _urls(url: str) -> tuple[str, str]:
-    """Return the URL that is compared and the URL that is shown; neither holds a secret."""
-    parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    port = parts.port
-    shown_port = "" if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{port}"
-    volatile = host in _LOOPBACK and port is not None and port >= _EPHEMERAL
-    if ":" in host:
-        host = f"[{host}]"
-    query = without_secrets(parts.query)
-    path = parts.path or "/"
-    shown = urlunsplit((parts.scheme, host + shown_port, path, query, ""))
-    compared_port = ":*" if volatile else shown_port
-    return urlunsplit((parts.scheme, host + compared_port, path, query, "")), shown
+        Returns the exchange and the one that was due on its lane (another one means that the
+        lane's order was broken), or None where nothing equal is left.
+        """
+        lanes = self._by_key.get(key)
+        if not lanes:
+            return None
+        recorded_lane = self._choose(lanes, lane)
+        exchange = lanes[recorded_lane].popleft()
+        if not lanes[recorded_lane]:
+            del lanes[recorded_lane]
+        due = self._next(self._by_lane[recorded_lane])
+        del self._left[exchange.n]
+        paired = self._paired.get(lane) == recorded_lane
+        if due is None or not paired or UNORDERED in (lane, recorded_lane):
+            due = exchange
+        return exchange, due
 
+    def _choose(self, lanes: dict[str, deque[Exchange]], lane: str) -> str:
+        if (paired := self._paired.get(lane)) is not None:
+            return paired if paired in lanes else next(iter(lanes))
+        if lane in lanes and lane not in self._taken:
+            chosen = lane
+        else:
+            free = (name for name in lanes if name not in self._taken)
+            chosen = next(free, None) or next(iter(lanes))
+        if chosen not in self._taken:
+            self._paired[lane] = chosen
+            self._taken.add(chosen)
+        return chosen
 
-def _without_boundary(content_type: str, body: bytes) -> tuple[tuple[str, str], bytes]:
-    found = _BOUNDARY_PARAMETER.search(content_type)
-    if found is None:
-        return ("content-type", content_type), body
-    named = content_type[: found.start(2)] + _BOUNDARY + content_type[found.end(2) :]
-    boundary = found[2].strip('"').encode("latin-1")
-    return ("content-type", named), body.replace(b"--" + boundary, b"--" + _BOUNDARY.encode())
-
-
-def _matched(body: bytes, matchers: Sequence[str]) -> bytes:
-    """Return the body as the named matchers compare it; what is not JSON they leave alone."""
-    try:
-        document = json.loads(body)
-        for matcher in matchers:
-            if matcher != "json":
-                _remove(document, matcher.removeprefix(_IGNORE))
-        return json.dumps(document, sort_keys=True).encode()
-    except (ValueError, RecursionError):
-        return body
-
-
-def _remove(document: object, pointer: str) -> None:
-    """Delete the value at an RFC 6901 pointer, if there is one."""
-    *way, last = parts(pointer)
-    place = document
-    for part in way:
-        place = child(place, part)
-    if isinstance(place, dict):
-        place.pop(last, None)
-    elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
-        place[int(last)] = None
+    def _next(self, recorded: deque[Exchange]) -> Exchange | None:
+        while recorded and recorded[0].n not in self._left:
+            recorded.popleft()
+        return recorded[0] if recorded else None

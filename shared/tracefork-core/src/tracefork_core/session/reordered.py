@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.rest import Rest
-from tracefork_core.session.turns import Turnstile
+from tracefork_core.session.turnstile import Turnstile
 
 Order = int | Sequence[int]
 """A seed, or numbers of exchanges in the order in which they are to be completed."""

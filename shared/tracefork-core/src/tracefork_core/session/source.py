@@ -14,8 +14,8 @@ from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
 from tracefork_core.session.forking import Fork
-from tracefork_core.session.matching import Form, form
-from tracefork_core.session.unused import Unused
+from tracefork_core.session.form import Form, form
+from tracefork_core.session.matching import Unused
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain

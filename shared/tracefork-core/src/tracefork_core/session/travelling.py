@@ -19,7 +19,8 @@ from tracefork_core.errors import UsageError
 from tracefork_core.exchange.lane import MAIN, UNORDERED, Anew
 from tracefork_core.session.checkpoints import Run, SessionCheckpoints
 from tracefork_core.session.source import Source
-from tracefork_core.session.turns import Turnstile, turns_of
+from tracefork_core.session.turns import turns_of
+from tracefork_core.session.turnstile import Turnstile
 from tracefork_core.tape import Tape
 
 
@@ -47,11 +48,6 @@ class Travels:
         self._lock = lock
         self._by_path: dict[Path, SessionCheckpoints] = {}
         self.moved: list[Callable[[int], None]] = []
-
-    @property
-    def is_travelled(self) -> bool:
-        """Whether it went on from another place than the recorded run did: nothing is proven."""
-        return self._source is not None and self._source.is_travelled
 
     def checkpoints(self, path: Path) -> SessionCheckpoints:
         """Return the checkpoints of this run, which a recorded one keeps at `path` as well."""
@@ -142,6 +138,6 @@ class Travels:
         """Return where a recorded run keeps its checkpoints besides its tape."""
         from tracefork_core.checkpoints.store import checkpoint_file, in_memory
 
-        sink = self._session.sink
-        is_tape = sink is not None and os.path.realpath(sink.path) == os.path.realpath(path)
+        tape = self._session.sink.tape
+        is_tape = tape is not None and os.path.realpath(tape.path) == os.path.realpath(path)
         return in_memory() if is_tape else checkpoint_file(path)

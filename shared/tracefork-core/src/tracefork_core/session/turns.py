@@ -1,46 +1,27 @@
-"""Deliver what comes from outside in the order it came when it was recorded.
+"""Whose turn it is: the order in which things came when they were recorded.
 
-Completion order is part of a program's meaning: joins append in arrival order, and the next prompt
-shows it. Every delivery of a recording (a head, a chunk, an end, a failure) has a turn; at replay a
-delivery waits until all earlier turns were delivered or given up. A delivery to another exchange
-than the last also waits until the loop is quiet and other threads are at rest, so that what the
-last one set off is done.
+Every delivery of a recording (a head, a chunk, an end, a failure) has a turn; at replay it is due
+when all earlier turns were taken or given up.
 
 The end of a sleep has a turn as well, but a *soft* one: at replay it may not come at all, since a
 loop that waits for something sleeps as often as that takes. So it is with what answers an auxiliary
-request, until that is asked. When everything is quiet and nobody
-waits for a soft turn that is due, it is passed by.
-
-Nobody waits for ever. On an event loop whatever can ask does ask, so a turn that nobody takes is a
-divergence. A thread may be kept from asking by a lock, or by a smaller pool than that of the
-recording: there the first who waits goes ahead, out of order. What was never asked for is found
-when the run ends.
+request, until that is asked. When everything is quiet and nobody waits for a soft turn that is due,
+it is passed by.
 """
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from asyncio import sleep as real_asleep
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from time import sleep as real_sleep
 from typing import NamedTuple
 
 from tracefork_core.session.pace import Pace
-from tracefork_core.session.quiet import until_quiet
-from tracefork_core.session.rest import Rest
-from tracefork_core.session.waking import Locked, loop_is_running, sleeper
-from tracefork_core.session.waking import woken as was_woken
+from tracefork_core.session.waking import Locked
 from tracefork_core.tape import Exchange
 
-STALL_SECONDS = 30.0
-"""How much longer than when it was recorded a task waits before the replay is given up."""
 _TIMER_SECONDS = 0.002
 """How often those look who wait for a timer to fire."""
-GRACE_SECONDS = 2.0
-"""How much longer than when it was recorded a thread waits before it goes ahead."""
 
 
 def turns_of(recorded: Iterable[Exchange], *, ordered: bool = True) -> Iterator[tuple[int, int]]:
@@ -60,16 +41,7 @@ def owner_of(turn: int) -> int:
     return -1 - turn
 
 
-class StallError(Exception):
-    """Nothing was delivered for `.seconds`; `.owner` is the exchange everybody waits for."""
-
-    def __init__(self, owner: int, seconds: float) -> None:
-        self.owner = owner
-        self.seconds = seconds
-        super().__init__(f"exchange {owner} did not take its turn for {seconds:.1f} s")
-
-
-class _Standing(NamedTuple):
+class Standing(NamedTuple):
     """Where somebody stands who waits for a turn.
 
     `stuck`: only quiet can tell who is next. `hold`: seconds to let pass before looking again.
@@ -82,15 +54,14 @@ class _Standing(NamedTuple):
     before: int
 
 
-class Turnstile:
-    """The turns of one replay. `turns` are pairs of (turn, owner).
+class Turns:
+    """The turns of one replay, and who stands where. `turns` are pairs of (turn, owner).
 
     An owner is the number of an exchange; less than zero it owns a soft turn. `skipped` counts the
     turns that somebody went ahead of.
     """
 
-    def __init__(self, turns: Iterable[tuple[int, int]], rest: Rest, pace: Pace) -> None:
-        self._rest = rest
+    def __init__(self, turns: Iterable[tuple[int, int]], pace: Pace) -> None:
         self._pace = pace
         self._held = 0
         self._order = sorted(turns)
@@ -107,96 +78,12 @@ class Turnstile:
         self._open = False
         self.skipped = 0
 
-    def wait(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
-        """Block this thread until `turn` is due, or nothing has moved for long, and take it.
-
-        `moment` is when it was delivered, in the time of the recording.
-        """
-        at_rest = False
-        try:
-            while True:
-                with self._letting_leave:
-                    due, stuck, hold, before = self._stands(turn, owner, moment)
-                    rests = at_rest or self._last_owner == owner or self._rest.alone
-                    if due and hold == 0 and rests:
-                        return self._take(turn, owner)
-                    if not due and loop_is_running():
-                        # To block an event loop would stop those this waits for.
-                        self.skipped += owner >= 0
-                        return self._give_up(turn)
-                    woken = None if due else threading.Event()
-                    if woken is not None:
-                        self._waiting[turn] = woken.set
-                if hold:
-                    with self._holding():
-                        real_sleep(hold)
-                    at_rest = False
-                elif woken is None or stuck:
-                    self._rest.wait()
-                    at_rest = due  # Who was only in the way may have gone on since.
-                    if stuck:
-                        self._rest.wait()  # Once more: a thread may be between two sleeps.
-                        self._resolve(before)
-                elif not woken.wait(patience + GRACE_SECONDS):
-                    self._go_ahead(before)
-        except BaseException:
-            self._stay_away(turn)
-            raise
-
-    async def await_turn(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
-        """Wait on the event loop until `turn` is due and the loop is quiet, and take it.
-
-        Raises:
-            StallError: nothing moved for `patience` and `STALL_SECONDS`.
-        """
-        quiet = False
-        try:
-            while True:
-                with self._letting_leave:
-                    due, stuck, hold, before = self._stands(turn, owner, moment)
-                    if due and hold == 0 and (quiet or self._last_owner == owner):
-                        return self._take(turn, owner)
-                    woken = None if due else self._sleeper(turn)
-                if hold:
-                    with self._holding():
-                        await real_asleep(hold)
-                    quiet = False
-                elif woken is None or stuck:
-                    await until_quiet(self._rest, self._is_stuck if stuck else None)
-                    quiet = woken is None
-                    if stuck:
-                        self._resolve(before)
-                elif not await was_woken(woken, patience + STALL_SECONDS):
-                    self._check_moved(before, patience)
-        except BaseException:
-            self._stay_away(turn)
-            raise
-
     def last_turn(self, owner: int) -> int:
         """Return a turn after all others, for one who waits until they were taken."""
         with self._lock:
             turn = self._order[-1][0] + 1 if self._order else 0
             self._order.append((turn, owner))
             return turn
-
-    def wait_for_end(self, patience: float) -> None:
-        """Block this thread until the replay is over, or for `patience` and `STALL_SECONDS`."""
-        if loop_is_running():
-            return
-        woken = threading.Event()
-        with self._letting_leave:
-            if self._open:
-                return
-            self._waiting[woken] = woken.set
-        woken.wait(patience + STALL_SECONDS)
-
-    async def await_end(self, patience: float) -> None:
-        """Wait on the event loop as `wait_for_end` does in a thread."""
-        with self._letting_leave:
-            if self._open:
-                return
-            woken = self._sleeper(object())
-        await was_woken(woken, patience + STALL_SECONDS)
 
     def come_for(self, turn: int) -> None:
         """Let nobody pass a soft turn by: who will wait for it is on the way."""
@@ -241,7 +128,7 @@ class Turnstile:
             self._waiting.pop(turn, None)
             self._wake_first()
 
-    def _stands(self, turn: int, owner: int, moment: int) -> _Standing:
+    def _stands(self, turn: int, owner: int, moment: int) -> Standing:
         self._absent.discard(owner)
         self._here.add(turn)
         if self._timers:
@@ -251,7 +138,7 @@ class Turnstile:
             hold = self._pace.seconds_until(moment)
         else:
             hold = _TIMER_SECONDS if self._timer_is_due() else 0.0
-        return _Standing(due, not due and self._is_stuck(), hold, self._due)
+        return Standing(due, not due and self._is_stuck(), hold, self._due)
 
     def _is_due(self, turn: int) -> bool:
         return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
@@ -276,15 +163,6 @@ class Turnstile:
         with self._letting_leave:
             if self._due == before and self._is_stuck():
                 self._give_up(self._order[before][0])
-
-    @contextmanager
-    def _holding(self) -> Iterator[None]:
-        """Let nobody lose patience while a timer is waited for."""
-        self._held += 1
-        try:
-            yield
-        finally:
-            self._held -= 1
 
     def _take(self, turn: int, owner: int) -> None:
         self._last_owner = owner
@@ -326,24 +204,3 @@ class Turnstile:
     def _wake(self, turn: int) -> None:
         if wake := self._waiting.pop(turn, None):
             wake()
-
-    def _go_ahead(self, before: int) -> None:
-        """Pass by those who stay away, up to the first turn that somebody waits for."""
-        with self._letting_leave:
-            waited_for = set(self._waiting)
-            if self._open or self._held or self._due != before:
-                return
-            while self._order[self._due][0] not in waited_for:
-                self._absent.add(self._order[self._due][1])
-                self._advance()
-
-    def _check_moved(self, before: int, patience: float) -> None:
-        with self._letting_leave:
-            if self._due == before and not (self._open or self._held):
-                owners = (owner for _, owner in self._order[before:] if owner >= 0)
-                # Behind soft turns alone, only sleeps and limits wait, and they go on.
-                raise StallError(next(owners, -1), patience + STALL_SECONDS)
-
-    def _sleeper(self, key: object) -> asyncio.Future[None]:
-        future, self._waiting[key] = sleeper()
-        return future

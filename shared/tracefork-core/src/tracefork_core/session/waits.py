@@ -23,7 +23,8 @@ from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import Gate
-from tracefork_core.session.turns import StallError, Turnstile, owner_of
+from tracefork_core.session.turns import owner_of
+from tracefork_core.session.turnstile import StallError, Turnstile
 from tracefork_core.tape import Tape, TapeWriter
 from tracefork_core.tape.event import DRAWS, Draws, Reads
 

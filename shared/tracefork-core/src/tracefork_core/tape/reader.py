@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
-from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 import msgspec
 
-from tracefork_core.errors import TapeError, UsageError
-from tracefork_core.tape import in_flight, origin, schema
-from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
+from tracefork_core.errors import TapeError
+from tracefork_core.tape import in_flight, schema
+from tracefork_core.tape.blobs import EMPTY
 from tracefork_core.tape.checkpoint import EVENTS, CheckpointEvent
+from tracefork_core.tape.contents import DAMAGED, Contents, in_words
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
     BRANCH,
@@ -39,25 +38,14 @@ from tracefork_core.tape.event import (
     StepRecord,
     Structure,
     Surroundings,
-    events,
 )
 from tracefork_core.tape.exchange import Exchange
-from tracefork_core.tape.log import Cipher, LogReader
-from tracefork_core.tape.mode import Mode, as_mode
+from tracefork_core.tape.head import Head
 from tracefork_core.tape.older import upgraded
-from tracefork_core.tape.sealing import Key, holder, unwrap
-
-T = TypeVar("T")
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
 _structure = msgspec.json.Decoder(Structure).decode
-_blob = msgspec.json.Decoder(BlobRecord).decode
-_DAMAGED = (msgspec.MsgspecError, MemoryError, RecursionError, TypeError, ValueError)
-"""What decoding anything but a document raises: text that is no UTF-8 is a ValueError.
-
-A MemoryError is what SQLite says of a damaged row that declares more than any memory holds.
-"""
 
 
 class Tape:
@@ -73,14 +61,10 @@ class Tape:
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
-        self._db = db
-        self._lock = threading.RLock()
-        self.complete = self._meta("state") == "complete"
-        self.mode = self._find_mode()
-        self.origin = origin.read(self._meta("origin"), path.name)
-        self.key = self._find_key()
-        self._log = LogReader(db, self._cipher)
-        self._blobs = BlobReader(self._log, self._of_parent if self.origin else None)
+        self._head = head = Head(path, db)
+        self.complete, self.mode, self.key = head.complete, head.mode, head.key
+        self.origin = head.origin
+        self._contents = Contents(path, db, head, self._of_parent if self.origin else None)
 
     @classmethod
     def open(cls, path: str | Path) -> Tape:
@@ -95,19 +79,18 @@ class Tape:
         try:
             db = upgraded(db)
             return cls(path, db)
-        except (sqlite3.Error, *_DAMAGED) as error:
+        except (sqlite3.Error, *DAMAGED) as error:
             db.close()
-            raise TapeError(f"tracefork: {path} is damaged: {_words(error)}.") from error
+            raise TapeError(f"tracefork: {path} is damaged: {in_words(error)}.") from error
         except BaseException:
             db.close()
             raise
 
     def close(self) -> None:
-        """Close the file, once no thread is reading it: SQLite does not survive the contrary."""
-        with self._lock:
-            self._db.close()
-            if (parent := self.__dict__.get("_parent")) is not None:
-                parent.close()
+        """Close the file, and that of its parent, once no thread is reading it."""
+        self._contents.close()
+        if (parent := self.__dict__.get("_parent")) is not None:
+            parent.close()
 
     def __enter__(self) -> Self:
         return self
@@ -123,16 +106,15 @@ class Tape:
     @cached_property
     def exchanges(self) -> list[Exchange]:
         """The exchanges in the order asked, with those that were in flight at a crash."""
+        read = self._contents.read
         found = [
-            Exchange(self, self._read(_payload, payload), self._read(_aside, aside), payload, aside)
-            for payload, aside in self._events(EXCHANGE)
+            Exchange(self, read(_payload, payload), read(_aside, aside), payload, aside)
+            for payload, aside in self._contents.of_kind(EXCHANGE)
         ]
         if not self.complete:
             landed = {exchange.n for exchange in found}
-            try:
-                found.extend(in_flight.exchanges(self, self._cipher, landed))
-            except _DAMAGED as error:
-                raise self._damaged(error) from error
+            with self._contents.naming_damage():
+                found.extend(in_flight.exchanges(self, self._head.cipher, landed))
         found.sort(key=lambda exchange: exchange.n)
         if self.origin is not None:
             found = [*self._parent.exchanges[: self.origin.at], *found]
@@ -143,20 +125,10 @@ class Tape:
     @cached_property
     def steps(self) -> list[StepRecord]:
         """The steps in the order they began."""
-        ends: dict[str, StepEnd] = {}
-        for _, aside in self._events(STEP_END):
-            end = self._read(msgspec.json.Decoder(StepEnd).decode, aside)
-            ends[end.id] = end
-        steps = []
-        for _, aside in self._events(STEP):
-            step = self._read(msgspec.json.Decoder(StepRecord).decode, aside)
-            if ended := ends.get(step.id):
-                kind = ended.kind or step.kind
-                step = msgspec.structs.replace(
-                    step, kind=kind, ended=ended.ended, error=ended.error
-                )
-            steps.append(step)
-        return steps
+        ended_as = self._contents.asides(STEP_END, msgspec.json.Decoder(StepEnd).decode)
+        ends = {end.id: end for end in ended_as}
+        begun = self._contents.asides(STEP, msgspec.json.Decoder(StepRecord).decode)
+        return [_ended(step, ends.get(step.id)) for step in begun]
 
     @property
     def draws(self) -> list[Reads]:
@@ -166,8 +138,7 @@ class Tape:
     @property
     def chance(self) -> Draws:
         """All that the tape knows of chance, as if it had been drawn at once."""
-        decode = msgspec.json.Decoder(Draws).decode
-        drawn = [self._read(decode, aside) for _, aside in self._events(DRAWS)]
+        drawn = list(self._contents.asides(DRAWS, msgspec.json.Decoder(Draws).decode))
         return Draws(
             reads=[reads for one in drawn for reads in one.reads],
             seed=next((one.seed for one in drawn if one.seed), None),
@@ -178,15 +149,14 @@ class Tape:
     @property
     def surroundings(self) -> list[Seen]:
         """What the agent read around itself, in the order it did."""
-        decode = msgspec.json.Decoder(Surroundings).decode
-        looks = (self._read(decode, aside) for _, aside in self._events(SURROUNDINGS))
+        looks = self._contents.asides(SURROUNDINGS, msgspec.json.Decoder(Surroundings).decode)
         return [seen for look in looks for seen in look.seen]
 
     @cached_property
     def checkpoints(self) -> list[CheckpointEvent]:
         """What is known of a framework's checkpoints, in the order in which it happened."""
         return [
-            self._read(msgspec.json.Decoder(EVENTS[event.kind]).decode, bytes(event.aside))
+            self._contents.read(msgspec.json.Decoder(EVENTS[event.kind]).decode, bytes(event.aside))
             for event in self.events
             if event.kind in EVENTS
         ]
@@ -194,7 +164,7 @@ class Tape:
     @property
     def environment(self) -> Environment | None:
         """Where the recording was made."""
-        return self._last(ENVIRONMENT, msgspec.json.Decoder(Environment).decode)
+        return self._contents.last(ENVIRONMENT, msgspec.json.Decoder(Environment).decode)
 
     @property
     def hash_seed(self) -> str | None:
@@ -204,12 +174,12 @@ class Tape:
     @property
     def branch(self) -> Branch | None:
         """What a fork changed, where this is a branch that one made."""
-        return self._last(BRANCH, msgspec.json.Decoder(Branch).decode)
+        return self._contents.last(BRANCH, msgspec.json.Decoder(Branch).decode)
 
     @property
     def receipt(self) -> Receipt | None:
         """What the recording says about itself; None while it is incomplete."""
-        return self._last(RECEIPT, msgspec.json.Decoder(Receipt).decode)
+        return self._contents.last(RECEIPT, msgspec.json.Decoder(Receipt).decode)
 
     @cached_property
     def digest(self) -> str:
@@ -223,35 +193,19 @@ class Tape:
 
     def blob(self, sha: str) -> bytes:
         """Return the bytes at an address, verified."""
-        if sha == EMPTY:
-            return b""
-        if not self.keeps_bodies:
+        if sha != EMPTY and not self.keeps_bodies:
             raise TapeError(f"tracefork: {self.path} keeps hashes, not bodies (mode metadata).")
-        with self._lock:
-            _ = self._recorded
-            try:
-                return self._blobs.get(sha)
-            except (sqlite3.Error, MemoryError) as error:
-                raise self._unreadable(error) from error
+        return self._contents.blob(sha)
 
     @property
     def blobs(self) -> list[str]:
         """The addresses of all bodies, in the order they were written."""
-        with self._lock:
-            _ = self._recorded
-            return list(self._blobs)
+        return self._contents.addresses()
 
     @property
     def events(self) -> list[Event]:
         """Everything on the tape but the bodies, as it was written, of whatever kind."""
-        self._check_is_open()
-        try:
-            with self._lock:
-                return list(self._log.events())
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from error
-        except _DAMAGED as error:
-            raise self._damaged(error) from error
+        return self._contents.events()
 
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
         """Return the steps from the root down to one."""
@@ -280,39 +234,6 @@ class Tape:
         ):
             raise TapeError(f"tracefork: {self.path}: exchange {place} has impossible turns.")
 
-    def _events(self, kind: str) -> list[tuple[bytes, bytes]]:
-        with self._lock:
-            return self._recorded.get(kind, [])
-
-    @cached_property
-    def _recorded(self) -> dict[str, list[tuple[bytes, bytes]]]:
-        """Everything on the tape but the bodies, as (payload, aside) by kind."""
-        self._check_is_open()
-        found: dict[str, list[tuple[bytes, bytes]]] = {}
-        try:
-            for segment, lines in self._log.segments():
-                for event in events(lines):
-                    if event.kind == BLOB:
-                        self._blobs.add(segment, self._read(_blob, bytes(event.aside)))
-                    else:
-                        documents = bytes(event.payload), bytes(event.aside)
-                        found.setdefault(event.kind, []).append(documents)
-        except sqlite3.Error as error:
-            raise self._unreadable(error) from error
-        except _DAMAGED as error:
-            raise self._damaged(error) from error
-        return found
-
-    def _last(self, kind: str, decode: Callable[[bytes], T]) -> T | None:
-        found = self._events(kind)
-        return self._read(decode, found[-1][1]) if found else None
-
-    def _read(self, decode: Callable[[bytes], T], data: bytes) -> T:
-        try:
-            return decode(data)
-        except _DAMAGED as error:
-            raise self._damaged(error) from error
-
     @property
     def parent(self) -> Tape | None:
         """The tape that this one is a branch of, if it is one; it is closed with it."""
@@ -322,7 +243,13 @@ class Tape:
     def _parent(self) -> Tape:
         """The tape that this one is a branch of, which must still be what it was."""
         assert self.origin is not None
-        parent = Tape.open(self.path.with_name(self.origin.name))
+        place = self.path.with_name(self.origin.name)
+        if not place.is_file():
+            raise TapeError(
+                f"tracefork: {self.path} is a branch, and {place.name}, which it goes on from, is "
+                "not beside it. Put it there; `tracefork pack` makes one file of both."
+            )
+        parent = Tape.open(place)
         try:
             # Lines get shorter from tape to tape: no tape is its own ancestor.
             held = parent.exchanges[: self.origin.at] if parent.needs == self.origin.line else None
@@ -339,25 +266,6 @@ class Tape:
     def _of_parent(self, sha: str) -> bytes:
         return self._parent.blob(sha)
 
-    def _find_mode(self) -> Mode:
-        name = str(self._meta("mode") or "raw")
-        try:
-            return as_mode(name)
-        except UsageError as error:
-            raise TapeError(
-                f"tracefork: {self.path} was recorded in a mode that is not known here: {name!r}. "
-                "Upgrade tracefork-core."
-            ) from error
-
-    def _find_key(self) -> Key | None:
-        """Return what opens a sealed tape; without it, only its structure can be read."""
-        wrapped = self._meta("key")
-        return unwrap(wrapped) if isinstance(wrapped, bytes) else None
-
-    @property
-    def _cipher(self) -> Cipher | None:
-        return self.key.seal if self.key else None
-
     @property
     def needs(self) -> list[str]:
         """The files beside it that a branch cannot be read without."""
@@ -366,34 +274,18 @@ class Tape:
     @property
     def structure(self) -> Structure | None:
         """What a closed sealed tape says without its key."""
-        document = self._meta("structure")
-        return self._read(_structure, document) if isinstance(document, bytes) else None
+        document = self._head.structure
+        return None if document is None else self._contents.read(_structure, document)
 
     @property
     def opens(self) -> bool:
         """Whether the tape can be read here: it is not sealed, or its key is at hand."""
-        return self.mode != "sealed" or self.key is not None
-
-    def _check_is_open(self) -> None:
-        if not self.opens:
-            held = holder()
-            raise TapeError(
-                f"tracefork: {self.path} is sealed, and not sealed for this {held}."
-                if held
-                else f"tracefork: {self.path} is sealed. Name your age identity file in "
-                "TRACEFORK_IDENTITY, or give TRACEFORK_PASSPHRASE."
-            )
-
-    def _meta(self, key: str) -> object:
-        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return row[0] if row else None
-
-    def _unreadable(self, error: Exception) -> TapeError:
-        return TapeError(f"tracefork: cannot read {self.path}: {_words(error)}.")
-
-    def _damaged(self, error: Exception) -> TapeError:
-        return TapeError(f"tracefork: {self.path} holds a damaged event: {_words(error)}.")
+        return self._head.opens
 
 
-def _words(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def _ended(step: StepRecord, end: StepEnd | None) -> StepRecord:
+    """Return a step as it was when it had ended, if it had."""
+    if end is None:
+        return step
+    kind = end.kind or step.kind
+    return msgspec.structs.replace(step, kind=kind, ended=end.ended, error=end.error)

@@ -1,4 +1,4 @@
-"""The SQLite file: its schema, how it is created, opened and told from other files."""
+"""The SQLite file: how it is created, opened and told from other files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.tape import tables
 
 APPLICATION_ID = 0x7472666B  # "trfk"
 VERSION = 2
@@ -20,57 +21,9 @@ LARGEST = 256 * 1024 * 1024
 _THREADS_FROM = 1000
 THREADS_VERSION = 1001
 """Of a file of threads; the versions of tapes are below 1000."""
-THREADS = {
-    "threads": "CREATE TABLE threads (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-    "checkpoints": (
-        "CREATE TABLE checkpoints (thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
-        "parent TEXT, made INTEGER NOT NULL, head INTEGER NOT NULL, channels BLOB NOT NULL, "
-        "metadata TEXT NOT NULL, PRIMARY KEY (thread, ns, id)) WITHOUT ROWID"
-    ),
-    "writes": (
-        "CREATE TABLE writes (thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
-        "task TEXT NOT NULL, idx INTEGER NOT NULL, path TEXT NOT NULL, channel TEXT NOT NULL, "
-        "value INTEGER NOT NULL, PRIMARY KEY (thread, ns, id, task, idx)) WITHOUT ROWID"
-    ),
-    "bodies": (
-        "CREATE TABLE bodies (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, sha BLOB NOT NULL, "
-        "tag TEXT NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, depth INTEGER NOT NULL, "
-        "base INTEGER, pieces BLOB, data BLOB, UNIQUE (thread, sha, tag))"
-    ),
-}
-"""The tables of a file of threads: what a checkpointer keeps every day, and no recording."""
 
 _PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
 _CHECKPOINT = 64  # Pages in the log before they are folded into the file: it stays as small.
-_TABLES = {
-    "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    "log": (
-        "CREATE TABLE log (seq INTEGER PRIMARY KEY, segment INTEGER NOT NULL, "
-        "crc INTEGER NOT NULL, events BLOB NOT NULL, bodies BLOB NOT NULL)"
-    ),
-}
-OLDER = {
-    1: {
-        "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        "events": (
-            "CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
-            "payload BLOB NOT NULL, aside BLOB NOT NULL)"
-        ),
-        "blobs": (
-            "CREATE TABLE blobs (id INTEGER PRIMARY KEY, sha BLOB NOT NULL UNIQUE, "
-            "size INTEGER NOT NULL, codec INTEGER NOT NULL, base INTEGER REFERENCES blobs(id), "
-            "data BLOB NOT NULL)"
-        ),
-        "flights": (
-            "CREATE TABLE flights (n INTEGER PRIMARY KEY, payload BLOB NOT NULL, "
-            "aside BLOB NOT NULL)"
-        ),
-        "flight_chunks": (
-            "CREATE TABLE flight_chunks (n INTEGER NOT NULL, turn INTEGER NOT NULL, "
-            "data BLOB NOT NULL, PRIMARY KEY (n, turn)) WITHOUT ROWID"
-        ),
-    }
-}
 
 
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
@@ -82,7 +35,10 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
         TapeError: the file to overwrite is not a tape, or the folder cannot be written.
     """
     if not _is_folder(path.parent):
-        raise UsageError(f"tracefork: no folder {path.parent} to record {path.name} in.")
+        raise UsageError(
+            f"tracefork: no folder {path.parent} to put {path.name} in. Make it first, or name "
+            "another."
+        )
     if _is_folder(path):
         raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
     if os.path.lexists(path):
@@ -90,8 +46,8 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
             if holds_threads(path):
                 raise UsageError(f"{_are_threads(path)} Record to another name.")
             raise UsageError(
-                f"tracefork: {path} exists and nothing is overwritten unasked. "
-                "Record to another name, or pass overwrite=True (--overwrite)."
+                f"tracefork: {path} exists and nothing is overwritten unasked. Name another (-o), "
+                "or replace it, where that can be asked for (overwrite=True, --overwrite)."
             )
         _remove(path)
     try:
@@ -101,7 +57,9 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
     except FileExistsError as error:
         raise _is_taken(path) from error
     except (OSError, sqlite3.Error) as error:
-        raise TapeError(f"tracefork: cannot record to {path}: {error}.") from error
+        raise TapeError(
+            f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
+        ) from error
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
@@ -112,14 +70,14 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         TapeError: the file is not a tape or cannot be read.
     """
     if _is_folder(path):
-        raise UsageError(f"tracefork: {path} is a folder, not a tape.")
+        raise UsageError(f"tracefork: {path} is a folder, not a tape. {_LISTS}")
     if not os.path.isfile(path):  # noqa: PTH113 - a folder nobody may enter is no traceback
-        raise UsageError(f"tracefork: no tape at {path}. `tracefork ls` lists the tapes here.")
+        raise UsageError(f"tracefork: no tape at {path}. {_LISTS}")
     if holds_threads(path):
         raise TapeError(_are_threads(path))
     try:
         if path.stat().st_size == 0:
-            raise TapeError(f"tracefork: {path} is not a tape: it is empty.")
+            raise TapeError(f"tracefork: {path} is not a tape: it is empty. {_LISTS}")
         # Nobody writes to a tape without a log beside it: reading one then leaves no file behind.
         mode = "mode=ro" if beside(path, "-wal").exists() else "mode=ro&immutable=1"
         db = _connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
@@ -129,7 +87,9 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         _check(path, db)
     except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
         db.close()
-        raise TapeError(f"tracefork: {path} is not a tape, or is damaged: {error}.") from error
+        raise TapeError(
+            f"tracefork: {path} is not a tape, or is damaged: {error}. {_LISTS}"
+        ) from error
     except BaseException:
         db.close()
         raise
@@ -160,13 +120,13 @@ def check_threads(path: Path, db: sqlite3.Connection) -> None:
         )
     db.execute("PRAGMA cell_size_check=ON")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST + 1024)
-    _check_tables(path, db, THREADS, may_grow=False)
+    _check_tables(path, db, tables.THREADS, may_grow=False)
 
 
 def in_memory() -> sqlite3.Connection:
     """Return an empty tape that is in no file."""
     db = _connect(":memory:")
-    for table in _TABLES.values():
+    for table in tables.TAPE.values():
         db.execute(table)
     return db
 
@@ -199,7 +159,7 @@ def _lay_out(path: Path) -> sqlite3.Connection:
         db.execute("BEGIN")
         db.execute(f"PRAGMA application_id={APPLICATION_ID}")
         db.execute(f"PRAGMA user_version={VERSION}")
-        for table in _TABLES.values():
+        for table in tables.TAPE.values():
             db.execute(table)
         db.execute("INSERT INTO meta VALUES ('state', 'recording')")
         db.execute("COMMIT")
@@ -222,9 +182,11 @@ def _check(path: Path, db: sqlite3.Connection) -> None:
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, max(held, _PAGE)))
     application = _application(db)
     if application != APPLICATION_ID:
-        raise TapeError(f"tracefork: {path} is not a tape (its application id is {application}).")
+        raise TapeError(
+            f"tracefork: {path} is not a tape (its application id is {application}). {_LISTS}"
+        )
     # A newer tracefork may keep more tables; nothing of them is ever run or read.
-    expected = OLDER.get(version(db), _TABLES)
+    expected = tables.OLDER.get(version(db), tables.TAPE)
     _check_tables(path, db, expected, may_grow=version(db) > VERSION)
 
 
@@ -240,7 +202,9 @@ def _check_tables(
     for name in found.keys() - expected.keys():
         kind, sql = found[name]
         if not may_grow or kind != "table" or not _is_plain(sql):
-            raise TapeError(f"tracefork: {path} holds a {kind} {name} that no tape has.")
+            raise TapeError(
+                f"tracefork: {path} holds a {kind} {name} that no tape has; nothing of it was read."
+            )
 
 
 def _application(db: sqlite3.Connection) -> int:
@@ -265,6 +229,7 @@ def _are_threads(path: Path) -> str:
     return f"tracefork: {path} holds the threads of a checkpointer, and no recording."
 
 
+_LISTS = "`tracefork ls` lists the tapes of a folder."
 _SCHEMA = (
     # Indices that SQLite makes for a UNIQUE or PRIMARY KEY of the tables above have no SQL.
     "SELECT type, name, sql FROM sqlite_schema WHERE NOT (type = 'index' AND sql IS NULL)"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".sig"
 _ABOUT = "tracefork tape"
+_MAKES_ONE = "ssh-keygen -t ed25519 -N '' -f tapes.key makes one."
 _LONGEST = 64 * 1024
 """Bytes of the longest key or signature that is read."""
 
@@ -177,9 +178,9 @@ def _private(path: Path) -> Ed25519PrivateKey:
             "without one (ssh-keygen -t ed25519 -N '')."
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise UsageError(f"tracefork: {path} is no private key I can use: {error}.") from error
+        raise UsageError(f"tracefork: {path} is no private key I can use. {_MAKES_ONE}") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise UsageError(f"tracefork: {path} is no Ed25519 key (ssh-keygen -t ed25519).")
+        raise UsageError(f"tracefork: {path} is no Ed25519 key. {_MAKES_ONE}")
     return key
 
 
@@ -197,9 +198,11 @@ def _public(path: Path) -> Ed25519PublicKey:
         else:
             key = serialization.load_pem_public_key(data)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise UsageError(f"tracefork: {path} is no public key I can use: {error}.") from error
+        raise UsageError(
+            f"tracefork: {path} is no public key I can use. It is the .pub file of a key, or PEM."
+        ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise UsageError(f"tracefork: {path} is no Ed25519 key (ssh-keygen -t ed25519).")
+        raise UsageError(f"tracefork: {path} is no Ed25519 key. {_MAKES_ONE}")
     return key
 
 
@@ -224,7 +227,9 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_LONGEST)
     except OSError as error:
-        raise UsageError(f"tracefork: cannot read the key {path}: {error}.") from error
+        raise UsageError(
+            f"tracefork: cannot read the key {path}: {error.strerror}. {_MAKES_ONE}"
+        ) from error
 
 
 def _sha256(path: Path) -> str:

@@ -16,7 +16,14 @@ from tracefork_core.blaming import engine, noise
 from tracefork_core.blaming.budget import Budget, Purse
 from tracefork_core.blaming.document import Grading, Report
 from tracefork_core.blaming.hearing import Hearing, Progress
-from tracefork_core.blaming.journal import JOURNAL, Header, Journal, Prices, beside
+from tracefork_core.blaming.journal import (
+    JOURNAL,
+    Header,
+    Journal,
+    Prices,
+    beside,
+    make_folder,
+)
 from tracefork_core.blaming.pacing import Pacer
 from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
 from tracefork_core.blaming.pool import Pool
@@ -29,6 +36,7 @@ from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
 from tracefork_core.blaming.units import Run
 from tracefork_core.errors import UsageError
 from tracefork_core.providers import prices
+from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes, is_recorded_write
 from tracefork_core.session.interventions import Edit, described
 from tracefork_core.tape import Tape
@@ -105,16 +113,20 @@ def blame(
         TapeError: the tape or the journal is damaged.
     """
     path = Path(path)
-    with Tape.open(path) as tape:
+    with answering(path) as tape:
+        masking_of(tape, mask)  # Refuses here, and not in every fork.
         run = Run.of(tape)
         if writes == "refuse":
             _check_writes(tape)
         parts = _parts(tape, by, groups)
         auxiliary = frozenset(one.n for one in tape.exchanges if one.is_auxiliary)
     place = Path(folder) if folder is not None else beside(path)
-    place.mkdir(parents=True, exist_ok=True)
     if regrades and regrades < noise.LEAST:
-        raise UsageError(f"tracefork: an end is graded again {noise.LEAST} times or more, or not.")
+        raise UsageError(
+            f"tracefork: regrades (--regrades) are {noise.LEAST} times or more, not {regrades}."
+        )
+    limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
+    make_folder(place)
     if isinstance(oracle, Placed):
         oracle = oracle.placed(place.absolute())
     chosen = _measures(settings, len(run.units), auxiliary)
@@ -132,7 +144,6 @@ def blame(
         tail=described(tail) if tail else {},
         version=__version__,
     )
-    limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
     spending, pacer = _spending(oracle), Pacer(rate)
     if not (place / JOURNAL).exists():
         Purse(limits, run.usd, run.tokens, spending, auxiliary)  # Refuses before anything is begun.

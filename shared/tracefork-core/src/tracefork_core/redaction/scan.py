@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from tracefork_core.session.masking import Masks
-from tracefork_core.session.redacting import Redaction
+from tracefork_core.masking.masks import Masks
+from tracefork_core.redaction.redaction import Redaction
 from tracefork_core.tape import Tape, in_flight
 from tracefork_core.tape.event import EXCHANGE
 from tracefork_core.tape.rewrite import decoded

@@ -13,16 +13,17 @@ import msgspec
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
-from tracefork_core.session.coding import decoder
-from tracefork_core.session.event_texts import masked, texts
-from tracefork_core.session.masked_body import Masked
-from tracefork_core.session.masking import Masking, Masks
-from tracefork_core.session.matching import form
+from tracefork_core.masking.body import Masked
+from tracefork_core.masking.coding import decoder
+from tracefork_core.masking.masking import Masking
+from tracefork_core.masking.masks import Masks
+from tracefork_core.masking.spellings import Match
+from tracefork_core.redaction.event_texts import masked, texts
+from tracefork_core.session.form import form
 from tracefork_core.tape import Exchange
 from tracefork_core.tape.checkpoint import SAVED
 from tracefork_core.tape.event import ENVIRONMENT, EXCHANGE, RECEIPT
 from tracefork_core.tape.rewrite import Change, Document, bodies
-from tracefork_core.tape.secret_forms import Match
 
 BODY = "body"
 _CODING = "content-encoding"

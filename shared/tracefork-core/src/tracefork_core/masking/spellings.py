@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-from tracefork_core.tape.secret_names import SHORTEST
+from tracefork_core.masking.names import SHORTEST
 
 _UNRESERVED = re.compile(rb"[A-Za-z0-9._~-]+")
 _STANDARD = re.compile(rb"[A-Za-z0-9+/]*((?:=|%3[Dd]){0,2})")
@@ -52,7 +52,7 @@ class _Core(NamedTuple):
     masked: bytes
 
 
-class Forms:
+class Spellings:
     """The forms of one value. `placeholder` stands for the value in each of them."""
 
     def __init__(self, name: str, value: str, placeholder: bytes) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracefork_core.session.coding import decoder
-from tracefork_core.tape.redaction import Redactor, replace
-from tracefork_core.tape.secret_forms import Match
+from tracefork_core.masking.coding import decoder
+from tracefork_core.masking.redactor import Redactor, replace
+from tracefork_core.masking.spellings import Match
 
 _BEFORE = 64
 """Bytes kept of what is decided: what a token may not follow is seen there."""

@@ -1,4 +1,4 @@
-"""The seam of requests: the adapter that every session sends through.
+"""The seam of requests: the adapter of HTTP that every session sends through.
 
 It lies below redirects, cookies and authentication, and above the pool of urllib3: each hop of a
 redirect is an exchange. An adapter that was given a `Retry` tries again inside of urllib3: all of

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.abc import Loader
 
 
-class Arrival(MetaPathFinder):
+# No base classes: `importlib.abc` loads half of the library, into child processes too.
+class Arrival:
     """Calls `arrived` when the module `name` is loaded: once, and not when switched off by then."""
 
     def __init__(self, name: str, arrived: Callable[[], None]) -> None:
@@ -38,7 +41,7 @@ class Arrival(MetaPathFinder):
             spec: ModuleSpec | None = find(fullname, path, target) if find is not None else None
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Announcing(spec.loader, self._announce)
+                    spec.loader = _Announcing(spec.loader, self._announce)  # type: ignore[assignment]
                 return spec
         return None
 
@@ -48,19 +51,18 @@ class Arrival(MetaPathFinder):
             self._arrived()
 
 
-class _Announcing(Loader):
+class _Announcing:
     """Loads as another loader does, and is gone when the module is there."""
 
-    def __init__(self, loader: Any, announce: Callable[[], None]) -> None:
+    def __init__(self, loader: Loader, announce: Callable[[], None]) -> None:
         self._loader = loader
         self._announce = announce
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        created: ModuleType | None = self._loader.create_module(spec)
-        return created
+        return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__loader__ = self._loader

@@ -7,95 +7,27 @@ run. What was a secret once stays one until the session ends.
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
-from tracefork_core.session.clean import Clean
-from tracefork_core.session.coding import decoder
-from tracefork_core.session.credentials import is_credential
-from tracefork_core.session.masked_body import MaskedBody
-from tracefork_core.tape import secret_patterns
-from tracefork_core.tape.event import Environment
+from tracefork_core.masking.body import MaskedBody
+from tracefork_core.masking.clean import Clean
+from tracefork_core.masking.coding import decoder
+from tracefork_core.masking.credentials import is_credential
+from tracefork_core.masking.masks import Masks
+from tracefork_core.masking.names import secrets_of
+from tracefork_core.masking.redactor import Redactor
+from tracefork_core.masking.redactor import replace as put
+from tracefork_core.masking.spellings import Match
 from tracefork_core.tape.mode import Mode, as_mode
 from tracefork_core.tape.packed import rewritten
-from tracefork_core.tape.redaction import Redactor
-from tracefork_core.tape.redaction import replace as put
-from tracefork_core.tape.secret_forms import Match
-from tracefork_core.tape.secret_names import secrets_of
 
-_PATTERN = "re:"
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SHORTEST_NAMED = 4
 _SMALL = 16 * 1024
 _CLEAN_TEXTS, _SHORT_TEXT = 4096, 256
-
-
-@dataclass(frozen=True, slots=True)
-class Masks:
-    """What is masked because somebody asked for it: variables, and matches of patterns."""
-
-    names: tuple[str, ...] = ()
-    patterns: tuple[re.Pattern[bytes], ...] = ()
-
-    @classmethod
-    def read(cls, mask: Sequence[str]) -> Masks:
-        """Return what `mask` asks for.
-
-        Raises:
-            UsageError: an entry is neither the name of a variable nor `re:` with a pattern.
-        """
-        if isinstance(mask, str):
-            raise UsageError(f"tracefork: mask takes a list of names: mask=[{mask!r}].")
-        patterns = [_pattern(entry) for entry in mask if entry.startswith(_PATTERN)]
-        names = [entry for entry in mask if not entry.startswith(_PATTERN)]
-        for name in names:
-            if not _NAME.fullmatch(name):
-                raise UsageError(
-                    f"tracefork: cannot mask {name!r}. Give the name of an environment variable, "
-                    "or re: and a regular expression; never the secret itself."
-                )
-            if 0 < len(os.environ.get(name, "").strip()) < _SHORTEST_NAMED:
-                raise UsageError(
-                    f"tracefork: the value of {name} is too short to be masked: it would be found "
-                    f"in any text. {_SHORTEST_NAMED} characters are the least."
-                )
-        return cls(tuple(sorted(set(names))), tuple(patterns))
-
-    def described(self) -> list[str]:
-        """Return what the tape says about them: no pattern's text, which may hold a secret."""
-        numbered = [f"{_PATTERN}{number}" for number in range(1, len(self.patterns) + 1)]
-        return [*self.names, *numbered, secret_patterns.VERSION]
-
-    def as_on(self, environment: Environment | None) -> Masks:
-        """Return these masks with the names that a tape was recorded with.
-
-        Raises:
-            UsageError: the tape was recorded with another number of patterns.
-        """
-        wanted = patterns_on(environment)
-        if wanted != len(self.patterns):
-            raise UsageError(
-                f"tracefork: the tape was recorded with {wanted} pattern(s) to mask, and "
-                f"{len(self.patterns)} are given. Give the same ones in the same order "
-                "(mask=[…], --mask re:…): a tape holds their number alone."
-            )
-        return self.named_on(environment)
-
-    def named_on(self, environment: Environment | None) -> Masks:
-        """Return these masks with the names that a tape was recorded with; patterns stay."""
-        described = environment.masks if environment else []
-        names = {entry for entry in described if _NAME.fullmatch(entry)}
-        return Masks(tuple(sorted(names.union(self.names))), self.patterns)
-
-
-def patterns_on(environment: Environment | None) -> int:
-    """Return how many patterns a tape was recorded with."""
-    return sum(entry.startswith(_PATTERN) for entry in (environment.masks if environment else []))
 
 
 class Masking:
@@ -135,7 +67,7 @@ class Masking:
         """Take in the secrets of an environment: that of another process of the run, too."""
         if self.mode == "raw":
             return
-        found = [*secrets_of(environment), *_named(self.masks.names, environment)]
+        found = [*secrets_of(environment), *self.masks.values_in(environment)]
         with self._lock:
             if all(value in self._secrets.get(name, ()) for name, value in found):
                 return
@@ -292,24 +224,6 @@ class Masking:
             return data
         self.count(matches)
         return put(data, matches)
-
-
-def _pattern(entry: str) -> re.Pattern[bytes]:
-    text = entry.removeprefix(_PATTERN)
-    try:
-        pattern = re.compile(text.encode())
-    except re.error as error:
-        raise UsageError(f"tracefork: {text!r} is no regular expression: {error}.") from error
-    if pattern.match(b""):
-        raise UsageError(f"tracefork: the pattern {text!r} matches the empty text: it masks all.")
-    return pattern
-
-
-def _named(names: Sequence[str], environment: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    for name in names:
-        value = environment.get(name, "").strip()
-        if len(value) >= _SHORTEST_NAMED:
-            yield name, value
 
 
 def _coding(headers: Headers) -> str | None:

@@ -10,8 +10,8 @@ import re
 from bisect import bisect
 from collections.abc import Collection, Mapping, Sequence
 
-from tracefork_core.tape import secret_patterns
-from tracefork_core.tape.secret_forms import Forms, Match
+from tracefork_core.masking.patterns import LONGEST, tokens, unfinished
+from tracefork_core.masking.spellings import Match, Spellings
 
 PLACEHOLDER = "tracefork-secret-"
 _PLACEHOLDERS = re.compile(rb"tracefork-secret-\w+")
@@ -50,17 +50,17 @@ class Redactor:
                 names.setdefault(value, name)
         known = [placeholder(name) for name in secrets]
         # Longest first: a value can be part of another one.
-        self._forms = [
-            Forms(name, value, placeholder(name).encode())
+        self._spellings = [
+            Spellings(name, value, placeholder(name).encode())
             for value, name in sorted(names.items(), key=lambda item: (-len(item[0]), item))
             if not any(value in text for text in known)
         ]
-        self.longest = max([secret_patterns.LONGEST, *(8 * len(value) for value in names)])
+        self.longest = max([LONGEST, *(8 * len(value) for value in names)])
         """No secret is spelled in more bytes, unless a pattern of the user's finds it."""
         self._begun: dict[bytes, str] = {}
         self._ends: set[bytes] = set()
         self._long: list[bytes] = []
-        for forms in self._forms:
+        for forms in self._spellings:
             for text in forms.beginnings():
                 for size in range(_TELLING, min(len(text), _FAR + 1)):
                     self._begun.setdefault(text[:size], forms.name)
@@ -72,19 +72,15 @@ class Redactor:
         """Return the secrets in a part of `data`, in order; none overlaps another."""
         stop = len(data) if stop is None else stop
         found = self._looks(data, start, stop)
-        if self._forms:
+        if self._spellings:
             encoded = [
                 match
-                for forms in self._forms
+                for forms in self._spellings
                 for match in forms.find_encoded(data, start, stop, self._redact_decoded)
             ]
             # A base64 text is masked from its first secret on, with all that follow in it.
             found = [*self._values(data, start, stop), *sorted(encoded), *found]
         return _apart(found)
-
-    def redact(self, data: bytes) -> bytes:
-        """Return `data` with placeholders in the place of secrets."""
-        return replace(data, self.find(data))
 
     def undecided(self, data: bytes, start: int) -> int:
         """Return where in `data` a secret may have begun that is not over.
@@ -103,7 +99,7 @@ class Redactor:
             if 0 <= begun < at and text.startswith(data[begun:]):
                 at = begun
         if self._tokens:
-            at = min(at, secret_patterns.unfinished(data, start))
+            at = min(at, unfinished(data, start))
         return at
 
     def cut_off(self, data: bytes) -> Match | None:
@@ -115,7 +111,7 @@ class Redactor:
         return Match(at, len(data), name, placeholder(name).encode())
 
     def _values(self, data: bytes, start: int, stop: int) -> list[Match]:
-        return [match for forms in self._forms for match in forms.find(data, start, stop)]
+        return [match for forms in self._spellings for match in forms.find(data, start, stop)]
 
     def _looks(self, data: bytes, start: int, stop: int) -> list[Match]:
         found: list[Match] = []
@@ -132,7 +128,7 @@ class Redactor:
         if self._tokens:
             found += [
                 Match(begin, end, name, placeholder(name).encode(), may_grow=True)
-                for begin, end, name in secret_patterns.tokens(data, start, stop)
+                for begin, end, name in tokens(data, start, stop)
             ]
         return found
 

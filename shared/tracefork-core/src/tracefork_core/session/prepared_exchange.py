@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracefork_core.exchange.contract import Failure, Head
 from tracefork_core.session.interventions import Given
-from tracefork_core.session.recording import LiveExchange
+from tracefork_core.session.live_exchange import LiveExchange
 from tracefork_core.tape import Exchange
 
 

@@ -11,9 +11,9 @@ from typing import Protocol
 import msgspec
 
 from tracefork_core.exchange.contract import Failure, Head, Request
-from tracefork_core.session.masked_body import MaskedBody
-from tracefork_core.session.masking import Masking
-from tracefork_core.session.matching import Form
+from tracefork_core.masking.body import MaskedBody
+from tracefork_core.masking.masking import Masking
+from tracefork_core.session.form import Form
 from tracefork_core.session.quiet import Gate
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import (

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tracefork_core.tape.redaction import placeholder
-from tracefork_core.tape.secret_names import secret_values
-from tracefork_core.tape.secret_patterns import tokens
+from tracefork_core.masking.names import secret_values
+from tracefork_core.masking.patterns import tokens
+from tracefork_core.masking.redactor import placeholder
 
 _KEY = re.compile(r"(?<![A-Za-z0-9])keys?(?![A-Za-z0-9])", re.IGNORECASE)
 _KEY_TO_SOMETHING = re.compile(

@@ -27,7 +27,7 @@ def _install(task: str) -> None:
         module = importlib.util.module_from_spec(spec)
         sys.modules["tracefork_core"] = module
         spec.loader.exec_module(module)
-    from tracefork_core.egress.children import install_from_environment
+    from tracefork_core.joining.children import install_from_environment
 
     watch, invitation = install_from_environment(task)
     if invitation is not None:

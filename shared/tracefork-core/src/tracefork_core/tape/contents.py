@@ -1,0 +1,135 @@
+"""What lies in the log of a tape: its events by kind, and its bodies. Damage is named."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tracefork_core.errors import TapeError
+from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
+from tracefork_core.tape.event import Event, events
+from tracefork_core.tape.head import Head
+from tracefork_core.tape.log import LogReader
+
+T = TypeVar("T")
+
+_blob = msgspec.json.Decoder(BlobRecord).decode
+DAMAGED = (msgspec.MsgspecError, MemoryError, RecursionError, TypeError, ValueError)
+"""What decoding anything but a document raises: text that is no UTF-8 is a ValueError.
+
+A MemoryError is what SQLite says of a damaged row that declares more than any memory holds.
+"""
+
+
+class Contents:
+    """Reads the log once, when something of it is asked for; safe to use from any thread.
+
+    `of_parent` returns the bodies that a branch has of its parent.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        db: sqlite3.Connection,
+        head: Head,
+        of_parent: Callable[[str], bytes] | None,
+    ) -> None:
+        self._path = path
+        self._db = db
+        self._head = head
+        self._log = LogReader(db, head.cipher)
+        self._blobs = BlobReader(self._log, of_parent)
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Close the file, once no thread is reading it: SQLite does not survive the contrary."""
+        with self._lock:
+            self._db.close()
+
+    def of_kind(self, kind: str) -> list[tuple[bytes, bytes]]:
+        """Return the payload and the aside of each event of a kind."""
+        with self._lock:
+            return self._recorded.get(kind, [])
+
+    def asides(self, kind: str, decode: Callable[[bytes], T]) -> Iterator[T]:
+        """Yield the asides of the events of a kind."""
+        for _, aside in self.of_kind(kind):
+            yield self.read(decode, aside)
+
+    def last(self, kind: str, decode: Callable[[bytes], T]) -> T | None:
+        """Return the aside of the last event of a kind, if there is one."""
+        found = self.of_kind(kind)
+        return self.read(decode, found[-1][1]) if found else None
+
+    def read(self, decode: Callable[[bytes], T], data: bytes) -> T:
+        """Decode a document."""
+        try:
+            return decode(data)
+        except DAMAGED as error:
+            raise self._damaged(error) from error
+
+    def events(self) -> list[Event]:
+        """Return everything but the bodies, as it was written, of whatever kind."""
+        self._head.check_opens()
+        with self.naming_damage(), self._lock:
+            return list(self._log.events())
+
+    def blob(self, sha: str) -> bytes:
+        """Return the bytes at an address, verified."""
+        if sha == EMPTY:
+            return b""
+        with self._lock:
+            _ = self._recorded
+            try:
+                return self._blobs.get(sha)
+            except (sqlite3.Error, MemoryError) as error:
+                raise self._unreadable(error) from error
+
+    def addresses(self) -> list[str]:
+        """Return the addresses of all bodies, in the order they were written."""
+        with self._lock:
+            _ = self._recorded
+            return list(self._blobs)
+
+    @contextmanager
+    def naming_damage(self) -> Iterator[None]:
+        """Raise a TapeError that names the tape, where what is read inside is no tape's."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._unreadable(error) from error
+        except DAMAGED as error:
+            raise self._damaged(error) from error
+
+    @cached_property
+    def _recorded(self) -> dict[str, list[tuple[bytes, bytes]]]:
+        """Everything but the bodies, as (payload, aside) by kind."""
+        self._head.check_opens()
+        found: dict[str, list[tuple[bytes, bytes]]] = {}
+        with self.naming_damage():
+            for segment, lines in self._log.segments():
+                for event in events(lines):
+                    if event.kind == BLOB:
+                        self._blobs.add(segment, self.read(_blob, bytes(event.aside)))
+                    else:
+                        documents = bytes(event.payload), bytes(event.aside)
+                        found.setdefault(event.kind, []).append(documents)
+        return found
+
+    def _unreadable(self, error: Exception) -> TapeError:
+        return TapeError(f"tracefork: cannot read {self._path}: {in_words(error)}.")
+
+    def _damaged(self, error: Exception) -> TapeError:
+        return TapeError(f"tracefork: {self._path} holds a damaged event: {in_words(error)}.")
+
+
+def in_words(error: Exception) -> str:
+    """Return what an error says, or its name where it says nothing."""
+    return str(error) or type(error).__name__

@@ -1,0 +1,125 @@
+"""A replay in another order delivers what overlaps in that order, and the rest as recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tracefork_core import Tape, record, replay
+from tracefork_testkit import ProviderServer
+
+WORDS = ("one", "two", "three")
+Program = Callable[[str], list[str]]
+
+
+def tasks(url: str) -> list[str]:
+    """Ask three things at once, and tell them in the order in which their streams ended."""
+    done: list[str] = []
+
+    async def ask(client: httpx2.AsyncClient, word: str) -> None:
+        async with client.stream("POST", f"{url}/echo", content=word.encode()) as answer:
+            await answer.aread()
+        done.append(word)
+
+    async def run() -> None:
+        async with httpx2.AsyncClient(verify=False) as client:
+            await asyncio.gather(*(ask(client, word) for word in WORDS))
+
+    asyncio.run(run())
+    return done
+
+
+def threads(url: str) -> list[str]:
+    """Do the same in threads."""
+    done: list[str] = []
+
+    def ask(word: str) -> None:
+        with httpx2.Client(verify=False) as client:
+            client.post(f"{url}/echo", content=word.encode())
+        done.append(word)
+
+    with ThreadPoolExecutor(len(WORDS)) as pool:
+        list(pool.map(ask, WORDS))
+    return done
+
+
+def sleeper(url: str) -> list[str]:
+    """Sleep beside one question, and tell which of both was over first."""
+    done: list[str] = []
+
+    async def ask() -> None:
+        async with httpx2.AsyncClient(verify=False) as client:
+            await client.post(f"{url}/echo", content=b"one")
+        done.append("one")
+
+    async def sleep() -> None:
+        await asyncio.sleep(0.01)
+        done.append("slept")
+
+    async def run() -> None:
+        await asyncio.gather(ask(), sleep())
+
+    asyncio.run(run())
+    return done
+
+
+def numbers(tape: Path) -> dict[str, int]:
+    """Return the number of the exchange that asked each word."""
+    with Tape.open(tape) as opened:
+        return {exchange.request_body.decode(): exchange.n for exchange in opened.exchanges}
+
+
+@pytest.mark.parametrize("program", [tasks, threads])
+def test_exchanges_end_in_the_order_that_is_asked_for(
+    tape: Path, provider: ProviderServer, program: Program
+) -> None:
+    """Each list of all numbers is followed, and the run tells the order that came about."""
+    with record(tape):
+        program(provider.url)
+    number = numbers(tape)
+    for words in (WORDS, WORDS[::-1], ("two", "one", "three")):
+        order = [number[word] for word in words]
+        with replay(tape, order=order) as run:
+            assert program(provider.url) == list(words)
+        assert run.completed == order
+
+
+def test_what_an_order_leaves_out_ends_as_recorded(tape: Path, provider: ProviderServer) -> None:
+    """The exchanges that are named change places among themselves, and nothing is left waiting."""
+    with record(tape):
+        first = tasks(provider.url)
+    number = numbers(tape)
+    with replay(tape, order=[number[first[2]], number[first[0]]]) as run:
+        assert tasks(provider.url) == [first[2], first[1], first[0]]
+    assert run.digest == run.tape.digest
+
+
+@pytest.mark.parametrize(("program", "most"), [(tasks, 6), (sleeper, 2)])
+def test_a_seed_is_an_order(
+    tape: Path, provider: ProviderServer, program: Program, most: int
+) -> None:
+    """The same one gives the same order again, and others give others: of exchanges, of sleeps."""
+    with record(tape):
+        program(provider.url)
+
+    def seeded(seed: int) -> tuple[str, ...]:
+        with replay(tape, order=seed):
+            return tuple(program(provider.url))
+
+    orders = [seeded(seed) for seed in range(8)]
+    assert 1 < len(set(orders)) <= most
+    assert [seeded(seed) for seed in range(3)] == orders[:3]
+
+
+def test_without_an_order_it_is_the_recorded_one(tape: Path, provider: ProviderServer) -> None:
+    """The control: what overlaps ends as it did, and no order is told."""
+    with record(tape):
+        first = tasks(provider.url)
+    with replay(tape) as run:
+        assert tasks(provider.url) == first
+    assert run.completed == []

@@ -1,0 +1,102 @@
+"""Limits that show by little or nothing are what the page of limits says they are."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+import tracefork_core as tracefork
+from tracefork_testkit import ProviderServer
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    return tmp_path / "run.tape"
+
+
+def ask(provider: ProviderServer, **document: object) -> int:
+    """Ask once, and return the status."""
+    return httpx.post(f"{provider.url}/echo", json=document).status_code
+
+
+def outliving(provider: ProviderServer) -> Callable[[], None]:
+    """Start a thread that asks when it is told to; return what tells it, and waits."""
+    ended = threading.Event()
+
+    def late() -> None:
+        ended.wait()
+        ask(provider, late=True)
+
+    thread = threading.Thread(target=late)
+    thread.start()
+
+    def end() -> None:
+        ended.set()
+        thread.join()
+
+    return end
+
+
+def test_a_thread_that_outlives_its_block_is_live(provider: ProviderServer, tape: Path) -> None:
+    """What it asks after the block is on no tape, and reaches the provider after a replay."""
+    with tracefork.record(tape) as run:
+        ask(provider)
+        end = outliving(provider)
+    end()
+    assert run.receipt is not None
+    assert (len(provider.requests), run.receipt.crossed) == (2, 1)
+    with tracefork.replay(tape):
+        ask(provider)
+        end = outliving(provider)
+    end()
+    assert len(provider.requests) == 3
+
+
+def test_a_python_that_ignores_us_is_live_at_replay(provider: ProviderServer, tape: Path) -> None:
+    """The receipt of its recording names it; without subprocesses it is refused."""
+    words = f"import urllib.request as u; u.urlopen('{provider.url}/echo')"
+
+    def agent() -> None:
+        subprocess.run([sys.executable, "-I", "-c", words], check=True)
+
+    with tracefork.record(tape) as run:
+        agent()
+    assert run.receipt is not None
+    assert [name[:6] for name in run.receipt.subprocesses] == ["python"]
+    with tracefork.replay(tape) as again:
+        agent()
+    assert (len(provider.requests), again.subprocesses) == (2, run.receipt.subprocesses)
+    with (
+        pytest.raises(tracefork.EgressError, match="other programs were ruled out"),
+        tracefork.replay(tape, subprocesses=False),
+    ):
+        agent()
+    assert len(provider.requests) == 2
+
+
+class Kept:
+    """Keeps a function of the generator where no name of a module leads to it."""
+
+    draw = staticmethod(random.random)
+
+
+def test_a_draw_that_a_class_keeps_diverges(provider: ProviderServer, tape: Path) -> None:
+    """The card says by its looks that it was drawn; called by its name it replays."""
+
+    def agent() -> None:
+        ask(provider, drawn=random.random())
+        ask(provider, drawn=Kept.draw())
+
+    with tracefork.record(tape):
+        agent()
+    looks = "a number drawn at random"
+    with pytest.raises(tracefork.DivergenceError, match=looks) as caught, tracefork.replay(tape):
+        agent()
+    assert caught.value.divergence.n == 1
