@@ -48,6 +48,7 @@ PUBLIC = {
         "Adapter",
         "Checkpoints",
         "FindProject",
+        "FrameworkValues",
         "Imported",
         "Importer",
         "Instrument",
