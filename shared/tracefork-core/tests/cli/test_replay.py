@@ -46,6 +46,17 @@ def test_a_replay_reports_as_a_document(taped: Shell) -> None:
     assert "one\ntwo\n" in done.err
 
 
+def test_a_program_that_is_not_watched_is_named(shell: Shell) -> None:
+    """What `true` would send is live at replay: it is said, where 0 sockets alone would not."""
+    shell.write("starts.py", "import subprocess\nsubprocess.run(['true'])\n")
+    shell.write("quiet.py", "pass\n")
+    assert shell.tracefork("record", "-o", "run.tape", "starts.py").exit == 0
+    done = shell.tracefork("replay", "run.tape", "starts.py")
+    assert "! not watched: 1 subprocess: true (--no-subprocess)" in done.err
+    quiet = shell.tracefork("replay", "run.tape", "quiet.py")
+    assert "not watched" not in quiet.err
+
+
 @pytest.mark.parametrize(
     ("words", "kind", "said"),
     [

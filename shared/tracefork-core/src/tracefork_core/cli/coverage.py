@@ -14,9 +14,14 @@ def coverage_words(receipt: Receipt) -> str:
     if receipt.strays:
         words += f", not: {_names(receipt.strays)}"
     if receipt.subprocesses:
-        started = figures.several(len(receipt.subprocesses), "subprocess", "subprocesses")
-        words += f"; {started}: {_names(receipt.subprocesses)}"
+        words += f"; {subprocess_words(receipt.subprocesses)}"
     return words
+
+
+def subprocess_words(programs: list[str]) -> str:
+    """Say which programs were started that tracefork does not see into."""
+    started = figures.several(len(programs), "subprocess", "subprocesses")
+    return f"{started}: {_names(programs)}"
 
 
 def coverage_document(receipt: Receipt) -> dict[str, object]:

@@ -218,6 +218,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "bit_exact": _is_exact(recorded, run),
         "complete": recorded.complete,
         "sockets": run.sockets,
+        "subprocesses": run.subprocesses,
         "matchers": verdict.matchers,
         "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
         "clock_misses": run.clock_misses,
@@ -271,6 +272,8 @@ def _see(recorded: _Recorded) -> str:
 
 def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     """Return what a person should know about a replay that went well."""
+    from tracefork_core.cli.coverage import subprocess_words
+
     notes, run = [], verdict.run
     if run.digest != recorded.digest:
         matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
@@ -282,6 +285,8 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     elif recorded.outcome != "ok":
         notes.append(f"the agent failed with {recorded.outcome}, as when it was recorded")
     notes += [f"! past the tape: {leak}" for leak in run.leaks]
+    if run.subprocesses:
+        notes.append(f"! not watched: {subprocess_words(run.subprocesses)} (--no-subprocess)")
     if misses := run.clock_misses:
         notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
     if misses := run.entropy_misses:
