@@ -34,6 +34,11 @@ ThreadPoolExecutor().submit(late)
 }
 
 
+def heeding() -> None:
+    """Take Ctrl-C as a program in a terminal does: what a shell runs behind it ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def stopped(errs: Errs, *words: str, by: signal.Signals = signal.SIGINT) -> Done:
     """Run a command until its agent is ready, and send it a signal."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -46,6 +51,7 @@ def stopped(errs: Errs, *words: str, by: signal.Signals = signal.SIGINT) -> Done
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heeding,  # noqa: PLW1509 - no other thread runs here
         )
         assert running.stdout is not None
         said = running.stdout.readline()

@@ -79,8 +79,9 @@ def test_a_file_in_place_of_a_folder(errs: Errs) -> None:
 WEAK = """\
 import contextlib, io, pathlib
 from tracefork_core.cli.main import main
-with contextlib.redirect_stdout(io.StringIO()):
-    main(["show", "agent.tape"])  # What it imports may be somewhere that root alone may read.
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    for name in ("agent.tape", "gone.tape"):
+        main(["show", name])  # What it imports may be somewhere that root alone may read.
 pathlib.Path("agent.tape").chmod(0)
 os.geteuid() or os.seteuid(65534)
 """
