@@ -33,6 +33,18 @@ def test_an_agent_that_ends_badly(errs: Errs, name: str, agent: str, status: int
         assert tape.complete
 
 
+def test_a_tape_is_overwritten_by_a_run_alone(errs: Errs) -> None:
+    """Where there is no agent to run, what was to be replaced is there as before."""
+    tape = errs.folder / "agent.tape"
+    before, beside = tape.read_bytes(), sorted(errs.folder.iterdir())
+    words = ["record", "--overwrite", "-o", "agent.tape", "-m", "json.nope"]
+    assert errs("overwritten-by-nothing", *words).exit == 2
+    assert (tape.read_bytes(), sorted(errs.folder.iterdir())) == (before, beside)
+    write(errs, "pass")
+    assert errs.shell.tracefork("record", "--overwrite", "-o", "agent.tape", "mine.py").exit == 0
+    assert tape.read_bytes() != before
+
+
 def test_a_dead_server(errs: Errs) -> None:
     """The error of the client is on the tape, and no frame of ours in its traceback."""
     with socket.socket() as held:

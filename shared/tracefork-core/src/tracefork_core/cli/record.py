@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -87,16 +91,34 @@ def record(
         seal_to=seal_to or [],
         strict=strict,
     )
-    try:
-        with screen.stdout_kept(as_json):
-            run, ending = agent.run_under(scope, show=True)
-    except NoAgentError:
-        path.unlink(missing_ok=True)  # Nothing was run: there is nothing on it.
-        raise
+    with _as_it_was(path, overwrite=overwrite), screen.stdout_kept(as_json):
+        run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None
     remember(path, run.receipt.digest, agent, cwd)
     _report(path, shown, run, agent, status=ending.status, as_json=as_json)
     return ending.status
+
+
+@contextmanager
+def _as_it_was(path: Path, *, overwrite: bool) -> Iterator[None]:
+    """Leave everything at a path as it was where there turns out to be no agent to run."""
+    from tracefork_core.tape.schema import BESIDE, beside
+
+    files = [beside(path, suffix) for suffix in ("", *BESIDE)]
+    earlier = [file for file in files if overwrite and file.is_file()]
+    with ExitStack() as stack:
+        kept = stack.enter_context(TemporaryDirectory(dir=path.parent)) if earlier else ""
+        for file in earlier:
+            with suppress(OSError):  # What cannot be read is not overwritten either.
+                shutil.copy2(file, kept)
+        try:
+            yield
+        except NoAgentError:
+            for file in files:
+                file.unlink(missing_ok=True)
+            for file in earlier:
+                Path(kept, file.name).replace(file)
+            raise
 
 
 def _report(
