@@ -59,7 +59,7 @@ def stopped(errs: Errs, *words: str, by: signal.Signals = signal.SIGINT) -> Done
         if "waiting.py" in words:
             silent.accept()[0].detach()  # It stays open, and is never answered.
         running.send_signal(by)
-        out, err = running.communicate()
+        out, err = running.communicate(timeout=45)  # The agent would go on for a minute.
     return Done(running.returncode, said + out, err)
 
 

@@ -200,6 +200,8 @@ def _wound_down(ending: Ending) -> Ending:
     try:
         wind_down()
     except KeyboardInterrupt as error:
+        # Python waits for no thread after that. It would begin anew, and need another Ctrl-C.
+        threading._shutdown = lambda: None  # type: ignore[attr-defined]  # noqa: SLF001
         return Ending.of(error)
     return ending
 
