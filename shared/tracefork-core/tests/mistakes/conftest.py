@@ -82,7 +82,7 @@ def _without_libraries(lines: Sequence[str]) -> list[str]:
     for line in lines:
         if line.startswith('  File "'):
             is_theirs = not line.startswith('  File "HERE')
-        elif not line.startswith("    "):
+        elif line and not line.startswith("    "):
             is_theirs = False
         if not is_theirs and (not line or line.strip(" ^~")):
             found.append(line)

@@ -25,8 +25,10 @@ with httpx2.Client(verify=False, timeout=60) as client:
 """,
     "closing": """\
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, thread
 def late():
+    while not thread._shutdown:  # until the program has ended, and this is waited for
+        time.sleep(0.01)
     print("ready", flush=True)
     time.sleep(60)
 ThreadPoolExecutor().submit(late)
