@@ -19,8 +19,9 @@ from time import monotonic, process_time_ns, sleep, thread_time_ns
 
 _MOMENT = 0.0001
 """Seconds that the interpreter's lock is let go for."""
-_LIMIT = 0.25
-"""Seconds until a thread that does not come to rest is no longer waited for."""
+_LIMIT = 1.0
+"""Seconds until a thread that does not come to rest is no longer waited for. On a busy machine one
+that only waits for a processor, a child's say, needs a quarter of that."""
 _STEADY = 0.006
 """Seconds: more than the interpreter's switch interval."""
 _ELSEWHERE = 0.002
