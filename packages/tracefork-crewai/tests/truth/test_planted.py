@@ -63,7 +63,7 @@ def test_blame_names_the_task(
             output = crew().kickoff(inputs)
         assert not newsroom.is_right(output.raw)
         report = blame(
-            tape, crew, lambda it: newsroom.is_right(it.raw), inputs=inputs, writes="stub"
+            tape, crew, lambda it: newsroom.is_right(it.raw), inputs=inputs, writes="allow"
         )
     task, inside = FAULTS[fault]
     assert report.result.verdict.kind == "single"
