@@ -19,7 +19,8 @@ TRAFFIC = Path(__file__).parents[3] / "shared" / "traffic" / "cassettes"
 Seen = tuple[int, list[tuple[bytes, bytes]], list[bytes]]
 
 pytestmark = pytest.mark.skipif(
-    not TRAFFIC.is_dir(), reason="real provider traffic is not part of the repository"
+    not TRAFFIC.is_dir(),
+    reason="recorded traffic of real providers is not ours to publish",
 )
 
 

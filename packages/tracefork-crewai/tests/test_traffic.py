@@ -18,7 +18,8 @@ TRAFFIC = Path(__file__).parents[4] / "shared" / "traffic" / "cassettes"
 AMOUNT = 3
 
 pytestmark = pytest.mark.skipif(
-    not TRAFFIC.is_dir(), reason="real provider traffic is not part of the repository"
+    not TRAFFIC.is_dir(),
+    reason="recorded traffic of real providers is not ours to publish",
 )
 
 PROVIDERS: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 import tracefork_core as tracefork
 import tracefork_crewai
 from tracefork_core.cli.main import main
+from tracefork_testkit.golden import Mistake, hold_to, refused
 
 GOLDEN = Path(__file__).with_name("golden.txt")
 
@@ -30,7 +29,7 @@ def a_fork_of_no_task(here: Path) -> None:
         pass
 
 
-MISTAKES: list[Callable[[Path], None]] = [
+MISTAKES: list[Mistake] = [
     attach_to_a_number,
     leave_a_number_live,
     a_fork_of_no_task,
@@ -46,14 +45,7 @@ def test_mistakes_are_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What, where, what to do; in Python an error of ours, of a command its exit code."""
-    told = []
-    for mistake in MISTAKES:
-        here = tmp_path / mistake.__name__
-        here.mkdir()
-        with pytest.raises(tracefork.TraceforkError) as raised:
-            mistake(here)
-        said = str(raised.value).replace(str(here), "HERE")
-        told.append(f"{mistake.__name__}\n{type(raised.value).__name__}: {said}\n")
+    told = [refused(mistake, tmp_path) for mistake in MISTAKES]
     monkeypatch.chdir(tmp_path)
     for name, document in PROJECTS.items():
         (tmp_path / name).mkdir()
@@ -63,6 +55,4 @@ def test_mistakes_are_sentences(
         said = capsys.readouterr().err.replace(str(tmp_path), "HERE")
         told.append(f"$ tracefork record {name}\n{said}exit {code}\n")
     assert not list(tmp_path.glob("*.tape"))
-    if os.environ.get("TRACEFORK_GOLDEN") == "write":
-        GOLDEN.write_text("\n".join(told))
-    assert "\n".join(told) == GOLDEN.read_text()
+    hold_to(GOLDEN, "\n".join(told))

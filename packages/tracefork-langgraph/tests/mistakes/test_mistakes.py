@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 import tracefork_core as tracefork
 from tracefork_core.cli.main import main
 from tracefork_langgraph import TapeSaver, attach, rerun
+from tracefork_testkit.golden import Mistake, hold_to, refused
 
 GOLDEN = Path(__file__).with_name("golden.txt")
 CONFIG: Any = {"configurable": {"thread_id": "1", "checkpoint_ns": ""}}
@@ -62,7 +61,7 @@ def a_rerun_of_a_tape_without_checkpoints(here: Path) -> None:
         rerun(builder().compile())
 
 
-MISTAKES: list[Callable[[Path], None]] = [
+MISTAKES: list[Mistake] = [
     attach_to_a_builder,
     attach_to_a_number,
     a_saver_in_memory,
@@ -79,14 +78,7 @@ def test_mistakes_are_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What, where, what to do; in Python an error of ours, of a command its exit code."""
-    told = []
-    for mistake in MISTAKES:
-        here = tmp_path / mistake.__name__
-        here.mkdir()
-        with pytest.raises(tracefork.TraceforkError) as raised:
-            mistake(here)
-        said = str(raised.value).replace(str(here), "HERE")
-        told.append(f"{mistake.__name__}\n{type(raised.value).__name__}: {said}\n")
+    told = [refused(mistake, tmp_path) for mistake in MISTAKES]
     monkeypatch.chdir(tmp_path)
     for name, data in IMPORTS.items():
         if data is not None:
@@ -96,6 +88,4 @@ def test_mistakes_are_sentences(
         said = capsys.readouterr().err.replace(str(tmp_path), "HERE")
         told.append(f"$ tracefork {' '.join(words)}\n{said}exit {code}\n")
         assert not (tmp_path / "new.tape").exists()
-    if os.environ.get("TRACEFORK_GOLDEN") == "write":
-        GOLDEN.write_text("\n".join(told))
-    assert "\n".join(told) == GOLDEN.read_text()
+    hold_to(GOLDEN, "\n".join(told))

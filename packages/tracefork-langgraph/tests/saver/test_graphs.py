@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import operator
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -21,6 +22,11 @@ try:
     from langgraph.channels.delta import DeltaChannel
 except ImportError:  # Before LangGraph 1.2.
     DeltaChannel = None
+
+with_deltas = pytest.mark.skipif(
+    version("langgraph").startswith(("1.0.", "1.1.")),
+    reason="LangGraph has no DeltaChannel before 1.2: there is nothing to save",
+)
 
 Make = Callable[..., Any]
 
@@ -120,7 +126,7 @@ def delta_graph(checkpointer: object) -> Any:
     return builder.compile(checkpointer=checkpointer)
 
 
-@pytest.mark.skipif(DeltaChannel is None, reason="DeltaChannel came with LangGraph 1.2")
+@with_deltas
 @pytest.mark.parametrize("runs", [1, 2, 3])
 def test_the_state_of_a_delta_channel_outlives_copies_and_pruning(
     saver: TapeSaver, on: Make, runs: int
@@ -145,7 +151,7 @@ def test_the_state_of_a_delta_channel_outlives_copies_and_pruning(
     assert graph.get_state(on()).values == live.get_state(on()).values
 
 
-@pytest.mark.skipif(DeltaChannel is None, reason="DeltaChannel came with LangGraph 1.2")
+@with_deltas
 def test_the_history_of_a_channel_is_what_the_framework_would_find(
     saver: TapeSaver, on: Make
 ) -> None:

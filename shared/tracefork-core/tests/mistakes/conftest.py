@@ -1,12 +1,10 @@
 """What tests of mistakes share: a folder to err in, and the files that say what comes out.
 
 A golden file is a command, what it printed (stdout behind a bar, then stderr) and its exit code.
-`TRACEFORK_GOLDEN=write` writes the files anew: look at what changed before it is kept.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -17,6 +15,7 @@ import pytest
 
 from tracefork_core.cli.main import main
 from tracefork_testkit import ProviderServer
+from tracefork_testkit.golden import hold_to
 
 from ..cli.conftest import Done, Shell, provider
 from ..cli.preloaded import Preloaded
@@ -90,12 +89,8 @@ def _without_libraries(lines: Sequence[str]) -> list[str]:
 
 
 def golden(name: str, lines: Sequence[str]) -> None:
-    """Compare lines with a golden file, or write it."""
-    path, said = GOLDEN / f"{name}.txt", "\n".join(lines) + "\n"
-    if os.environ.get("TRACEFORK_GOLDEN") == "write":
-        path.write_text(said, encoding="utf-8")
-    assert path.exists(), f"no {path}: TRACEFORK_GOLDEN=write writes it"
-    assert said == path.read_text(encoding="utf-8")
+    """Compare lines with the golden file of a mistake, or write it."""
+    hold_to(GOLDEN / f"{name}.txt", "\n".join(lines) + "\n")
 
 
 class Seeded(Shell):

@@ -3,7 +3,7 @@
 Layout: `provider` is the server, `http1` and `connection` its wire, `routes` its paths; one
 file for each provider format (`dialect` is their seam); `script`, `directives` and `faults`
 say what it answers; `realhost` lets real host names reach it; `offline` closes the network;
-`plugin` holds the fixtures.
+`plugin` holds the fixtures; `conformance` and `golden` are for the tests of adapters.
 """
 
 from __future__ import annotations
