@@ -94,7 +94,7 @@ class Agent:
         """Run inside a recording or a replay; return what that gave, and the agent's ending.
 
         `show` prints an exception of the agent at once, as Python does, and not only when it is
-        known that the run did not diverge.
+        known that the run did not diverge. One that an error of ours led to waits for that.
 
         Raises:
             TraceforkError: what the scope raises, and what of ours came out of the agent.
@@ -103,7 +103,7 @@ class Agent:
         try:
             with scope as run:
                 ending = self._run()
-                if show and not isinstance(ending.error, TraceforkError):
+                if show and not ending.is_ours:
                     ending.show()
                 ending = _wound_down(ending)
                 if ending.error is not None:
@@ -112,6 +112,8 @@ class Agent:
             ours = isinstance(error, TraceforkError)
             if ours or ending is None or error is not ending.error:
                 raise
+        if show and ending.is_ours:
+            ending.show()
         return run, ending
 
     def run(self) -> Ending:

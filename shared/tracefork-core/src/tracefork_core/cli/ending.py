@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED
+from tracefork_core.errors import TraceforkError
 
 _OURS = "tracefork_core."
 
@@ -33,6 +34,17 @@ class Ending:
     def outcome(self) -> str:
         """What a receipt calls it: "ok", or the name of the exception's class."""
         return "ok" if self.error is None else type(self.error).__name__
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether an error of tracefork led to this one, or is it."""
+        error, seen = self.error, set[int]()
+        while error is not None and id(error) not in seen:
+            if isinstance(error, TraceforkError):
+                return True
+            seen.add(id(error))
+            error = error.__cause__ or error.__context__
+        return False
 
     def show(self) -> None:
         """Print what Python prints when a program ends like this."""

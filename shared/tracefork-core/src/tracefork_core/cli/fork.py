@@ -104,8 +104,7 @@ def fork(
     )
     began = time.perf_counter()
     with screen.stdout_kept(as_json):
-        run, ending = agent.run_under(scope, show=False)
-        ending.show()
+        run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None
     remember(run.path, run.receipt.digest, agent, folder)
     os.chdir(here)
