@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from urllib.request import urlopen
 
 import httpx
 import pytest
@@ -45,18 +48,54 @@ def outliving(provider: ProviderServer) -> Callable[[], None]:
 
 
 def test_a_thread_that_outlives_its_block_is_live(provider: ProviderServer, tape: Path) -> None:
-    """What it asks after the block is on no tape, and reaches the provider after a replay."""
+    """What it asks after the block is on no tape, reaches the provider, and is warned of."""
+    late = r"run that main/late.1 belonged to has ended: test_silent_limits.py:\d+ reaches 127"
     with tracefork.record(tape) as run:
         ask(provider)
         end = outliving(provider)
-    end()
+    with pytest.warns(RuntimeWarning, match=late):
+        end()
     assert run.receipt is not None
     assert (len(provider.requests), run.receipt.crossed) == (2, 1)
     with tracefork.replay(tape):
         ask(provider)
         end = outliving(provider)
-    end()
+    with pytest.warns(RuntimeWarning, match=late):
+        end()
     assert len(provider.requests) == 3
+
+
+def test_a_task_that_outlives_its_block_is_warned_of(provider: ProviderServer, tape: Path) -> None:
+    """What its origin does after the block is the origin's own business, and is not."""
+
+    async def late() -> None:
+        await asyncio.sleep(0.01)
+        async with httpx.AsyncClient() as client:
+            await client.get(f"{provider.url}/echo")
+
+    async def agent() -> None:
+        async with tracefork.record(tape):
+            task = asyncio.create_task(late())
+        with pytest.warns(RuntimeWarning, match=r"the run that main/late.1 belonged to has ended"):
+            await task
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            await late()
+            await asyncio.create_task(late())
+
+    asyncio.run(agent())
+    assert len(provider.requests) == 3
+
+
+def test_a_library_that_outlives_its_block_is_not(provider: ProviderServer, tape: Path) -> None:
+    """Exporters of traces send what they have when they like: nobody is warned of each."""
+    exporter = threading.Timer(0.5, urlopen, [f"{provider.url}/echo"])
+    with tracefork.record(tape):
+        exporter.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exporter.join()
+    assert len(provider.requests) == 1
 
 
 def test_a_python_that_ignores_us_is_live_at_replay(provider: ProviderServer, tape: Path) -> None:

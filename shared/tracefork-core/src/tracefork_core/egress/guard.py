@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 
+from tracefork_core.egress.outliving import warn_if_outlived
 from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
 from tracefork_core.egress.target import CONNECTS, LOOKUPS, Target, addresses_of, target
@@ -213,7 +214,11 @@ def _install_once() -> None:
 
 
 def _hook(event: str, args: tuple[object, ...]) -> None:
-    if not _watches or event not in _EVENTS:
+    if event not in _EVENTS:
+        return
+    if not _watches:
+        if event in CONNECTS and (wanted := target(event, args)) is not None:
+            warn_if_outlived(wanted)
         return
     if event in _PROGRAMS:
         if event == "os.posix_spawn" and _called_from_subprocess():

@@ -145,6 +145,17 @@ def session_of_lane() -> Session | None:
     return lane.session if lane is not None and lane.session.active else None
 
 
+def outlived() -> Lane | None:
+    """Return the lane that this was started on by a session that has ended since, or None.
+
+    The line that opened a session may go on as it likes; so may what was started unseen.
+    """
+    lane = _lane.get()
+    if lane is None or lane.session.active or "/" not in lane.name:
+        return None
+    return lane
+
+
 def spawned(name: str) -> Lane | None:
     """Return the lane for what is about to be started here; None outside a session."""
     lane = _mine()

@@ -1,4 +1,4 @@
-"""The task that runs here, asked without loading asyncio: where it is not loaded, none does."""
+"""The event loop and the task that run here, asked without loading asyncio."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from asyncio import Task
     from typing import Any
+
+
+def loop_is_running() -> bool:
+    """Return whether an event loop of asyncio runs in this thread."""
+    events = sys.modules.get("asyncio.events")
+    return events is not None and events._get_running_loop() is not None  # noqa: SLF001 - in `__all__`
 
 
 def running_task() -> Task[Any] | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from tracefork_core.errors import TraceforkError
+from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
 from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
+from tracefork_core.exchange.running import loop_is_running
 from tracefork_core.seams.httpx_family import Family
 from tracefork_core.seams.httpx_streams import GIVEN_UP
 
@@ -90,6 +91,7 @@ def _async_transport(seam: Family) -> type:
                 return await self._inner.handle_async_request(request)
             asked = await seam.aread(request)
             try:
+                _check_loop()
                 answer = session.open(asked)
                 if answer is None:
                     return await self._inner.handle_async_request(request)
@@ -123,3 +125,11 @@ def _async_transport(seam: Family) -> type:
         return seam.heard(response, live, seam.live_async)
 
     return AsyncTransport
+
+
+def _check_loop() -> None:
+    if not loop_is_running():
+        raise UsageError(
+            "tracefork: async code is recorded and replayed on asyncio, and this runs on another "
+            "loop (trio?). Nothing was sent. Run it on asyncio."
+        )

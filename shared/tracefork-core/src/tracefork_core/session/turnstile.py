@@ -20,11 +20,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import sleep as real_sleep
 
+from tracefork_core.exchange.running import loop_is_running
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import until_quiet
 from tracefork_core.session.rest import Rest
 from tracefork_core.session.turns import Turns
-from tracefork_core.session.waking import loop_is_running, sleeper
+from tracefork_core.session.waking import sleeper
 from tracefork_core.session.waking import woken as was_woken
 
 STALL_SECONDS = 30.0

@@ -41,15 +41,6 @@ async def woken(future: asyncio.Future[None], seconds: float) -> bool:
     return bool(done)
 
 
-def loop_is_running() -> bool:
-    """Return whether an event loop runs in this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
 def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
