@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import secrets
+import sys
 import tempfile
 import threading
 import uuid
@@ -84,6 +86,24 @@ def test_more_draws_than_recorded_are_counted(tape: Path) -> None:
         assert agent(3) == again
     assert (again[0][0], again[1]) == (first[0][0], first[1])
     assert run.entropy_misses == 2
+
+
+def test_what_a_module_draws_as_it_is_loaded_is_no_miss(
+    tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that was recorded may have loaded it before; what it draws later counts."""
+    draws = "import os, time\ndef draw():\n    return os.urandom(4), time.time()\n"
+    (tmp_path / "a_library.py").write_text(f"{draws}os.urandom(4), time.time()\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "a_library", raising=False)
+    with record(tape):
+        pass
+    with replay(tape) as run:
+        library = importlib.import_module("a_library")
+        assert (run.entropy_misses, run.clock_misses) == (0, 0)
+        library.draw()
+    assert (run.entropy_misses, run.clock_misses) == (1, 1)
+    monkeypatch.delitem(sys.modules, "a_library")
 
 
 def test_forked_children_draw_for_themselves(tape: Path) -> None:

@@ -9,6 +9,7 @@ import sys
 import venv
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from ctypes.util import find_library
 from multiprocessing.context import ForkProcess, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -122,6 +123,19 @@ def test_curl_is_named(tape: Path) -> None:
     assert run.receipt.subprocesses == ["curl", "curl"]
     with Tape.open(tape) as written:
         assert written.receipt == run.receipt
+
+
+def test_what_python_asks_about_the_machine_is_no_program(tape: Path) -> None:
+    """Importing some libraries starts `ldconfig`; who starts it by himself is another matter."""
+    with record(tape, subprocesses=False) as run:
+        assert find_library("c") is not None
+    assert run.receipt is not None
+    assert run.receipt.subprocesses == []
+    with replay(tape, subprocesses=False):
+        find_library("c")
+    scope = replay(tape, subprocesses=False)
+    with pytest.raises(EgressError, match="tried to start ldconfig"), scope:
+        subprocess.run(["/sbin/ldconfig", "-p"], check=False)
 
 
 @pytest.mark.parametrize("mode", ["record", "replay"])

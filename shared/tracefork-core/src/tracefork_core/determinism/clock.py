@@ -3,7 +3,8 @@
 Reads are kept per lane and call site: one sequence per lane would break as soon as a library reads
 the clock once more on replay. Reads below a seam stay real and off the tape, since the machinery
 there does not run at replay. A site with no recorded value left goes on from the last value that
-was given (or from the first one of the tape) in real time, and counts as a miss.
+was given (or from the first one of the tape) in real time, and counts as a miss; what a module
+reads as it is loaded does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import accumulate, pairwise
 
 from tracefork_core.determinism import wall
 from tracefork_core.determinism.sightings import observers, sighted
-from tracefork_core.determinism.sites import call_site
+from tracefork_core.determinism.sites import call_site, is_loading
 from tracefork_core.determinism.whose import Open
 from tracefork_core.exchange.lane import current_lane, drawing_lane
 from tracefork_core.tape.event import Reads
@@ -87,7 +88,7 @@ class RecordedClock:
                 self._last = wall.real_ns()  # Drawn anew: as it is.
             else:
                 # In real time: a wait for a moment to come must not need a million reads.
-                self.misses += 1
+                self.misses += not is_loading(site)
                 passed = max(time.monotonic_ns() - self._given_at, _TICK_NS)
                 self._last = (self._last or wall.real_ns()) + passed
             self._given_at = time.monotonic_ns()

@@ -2,7 +2,8 @@
 
 Each call site of each lane has a stream of its own, so that a thread in the background takes
 nothing from the agent, and a library that draws once more at replay shifts no one but itself. How
-often each of them drew is on the tape too: what the tape knows nothing of counts as a miss.
+often each of them drew is on the tape too: what the tape knows nothing of counts as a miss, but for
+what a module draws as it is loaded.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tracefork_core.determinism.lane_generators import LaneGenerators
+from tracefork_core.determinism.sites import is_loading
 from tracefork_core.determinism.streams import SEED_BYTES, Streams, seeded
 from tracefork_core.determinism.whose import Open
 from tracefork_core.exchange.lane import drawing_lane
@@ -72,7 +74,7 @@ class RecordedEntropy:
                 if self._given[key] > 0:
                     self._given[key] -= 1
                 else:
-                    self.misses += 1
+                    self.misses += not is_loading(site)
             return self._streams.draw(*key, size)
 
     def generator(self, purpose: str) -> random.Random:

@@ -33,6 +33,11 @@ def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameTy
     return "?", None
 
 
+def is_loading(site: str) -> bool:
+    """Return whether a module draws as it is loaded, which the recording may have done before."""
+    return site.endswith(":<module>") and not site.startswith("__main__:")
+
+
 def drawer(depth: int, through: Collection[str]) -> FrameType | None:
     """Return the frame of who draws, as `call_site` does."""
     return call_site(depth + 1, through)[1]

@@ -187,6 +187,9 @@ class Watch:
         return self.session is None or os.getpid() != self._pid
 
 
+_ABOUT_THE_MACHINE = frozenset({"ctypes.util", "platform", "uuid"})
+"""Modules of Python that ask programs about the machine (ldconfig, uname, ip): nothing leaves."""
+
 _watches: list[Watch] = []
 _installed = False
 
@@ -223,6 +226,8 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
     if event in _PROGRAMS:
         if event == "os.posix_spawn" and _called_from_subprocess():
             return  # subprocess.Popen has announced it already.
+        if event == "subprocess.Popen" and _called_by_python():
+            return
         name, guarded = program_name(event, args), is_guarded_python(event, args)
         for watch in watches_here():
             watch.starting(name, guarded=guarded)
@@ -239,5 +244,16 @@ def _called_from_subprocess() -> bool:
     while frame is not None:
         if frame.f_globals.get("__name__") == "subprocess":
             return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _called_by_python() -> bool:
+    """Return whether Python itself starts a program: it does when some libraries are imported."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__"))
+        if name != "subprocess" and not name.startswith("tracefork_core."):
+            return name in _ABOUT_THE_MACHINE
         frame = frame.f_back  # type: ignore[assignment]
     return False
