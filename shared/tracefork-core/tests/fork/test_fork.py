@@ -76,6 +76,25 @@ def test_a_fork_point_that_is_asked_otherwise_diverges(tape: Path, url: str) -> 
         agent()
 
 
+def test_another_endpoint_at_the_fork_point_diverges(tape: Path, url: str, moody: Moody) -> None:
+    """It is not where the fork was to be made, and to go on live would be paid for in vain."""
+    with record(tape):
+        run(url)
+
+    def agent() -> None:
+        ask(url, "question 0 after ")
+        httpx2.get(f"{url}/echo")
+
+    with pytest.raises(DivergenceError, match="exchange 1") as caught, fork(tape, at=1):
+        agent()
+    assert caught.value.divergence.pointer == "method"
+    assert len(moody.asked) == 3
+    with fork(tape, at=3) as branch:
+        run(url)
+        httpx2.get(f"{url}/echo")
+    assert branch.live == 1
+
+
 def test_a_fork_point_that_is_not_reached_diverges(tape: Path, url: str) -> None:
     """An agent that ends just before the fork point was not forked, either."""
     with record(tape):

@@ -65,12 +65,14 @@ def test_a_fork_of_another_agent(errs: Errs, command: str) -> None:
     assert {path.name for path in errs.folder.glob("*.tape*")} == {"agent.tape", "support.tape"}
 
 
-def test_a_fork_of_an_agent_that_fails_by_itself(errs: Errs) -> None:
+@pytest.mark.parametrize("words", [["fork", "--allow-writes"], ["try"]])
+def test_a_fork_of_an_agent_that_fails_by_itself(errs: Errs, words: list[str]) -> None:
     """Its own exception is shown: the card would blame it for what it did not come to ask."""
     text = (errs.folder / "agent.py").read_text()
     errs.shell.write("agent.py", text.replace("    print(", "    len(3)\n    print("))
-    words = ["fork", "agent.tape", "agent.py", "--at=1", "--allow-writes"]
-    assert errs.runs("a-fork-of-an-agent-that-fails", *words).exit == 1
+    command, *options = words
+    words = [command, "agent.tape", "agent.py", "--at=1", *options]
+    assert errs.runs(f"a-{command}-of-an-agent-that-fails", *words).exit == 1
     assert {path.name for path in errs.folder.glob("*.tape")} == {"agent.tape", "support.tape"}
 
 

@@ -14,6 +14,7 @@ import typer
 from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.account import dollars, model_name
 from tracefork_core.cli.command import agent_for
+from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.interventions import read_edit
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import DivergenceError, ReplayError, UsageError
@@ -75,6 +76,8 @@ def ask(
                 raise ReplayError(f"tracefork: the agent asked nothing in the place of {number}.")
             _report(recorded.exchanges[number], asked[0], as_json=as_json)
     except DivergenceError as error:
+        if error.__context__ is not None and not (ending := Ending.of(error.__context__)).is_ours:
+            ending.show()  # The agent failed by itself, before it came to its question.
         # The tape that it names lay in the folder that is going.
         raise DivergenceError(replace(error.divergence, tape=str(path))) from error
     finally:

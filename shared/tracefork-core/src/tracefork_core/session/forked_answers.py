@@ -51,15 +51,15 @@ class ForkedAnswers(Answers):
         def same(exchange: Exchange) -> bool:
             return self.source.asks(exchange, keys())
 
-        fork = self._fork
-        try:
-            step = fork.step(request, current_lane(self._session), comparable, same)
-        except TraceforkError as error:
-            raise self.poison_with(error) from error.__cause__
-        if step.place is not None and step.place is fork.first:
-            differs = self.source.differs(step.place, comparable, keys())
+        fork, lane = self._fork, current_lane(self._session)
+        if (first := fork.awaited(request, lane)) is not None:
+            differs = self.source.differs(first, comparable, keys())
             if differs is not None:
                 raise self._diverge(differs)
+        try:
+            step = fork.step(request, lane, comparable, same)
+        except TraceforkError as error:
+            raise self.poison_with(error) from error.__cause__
         self._pass_point(fork.plan.at)
         self._session.asked += 1
         place = step.place.n if step.place else None

@@ -112,6 +112,16 @@ class Fork:
         number, self._number = self._number, self._number + 1
         return number
 
+    def awaited(self, request: Request, lane: str) -> Exchange | None:
+        """Return the exchange at the fork point, where a request on its lane is the first there.
+
+        It has to ask the same, since nothing was changed yet. An auxiliary one may come or not.
+        """
+        first = self.first
+        if first is None or self.reached or self._over or lane != first.lane or lane == UNORDERED:
+            return None
+        return first if first.is_auxiliary == is_auxiliary(request.method, request.url) else None
+
     def step(
         self, request: Request, lane: str, comparable: Form, same: Callable[[Exchange], bool]
     ) -> ForkStep:
