@@ -186,6 +186,7 @@ def test_a_tape_that_is_being_recorded(errs: Errs) -> None:
         "change-before-the-fork": "fork agent.tape agent.py --at 1 --hold 0",
         "replace-with-no-file": "fork agent.tape agent.py --at 0 --replace gone.json",
         "no-such-status": "fork agent.tape agent.py --at 0 --fail 42",
+        "no-such-exception": "fork agent.tape agent.py --at 0 --fail banana",
         "branch-elsewhere": "fork agent.tape agent.py --at 0 --text a -o no/branch.tape",
         "try-where": "try agent.tape",
         "pack-onto-another": "pack agent.tape -o support.tape",

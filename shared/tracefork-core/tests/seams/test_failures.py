@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tracefork_core import Tape, record, replay
+from tracefork_core import Tape, UsageError, record, replay
+from tracefork_core.seams.failure_kinds import check_kind
 from tracefork_testkit import Fault, ProviderServer, Reply
 
 ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -103,3 +104,20 @@ def test_what_a_tape_names_is_never_looked_up(
         ("ClientError", "os.system: touch pwned"),
         ("RequestException", "os.system: touch pwned"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("seam", "kind"),
+    [
+        ("httpx", "ReadTimeout"),
+        ("httpx2", "ConnectError"),
+        ("aiohttp", "ServerDisconnectedError"),
+        ("requests", "ConnectionError(ProtocolError)"),
+    ],
+)
+def test_a_fork_fails_as_its_library_does(seam: str, kind: str) -> None:
+    """A name that the library does not have is a mistake; a tool raises what it likes."""
+    check_kind(seam, kind)
+    check_kind("tool", "Banana")
+    with pytest.raises(UsageError, match=f"Banana is no exception of {seam} .*{kind[:7]}"):
+        check_kind(seam, "Banana")

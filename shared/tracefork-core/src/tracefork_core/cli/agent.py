@@ -1,41 +1,28 @@
-"""The agent: a script, a module, a function or a project, run in this process as Python would.
-
-What Python does when the main thread is done belongs to the run too: thread pools finish, threads
-are joined and exit handlers run while the session is still open (`wind_down`). Otherwise a last
-upload in an exit handler would go out live behind a replay.
-"""
+"""The agent: a script, a module, a function or a project, run in this process as Python would."""
 
 from __future__ import annotations
 
-import atexit
-import builtins
 import importlib.util
-import io
 import shlex
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
 from typing import Literal, TypeVar
 
 from tracefork_core.cli import project
+from tracefork_core.cli.as_main import NoAgentError, run_module, run_script
 from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.mistakes import guess
+from tracefork_core.cli.winding_down import wind_down, wound_down
 from tracefork_core.errors import TraceforkError, UsageError
 
 R = TypeVar("R")
 Form = Literal["script", "module", "function", "project"]
 _DATABASE = b"SQLite format 3"
 """What a tape begins with."""
-
-
-class NoAgentError(UsageError):
-    """What was to be run is not there. It is known only under the session: nothing was run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +92,7 @@ class Agent:
                 ending = self._run()
                 if show and not ending.is_ours:
                     ending.show()
-                ending = _wound_down(ending)
+                ending = wound_down(ending)
                 if ending.error is not None:
                     raise ending.error
         except BaseException as error:
@@ -125,9 +112,9 @@ class Agent:
     def _run(self) -> Ending:
         try:
             if self.form == "script":
-                _as_main(*_script(self.target))
+                run_script(self.target)
             elif self.form == "module":
-                _as_main(*_module(self.target))
+                run_module(self.target)
             else:
                 self.call()
         except NoAgentError:
@@ -197,33 +184,6 @@ def read_agent(
     return None
 
 
-def _wound_down(ending: Ending) -> Ending:
-    """Wind down, and return the ending: who stops that by hand stops the agent."""
-    try:
-        wind_down()
-    except KeyboardInterrupt as error:
-        # Python waits for no thread after that. It would begin anew, and need another Ctrl-C.
-        threading._shutdown = lambda: None  # type: ignore[attr-defined]  # noqa: SLF001
-        return Ending.of(error)
-    return ending
-
-
-def wind_down() -> None:
-    """Finish what Python finishes after the main thread: pools, threads, exit handlers.
-
-    For a process that does nothing else any more.
-    """
-    if pools := sys.modules.get("concurrent.futures.thread"):
-        pools._python_exit()  # noqa: SLF001 - what the interpreter calls before it joins threads
-    while waiting := [
-        thread
-        for thread in threading.enumerate()
-        if not thread.daemon and thread is not threading.current_thread()
-    ]:
-        waiting[0].join()
-    atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
-
-
 def _check_script(path: Path) -> None:
     if not path.is_file():
         raise UsageError(f"tracefork: no script at {path} in {Path.cwd()}.")
@@ -233,55 +193,6 @@ def _check_script(path: Path) -> None:
                 f"tracefork: {path} is a tape, and no script. What is on it: tracefork show "
                 f"{shlex.quote(str(path))}"
             )
-
-
-def _script(target: str) -> tuple[CodeType, ModuleType]:
-    path = str(Path(target).absolute())
-    with io.open_code(path) as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
-    main = ModuleType("__main__")
-    main.__dict__.update(
-        __file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path)
-    )
-    return code, main
-
-
-def _module(name: str) -> tuple[CodeType, ModuleType]:
-    spec = _spec(name)
-    if spec is not None and spec.submodule_search_locations is not None:
-        name = f"{name}.__main__"
-        spec = _spec(name)
-    code = _code_of(spec, name)
-    assert spec is not None
-    main = ModuleType("__main__")
-    main.__dict__.update(
-        __file__=spec.origin,
-        __cached__=spec.cached,
-        __loader__=spec.loader,
-        __package__=spec.parent,
-        __spec__=spec,
-    )
-    sys.argv[0] = spec.origin or name
-    return code, main
-
-
-def _spec(name: str) -> ModuleSpec | None:
-    try:
-        return importlib.util.find_spec(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not name.startswith(error.name):
-            raise
-        return None  # It is said to be in what is no package.
-
-
-def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
-    get_code = getattr(spec.loader, "get_code", None) if spec else None
-    code = get_code(name) if get_code else None
-    if not isinstance(code, CodeType):
-        raise NoAgentError(
-            f"tracefork: no module named {name} that can be run, in {Path.cwd()} or installed."
-        )
-    return code
 
 
 def _function(module: str, name: str) -> Callable[..., object]:
@@ -299,10 +210,3 @@ def _function(module: str, name: str) -> Callable[..., object]:
         raise NoAgentError(f"tracefork: the module {module} has {what}.{close}")
     function: Callable[..., object] = found
     return function
-
-
-def _as_main(code: CodeType, main: ModuleType) -> None:
-    """Run code as `__main__`, which it stays: threads and exit handlers may still look it up."""
-    main.__dict__["__builtins__"] = builtins
-    sys.modules["__main__"] = main
-    exec(code, main.__dict__)  # noqa: S102 - it is the user's own command

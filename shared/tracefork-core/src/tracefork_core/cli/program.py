@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracefork_core.blaming.oracles import Ended
-from tracefork_core.cli.agent import Agent, wind_down
+from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.screen import stdout_to
+from tracefork_core.cli.winding_down import wind_down
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +19,8 @@ class Program:
     """Runs an agent in its folder; returns what a function returns, or how a program ended.
 
     What a program prints, or a function that returns None, goes into what is returned. Of a project
-    it is that of its function. Meant for a
-    process of its own: a program changes `sys.argv`, the folder and what is `__main__`.
+    it is that of its function. Meant for a process of its own: a program changes `sys.argv`, the
+    folder and what is `__main__`.
     """
 
     agent: Agent

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracefork_core.cli import figures, options, screen, tapes
-from tracefork_core.cli.agent import Agent, NoAgentError, read_agent
+from tracefork_core.cli.agent import Agent, read_agent
+from tracefork_core.cli.as_main import NoAgentError
 from tracefork_core.cli.command import remember
 from tracefork_core.cli.coverage import coverage_document, coverage_words
 from tracefork_core.cli.secrets import secret_words

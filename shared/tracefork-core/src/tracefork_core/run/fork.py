@@ -23,9 +23,10 @@ from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.versions import other_versions
 from tracefork_core.run.writing import Writing, environment_under
+from tracefork_core.seams.failure_kinds import check_kind
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked
-from tracefork_core.session.interventions import Edit, Intervention, Keep, Replace, described
+from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
 from tracefork_core.tape import Receipt, Tape, TapeWriter
 from tracefork_core.tape.event import BRANCH, Branch, Change
 
@@ -131,6 +132,9 @@ class _Fork(Writing[Forking]):
 
     def _plan(self, tape: Tape) -> Plan:
         changes = {number_of(tape, place): change for place, change in self._changes.items()}
+        for n, change in changes.items():
+            if isinstance(change, Fail) and change.kind and 0 <= n < len(tape.exchanges):
+                check_kind(tape.exchanges[n].aside.seam, change.kind)
         changes |= {number_of(tape, place): Keep() for place in self._hold}
         at = number_of(tape, self._at)
         until = None if self._until is None else number_of(tape, self._until)

@@ -62,6 +62,11 @@ class Failures:
         self._client_error = lib.ClientError
         self._request_info = lib.RequestInfo
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The names of what an attempt may end in."""
+        return frozenset({*self._plain, *self._connector, *self._response})
+
     def failure(self, error: BaseException) -> Failure:
         """Return an exception as it goes onto the tape."""
         kind = next(

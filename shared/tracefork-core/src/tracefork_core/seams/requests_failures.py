@@ -31,6 +31,11 @@ class Failures:
         self._outer = _classes(outer, outer.RequestException)
         self._inner = _classes(inner, inner.HTTPError)
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The names of what an attempt may end in."""
+        return frozenset(self._outer)
+
     def failure(self, error: BaseException) -> Failure:
         """Return an exception that an attempt ended in as it goes onto the tape."""
         kind, within = type(error).__name__, error.args[0] if error.args else None

@@ -1,0 +1,87 @@
+"""Code as `__main__`: a script or a module, loaded and run as Python would."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import io
+import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from tracefork_core.errors import UsageError
+
+
+class NoAgentError(UsageError):
+    """What was to be run is not there. It is known only under the session: nothing was run."""
+
+
+def run_script(path: str) -> None:
+    """Run a file."""
+    _run(*_script(path))
+
+
+def run_module(name: str) -> None:
+    """Run a module, or the `__main__` of a package.
+
+    Raises:
+        NoAgentError: there is none that can be run.
+    """
+    _run(*_module(name))
+
+
+def _script(target: str) -> tuple[CodeType, ModuleType]:
+    path = str(Path(target).absolute())
+    with io.open_code(path) as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path)
+    )
+    return code, main
+
+
+def _module(name: str) -> tuple[CodeType, ModuleType]:
+    spec = _spec(name)
+    if spec is not None and spec.submodule_search_locations is not None:
+        name = f"{name}.__main__"
+        spec = _spec(name)
+    code = _code_of(spec, name)
+    assert spec is not None
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __file__=spec.origin,
+        __cached__=spec.cached,
+        __loader__=spec.loader,
+        __package__=spec.parent,
+        __spec__=spec,
+    )
+    sys.argv[0] = spec.origin or name
+    return code, main
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        return None  # It is said to be in what is no package.
+
+
+def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
+    get_code = getattr(spec.loader, "get_code", None) if spec else None
+    code = get_code(name) if get_code else None
+    if not isinstance(code, CodeType):
+        raise NoAgentError(
+            f"tracefork: no module named {name} that can be run, in {Path.cwd()} or installed."
+        )
+    return code
+
+
+def _run(code: CodeType, main: ModuleType) -> None:
+    """Run code as `__main__`, which it stays: threads and exit handlers may still look it up."""
+    main.__dict__["__builtins__"] = builtins
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)  # noqa: S102 - it is the user's own command

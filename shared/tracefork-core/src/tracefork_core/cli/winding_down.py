@@ -1,0 +1,40 @@
+"""What Python does when the main thread is done: finish pools, join threads, run exit handlers.
+
+It belongs to the run too, while the session is still open. Otherwise a last upload in an exit
+handler would go out live behind a replay.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+
+from tracefork_core.cli.ending import Ending
+
+
+def wound_down(ending: Ending) -> Ending:
+    """Wind down, and return the ending: who stops that by hand stops the agent."""
+    try:
+        wind_down()
+    except KeyboardInterrupt as error:
+        # Python waits for no thread after that. It would begin anew, and need another Ctrl-C.
+        threading._shutdown = lambda: None  # type: ignore[attr-defined]  # noqa: SLF001
+        return Ending.of(error)
+    return ending
+
+
+def wind_down() -> None:
+    """Finish what Python finishes after the main thread: pools, threads, exit handlers.
+
+    For a process that does nothing else any more.
+    """
+    if pools := sys.modules.get("concurrent.futures.thread"):
+        pools._python_exit()  # noqa: SLF001 - what the interpreter calls before it joins threads
+    while waiting := [
+        thread
+        for thread in threading.enumerate()
+        if not thread.daemon and thread is not threading.current_thread()
+    ]:
+        waiting[0].join()
+    atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
