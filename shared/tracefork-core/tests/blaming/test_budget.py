@@ -55,6 +55,7 @@ def test_when_time_is_up_nothing_live_begins() -> None:
     assert purse.limits([FRESH], []) is None
     assert purse.limits([HELD], []) == Allowed([0])
     assert purse.limits([HELD], [], grades=1) is None
+    assert Purse(Budget(seconds=3600), [0.1, 0.05], [10, 4]).limits([FRESH], []) is not None
 
 
 def test_the_last_call_that_can_be_paid_for_is_made() -> None:

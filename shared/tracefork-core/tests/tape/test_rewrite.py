@@ -10,6 +10,7 @@ import pytest
 from tracefork_core import Tape, UsageError
 from tracefork_core.tape import Exchange, StepRecord, TapeWriter
 from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.checkpoint import SAVED, Checkpoint, Saved, Value, named
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import STEP
 from tracefork_core.tape.file import TapeFile
@@ -39,6 +40,9 @@ class Louder(Change):
 
     def body(self, data: bytes) -> bytes:
         return data.upper()
+
+    def value(self, data: bytes) -> bytes:
+        return b"a value: " + data
 
 
 def test_nothing_is_changed_unasked(tape: Path) -> None:
@@ -86,6 +90,24 @@ def test_a_body_of_no_exchange_is_changed_too(tape: Path) -> None:
         rewrite(opened, tape.with_name("loud.tape"), Louder())
     with Tape.open(tape.with_name("loud.tape")) as changed:
         assert [changed.blob(sha) for sha in changed.blobs] == [b"SPARE"]
+
+
+def test_the_values_of_checkpoints_are_changed_as_values(tape: Path) -> None:
+    """The event names what they are now, and what they were is not kept."""
+    head, state = Value("json", sha256(b"head")), Value("json", sha256(b"state"))
+    saved = Saved(Checkpoint("thread", "", "1", head, {"messages": state}))
+    writer = TapeWriter(tape, describe())
+    writer.keep(SAVED, saved, [(data, sha256(data), ("", "")) for data in (b"head", b"state")])
+    writer.abort()
+    with Tape.open(tape) as opened:
+        rewrite(opened, tape.with_name("loud.tape"), Louder())
+    with Tape.open(tape.with_name("loud.tape")) as changed:
+        (event,) = changed.checkpoints
+        assert [changed.blob(value.sha) for _, value in named(event)] == [
+            b"a value: head",
+            b"a value: state",
+        ]
+        assert len(changed.blobs) == 2
 
 
 def test_the_new_tape_has_the_mode_that_is_asked_for(tape: Path) -> None:
