@@ -165,6 +165,25 @@ def test_a_multipart_body_with_a_random_boundary_replays(
         upload(b"--context--")
 
 
+@pytest.mark.parametrize("header", ["content-type: application/x", "accept: multipart/mixed"])
+def test_a_boundary_elsewhere_is_compared(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, header: str
+) -> None:
+    """Only what a multipart body is parted by is drawn by its client."""
+    name, _, value = header.partition(": ")
+
+    def agent(boundary: str) -> None:
+        headers = {name: f"{value}; boundary={boundary}"}
+        http.post(f"{provider.url}/echo", content=b"--one", headers=headers)
+
+    with record(tape):
+        agent("one")
+    with replay(tape):
+        agent("one")
+    with pytest.raises(DivergenceError, match=f"headers/{name}"), replay(tape):
+        agent("two")
+
+
 JSON = b'{"l":[1,2],"n":{"t":5},"a":1}'
 
 

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from tracefork_core import ReplayError, Tape, replay
+from tracefork_core.tape.integrity import check_integrity
 
 GOLDEN = Path(__file__).with_name("golden")
 WHOLE = "135125eec0237220166ffccc1b0493fdcfa45cb233ae08966b12b3a1486c7379"
@@ -50,6 +51,7 @@ def test_every_golden_tape_has_its_digest(golden: Path) -> None:
         assert tape.receipt is None or tape.receipt.digest == tape.digest
         assert [exchange.status for exchange in tape.exchanges] == [200] * 5
         assert tape.steps[0].name == "golden"
+    assert check_integrity(golden).damage == []
     assert golden.read_bytes() == before
     assert list(golden.parent.iterdir()) == [golden]
 
