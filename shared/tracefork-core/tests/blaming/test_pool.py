@@ -14,6 +14,7 @@ import pytest
 
 from tracefork_core import Tape, UsageError, fork, record
 from tracefork_core.blaming.blame import blame
+from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.settings import Settings
 
 from .drawn import QUICK, ROOT, SHORT, Drawing, outcome
@@ -97,6 +98,31 @@ def test_each_fork_has_a_fresh_process_and_loses_nothing_with_it(
     assert report.result.ledger.live_calls - (provider.live - before) in (0, 1)
     stained = blame(run, drawing.staining, drawing.good, folder=tmp_path / "stained")
     assert stained.result.undefined.forks > 0
+
+
+def test_who_leaves_waits_for_what_runs_and_not_on_an_error(drawing: ModuleType) -> None:
+    """Ctrl-C is no time to wait for a fork of minutes."""
+    began, may_end, done = threading.Event(), threading.Event(), threading.Event()
+
+    def slow() -> None:
+        began.set()
+        may_end.wait()
+        done.set()
+
+    def begin(error: BaseException | None = None) -> None:
+        began.clear()
+        with Pool(drawing.agent, drawing.good, fresh=True) as pool:
+            pool._executor().submit(slow)
+            began.wait()
+            if error is not None:
+                raise error
+            threading.Timer(0.2, may_end.set).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        begin(KeyboardInterrupt())
+    assert not done.is_set()
+    begin()
+    assert done.is_set()
 
 
 @pytest.mark.parametrize("agent", ["agent", "asynchronous"])
