@@ -93,6 +93,16 @@ def test_a_missing_call_diverges(recorded: Path, ask: Asks) -> None:
     assert "#2" in str(error)
 
 
+def test_many_missing_calls_are_named_by_the_first(tape: Path, ask: Asks) -> None:
+    """Up to eight, and that there are more."""
+    with record(tape):
+        ask(*range(10))
+    for asked, named in ((1, "#1, #2, #3, #4, #5, #6, #7, #8, … "), (2, "#7, #8, #9 ")):
+        with pytest.raises(DivergenceError) as raised, replay(tape):
+            ask(*range(asked))
+        assert named in str(raised.value)
+
+
 def test_a_swapped_order_within_a_lane_diverges(recorded: Path, ask: Asks) -> None:
     """Two equal sets of requests in another order are two runs."""
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tracefork_core import DivergenceError, record, replay
+from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.session import turnstile
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
 
@@ -230,3 +230,13 @@ def test_an_exchange_that_no_thread_asks_for_is_found_at_the_end(tape: Path) -> 
     with pytest.raises(DivergenceError, match="never asked for: #0") as raised, replay(tape):
         run(url, (2, 3))
     assert raised.value.divergence.kind == "leftover"
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 3])
+def test_the_pace_of_a_stream_is_on_the_tape(tape: Path, chunks: int) -> None:
+    """Of the head, each piece and the end; where there is but one, `took` says it."""
+    with ProviderServer() as provider, record(tape):
+        httpx2.get(f"{provider.url}/chunked?n={chunks}")
+    with Tape.open(tape) as opened:
+        pace = opened.exchanges[0].aside.pace
+    assert len(pace) == (chunks + 2 if chunks > 1 else 0)

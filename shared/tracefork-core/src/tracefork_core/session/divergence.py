@@ -14,6 +14,7 @@ from tracefork_core.tape import Exchange, Tape
 
 _CANDIDATES = 3
 _COMPARED = 64
+_NAMED = 8
 
 
 def asked_otherwise(
@@ -56,7 +57,8 @@ def out_of_order(tape: Tape, form: Form, due: Exchange, asked: Exchange) -> Dive
 def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
     """Describe recorded exchanges that the agent never asked for."""
     first = unused[0]
-    numbers = ", ".join(f"#{exchange.n}" for exchange in unused[:8])
+    numbers = ", ".join(f"#{exchange.n}" for exchange in unused[:_NAMED])
+    numbers += ", …" if len(unused) > _NAMED else ""
     were = "exchange was" if len(unused) == 1 else "exchanges were"
     summary = f"{len(unused)} recorded {were} never asked for: {numbers}"
     return replace(_about(tape, first, "leftover", summary), caller=first.aside.caller)
