@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,12 @@ ADAPTER = """\
 from tracefork_core.adapters import Adapter
 ADAPTER = Adapter("toy", "tracefork-toy", "httpx", ("httpx",))
 """
+
+
+@pytest.fixture(autouse=True)
+def _afterwards_it_is_gone() -> Iterator[None]:
+    yield
+    sys.modules.pop("toy_adapter", None)
 
 
 def lay(folder: Path, name: str, metadata: str | bytes | None) -> Path:
@@ -92,7 +99,6 @@ def test_a_framework_that_is_missing_is_said(
     """An adapter whose framework is not installed is listed with what installs it."""
     install(tmp_path, "lacking<3,>=2", ADAPTER.replace('"httpx", (', '"lacking", ('))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
     assert "✗ tracefork-toy 0.3 · lacking is not installed (supports <3,>=2)\n" in said
@@ -135,7 +141,6 @@ def test_a_broken_adapter_is_named(
     with (tmp_path / "tracefork_toy-0.3.dist-info" / "entry_points.txt").open("a") as points:
         points.write("[tracefork.instruments]\ntoy = toy_adapter:INSTRUMENT\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
     assert f"✗ toy: {problem}" in said
@@ -153,7 +158,6 @@ def test_what_is_half_installed_is_said(
     lay(tmp_path, "groq-1.0", metadata)
     install(tmp_path, "groq>=1", ADAPTER.replace('"httpx", (', '"groq", ('))
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "toy_adapter", raising=False)
     assert main(["doctor"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     again = "pip install --force-reinstall groq"
