@@ -16,6 +16,7 @@ from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.hearing import Progress
 from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.sentence import sentence
 from tracefork_testkit import ProviderServer
 
 from .agent import STEPS, Desk, agent, ask, good
@@ -112,6 +113,7 @@ def test_a_run_that_passed_is_not_blamed(tape: Path) -> None:
         folder=tape.parent / "credit",
     )
     assert credit.result.verdict.units == (ROOT,)
+    assert "saved the run" in sentence(credit)
 
 
 def in_tasks() -> str:
