@@ -34,6 +34,11 @@ TICKET = """\
 @say Your refund is on its way."""
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the garbage collector close the connections of models: LangChain leaves them to it."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that takes `kind` or `way` once for each kind of model, or way to run a graph."""
     if "kind" in metafunc.fixturenames:
