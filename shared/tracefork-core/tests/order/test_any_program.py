@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tracefork_core import record, replay
@@ -153,6 +153,8 @@ async def run(url: str, do: Do) -> list[str]:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(do=STEPS)
+@example(do=Do("within", 9, (Do("within", 5, (Do("sleep", 9),)),)))
+@example(do=Do("within", 2, (Do("in a thread", 2, (Do("sleep", 1),)),)))
 def test_it_replays_equal(do: Do) -> None:
     """What was noted, in which order, and what was asked at the end."""
     with tempfile.TemporaryDirectory() as folder:

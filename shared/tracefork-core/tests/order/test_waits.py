@@ -136,7 +136,7 @@ def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
         url = provider.url
         assert run(url) >= 0.5
     with Tape.open(tape) as recorded:
-        assert any(reads.source == "timer" for reads in recorded.chance.reads)
+        assert any(reads.source == "wait" for reads in recorded.chance.reads)
     with replay(tape):
         assert run(url) < 0.4
 

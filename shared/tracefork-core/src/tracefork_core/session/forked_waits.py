@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tracefork_core.session.waits import (
     CUT_SHORT,
     SLEEP,
+    TIMER,
+    WAIT,
     RecordedTimer,
     RecordedWaits,
     ReplayedTimer,
@@ -64,11 +66,11 @@ class ForkedTimer:
 
     def fire(self) -> None:
         self._replayed.fire()
-        self._recorded.note(self._replayed.turn)
+        self._recorded.note(WAIT, self._replayed.turn)
 
     async def afire(self) -> None:
         await self._replayed.afire()
-        self._recorded.note(self._replayed.turn)
+        self._recorded.note(TIMER, self._replayed.turn)
 
 
 def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[Reads]:

@@ -31,7 +31,8 @@ from tracefork_core.tape.event import DRAWS, Draws, Reads
 Key = tuple[str, str]
 """A lane and a call site."""
 SLEEP = "sleep"
-TIMER = "timer"
+TIMER, WAIT = "timer", "wait"
+"""Of an event loop, and of a thread that waits with a limit."""
 CUT_SHORT = -1
 """Stands for the turn of a sleep that was cancelled."""
 real_sleep = time.sleep
@@ -49,7 +50,7 @@ class RecordedWaits:
         self._next_turn = next_turn
         self._fresh: dict[Key, list[int]] = defaultdict(list)
         self._begun: dict[Key, int] = defaultdict(int)
-        self._fired: dict[Key, list[int]] = defaultdict(list)
+        self._fired: dict[tuple[str, Key], list[int]] = defaultdict(list)
         self._lock = threading.Lock()
 
     def sleep(self, seconds: float, site: str) -> None:
@@ -72,11 +73,11 @@ class RecordedWaits:
             number = self._begun[key] = self._begun[key] + 1
         return RecordedTimer(self, self._gate, key, number)
 
-    def note_firing(self, key: Key, number: int, turn: int | None = None) -> None:
+    def note_firing(self, source: str, key: Key, number: int, turn: int | None = None) -> None:
         """Give the firing of a timer a turn: the next, unless it has one."""
         turn = self._next_turn() if turn is None else turn
         with self._lock:
-            self._fired[key] += [number, turn]
+            self._fired[source, key] += [number, turn]
 
     def flush(self, sink: TapeWriter) -> None:
         """Put the sleeps that ended since the last time on the tape."""
@@ -84,7 +85,7 @@ class RecordedWaits:
             fresh, self._fresh = self._fresh, defaultdict(list)
             fired, self._fired = self._fired, defaultdict(list)
         reads = [Reads(SLEEP, *key, turns) for key, turns in fresh.items()]
-        reads += [Reads(TIMER, *key, firings) for key, firings in fired.items()]
+        reads += [Reads(source, *key, firings) for (source, key), firings in fired.items()]
         if reads:
             sink.note(DRAWS, aside=Draws(reads))
 
@@ -107,15 +108,15 @@ class RecordedTimer:
 
     def fire(self) -> None:
         self._gate.pass_on(self)
-        self.note()
+        self.note(WAIT)
 
     async def afire(self) -> None:
         await self._gate.apass_on(self)
-        self.note()
+        self.note(TIMER)
 
-    def note(self, turn: int | None = None) -> None:
+    def note(self, source: str, turn: int | None = None) -> None:
         """Write down in which turn it fired: the next, unless that is known."""
-        self._waits.note_firing(self._key, self._number, turn)
+        self._waits.note_firing(source, self._key, self._number, turn)
 
 
 class ReplayedWaits:
@@ -221,15 +222,15 @@ def _is_over() -> bool:
 def recorded_waits(tape: Tape) -> list[Reads]:
     """Return the sleeps and the fired timers that a tape knows of.
 
-    Timers of lanes that ask for nothing are left out: an exporter in the background looks for work
-    every few seconds, and to wait for each look would make a replay as long as its recording.
+    Waits of threads whose lanes ask for nothing are left out: an exporter in the background looks
+    for work every few seconds, and to wait for each would make a replay as long as its recording.
     """
     asking = {exchange.lane for exchange in tape.exchanges}
     asking |= {lane[:end] for lane in asking for end in range(len(lane)) if lane[end] == "/"}
     return [
         reads
         for reads in tape.chance.reads
-        if reads.source == SLEEP or (reads.source == TIMER and reads.lane in asking)
+        if reads.source in (SLEEP, TIMER) or (reads.source == WAIT and reads.lane in asking)
     ]
 
 
