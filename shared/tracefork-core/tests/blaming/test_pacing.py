@@ -67,9 +67,10 @@ def test_without_a_rate_nobody_waits(clock: Clock) -> None:
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan")])
 def test_what_is_no_rate_is_refused(rate: float) -> None:
-    """It would wait for ever."""
+    """It would wait for ever. Less than one a minute is a rate."""
     with pytest.raises(UsageError, match="above 0"):
         Pacer(rate)
+    assert Pacer(0.5).take([1]) == 1
 
 
 def test_a_blame_keeps_to_a_rate(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracefork_core import Tape, UsageError
+from tracefork_core import Tape, TapeError, UsageError
 from tracefork_core.tape import Exchange, StepRecord, TapeWriter
 from tracefork_core.tape.canonical import sha256
 from tracefork_core.tape.checkpoint import SAVED, Checkpoint, Saved, Value, named
@@ -48,6 +48,7 @@ class Louder(Change):
 def test_nothing_is_changed_unasked(tape: Path) -> None:
     """The same bodies and events under the same digest."""
     write(tape, RUN)
+    assert list(tape.parent.iterdir()) == [tape]
     copy = tape.with_name("copy.tape")
     with Tape.open(tape) as opened:
         assert rewrite(opened, copy) == opened.digest
@@ -130,6 +131,8 @@ def test_a_tape_without_bodies_stays_one(tape: Path) -> None:
         assert rewrite(opened, tape.with_name("copy.tape"), Change()) == opened.digest
     with Tape.open(tape.with_name("copy.tape")) as copied:
         assert [one.request.body for one in copied.exchanges] == [sha256(asked) for asked, _ in RUN]
+        with pytest.raises(TapeError, match="keeps hashes, not bodies"):
+            copied.blob(sha256(RUN[0][0]))
 
 
 def test_a_url_that_cannot_be_read_is_kept(tape: Path, alter: Alter) -> None:
