@@ -141,6 +141,22 @@ def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
         assert run(url) < 0.4
 
 
+def test_the_tape_says_in_which_turn_a_wait_was_over(tape: Path) -> None:
+    """Of a sleep that was cut short, that it was; of a limit, which one of its place it was."""
+
+    async def agent() -> None:
+        for seconds in (0.01, 60):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await asyncio.sleep(seconds)
+
+    with record(tape):
+        asyncio.run(agent())
+    with Tape.open(tape) as recorded:
+        waits = {reads.source: reads.values for reads in recorded.chance.reads}
+    assert (waits["sleep"], waits["timer"]) == ([0, -1], [2, 1])
+
+
 def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:
     """A limit that fired while an answer was on its way fires at replay, where none comes."""
     hold = Hold(after_chunks=0)
