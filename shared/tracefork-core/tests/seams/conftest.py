@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
@@ -25,6 +26,8 @@ import urllib3
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
+collect_ignore = [] if find_spec("trio") else ["test_trio.py"]
+"""Which runs in an environment of its own: see tox.ini."""
 CONTEXT = ssl.create_default_context()
 """One for all: to build it loads every root certificate."""
 

@@ -11,9 +11,8 @@ import aiohttp
 import httpx
 import pytest
 import requests
-import trio
 
-from tracefork_core import Tape, UsageError, record, replay
+from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
 ECHO = {"path": "/echo", "method": "POST", "content": b"said"}
@@ -207,22 +206,3 @@ def test_two_families_on_one_tape(
         seams = [exchange.aside.seam for exchange in tape.exchanges]
     assert seams == ["httpx", "httpx", "httpx2", "httpx2", "aiohttp", "requests"]
     assert trip.replayed == trip.recorded
-
-
-@pytest.mark.parametrize("run", [record, replay])
-def test_trio_is_refused(run: Any, provider: ProviderServer, tmp_path: Path) -> None:
-    """In one word, before anything is sent; on asyncio the same goes through."""
-
-    async def agent(url: str = f"{provider.url}/echo") -> int:
-        async with httpx.AsyncClient() as client:
-            return (await client.get(url)).status_code
-
-    tape = tmp_path / "run.tape"
-    with record(tape):
-        assert asyncio.run(agent()) == 200
-    with (
-        pytest.raises(UsageError, match="runs on another loop"),
-        run(tmp_path / "new.tape" if run is record else tape),
-    ):
-        trio.run(agent)
-    assert len(provider.requests) == 1
