@@ -40,7 +40,7 @@ def test_a_read_replays_equal(tape: Path, read: Callable[[], object]) -> None:
     """A year later, at another pace, each of three reads gives what it gave."""
     with record(tape):
         first = [read() for _ in range(3)]
-    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR):
+    with time_machine.travel(time.time() + A_YEAR.total_seconds()):
         assert read() != first[0]
         with replay(tape) as run:
             again = [read() for _ in range(3)]
@@ -61,7 +61,7 @@ def test_a_prompt_with_the_time_in_it_replays(
 
     with record(tape):
         first = agent()
-    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR), replay(tape):
+    with time_machine.travel(time.time() + A_YEAR.total_seconds()), replay(tape):
         assert agent() == first
 
 
@@ -118,7 +118,7 @@ def test_timers_and_monotonic_clocks_are_real(tape: Path) -> None:
     with record(tape):
         first = asyncio.run(agent())
     before = time.monotonic()
-    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR), replay(tape, speed=1):
+    with time_machine.travel(time.time() + A_YEAR.total_seconds()), replay(tape, speed=1):
         assert asyncio.run(agent()) == first
     assert 0 < time.monotonic() - before < 3600
 
@@ -160,7 +160,7 @@ def test_the_clock_goes_on_where_the_tape_has_no_value(tape: Path) -> None:
 
     with record(tape):
         first = reads(2)
-    with time_machine.travel(datetime.now(dt.UTC) + A_YEAR), replay(tape) as run:
+    with time_machine.travel(time.time() + A_YEAR.total_seconds()), replay(tape) as run:
         again = reads(4)
     assert again[:2] == first
     assert first[1] < again[2] < again[3] < first[1] + 10**9
