@@ -9,6 +9,7 @@ import sys
 import tempfile
 import types
 import uuid
+from collections.abc import Iterator
 from os import urandom
 from pathlib import Path
 from random import random as luck
@@ -90,14 +91,21 @@ def test_a_module_loaded_inside_gets_the_real_functions_back(tape: Path) -> None
     del sys.modules["loaded_inside"]
 
 
-def test_a_patch_of_the_program_stays(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def _afterwards_it_is_real() -> Iterator[None]:
+    yield
+    os.urandom = REAL[0]  # What a test replaced in a block was a stand-in.
+
+
+@pytest.mark.usefixtures("_afterwards_it_is_real")
+def test_a_patch_of_the_program_stays(tape: Path) -> None:
     """What somebody put in the place of a function inside or before a block is left alone."""
 
     def fixed(size: int) -> bytes:
         return bytes(size)
 
     with record(tape):
-        monkeypatch.setattr(os, "urandom", fixed)
+        os.urandom = fixed
         assert uuid.uuid4().hex.strip("048") == ""
     assert os.urandom is fixed
     with replay(tape):
