@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +13,9 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, record, replay
+from tracefork_core.session.pace import Pace
+from tracefork_core.session.reordered import Reordered
+from tracefork_core.session.rest import Rest
 from tracefork_testkit import ProviderServer
 
 WORDS = ("one", "two", "three")
@@ -68,6 +73,19 @@ def sleeper(url: str) -> list[str]:
     return done
 
 
+class LateRest(Rest):
+    """Rest that comes at once for the main thread, and for others after a fifth of a second."""
+
+    alone = False
+    others_wait = threading.Event()
+
+    def wait(self) -> None:
+        """Let others of the run run meanwhile."""
+        if threading.current_thread() is not threading.main_thread():
+            self.others_wait.set()
+            time.sleep(0.2)
+
+
 def numbers(tape: Path) -> dict[str, int]:
     """Return the number of the exchange that asked each word."""
     with Tape.open(tape) as opened:
@@ -97,6 +115,18 @@ def test_what_an_order_leaves_out_ends_as_recorded(tape: Path, provider: Provide
     with replay(tape, order=[number[first[2]], number[first[0]]]) as run:
         assert tasks(provider.url) == [first[2], first[1], first[0]]
     assert run.digest == run.tape.digest
+
+
+def test_who_was_woken_and_looks_anew_is_not_overlooked() -> None:
+    """Each delivery wakes the first who waits; until it waits again, others come to choose."""
+    order = Reordered([(turn, turn) for turn in range(3)], LateRest(set()), Pace(None), [0, 1, 2])
+    looks_anew = threading.Thread(target=order.wait, args=(1, 1, 0))
+    looks_anew.start()
+    LateRest.others_wait.wait()
+    for turn in (0, 2):
+        order.wait(turn, turn, 0)
+    looks_anew.join()
+    assert order.completed == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("program", "most"), [(tasks, 6), (sleeper, 2)])

@@ -43,22 +43,17 @@ class Reordered(Turnstile):
 
     def _timer_is_due(self) -> bool:
         """Return whether a timer that ranks before all who wait may still fire."""
-        waiting = self._awaited()
-        if self._elected is not None or not waiting:
+        if self._elected is not None or not self._standing:
             return False
-        first = min(map(self._rank, waiting))
+        first = min(map(self._rank, self._standing))
         return any(self._rank(timer) < first for timer in self._timers)
 
     def _resolve(self, before: int) -> None:
         """Choose who is next."""
         with self._letting_leave:
-            waiting = self._awaited()
-            if waiting and self._is_stuck() and not self._timer_is_due():
-                self._elected = min(waiting, key=self._rank)
+            if self._standing and self._is_stuck() and not self._timer_is_due():
+                self._elected = min(self._standing, key=self._rank)
                 self._wake(self._elected)
-
-    def _awaited(self) -> list[int]:
-        return [turn for turn in self._waiting if isinstance(turn, int)]
 
     def _rank(self, turn: int) -> tuple[int, int]:
         # Where a tape was cut off, what it does not hold comes last.
@@ -69,8 +64,15 @@ class Reordered(Turnstile):
             self.completed.append(owner)
         super()._take(turn, owner)
 
+    def _stay_away(self, turn: int) -> None:
+        with self._letting_leave:
+            if self._elected == turn:
+                self._elected = None
+        super()._stay_away(turn)
+
     def _give_up(self, turn: int) -> None:
         self._here.discard(turn)
+        self._standing.discard(turn)
         self._timers.pop(turn, None)
         self._wake(turn)
         if self._elected == turn:

@@ -73,6 +73,7 @@ class Turns:
         self._leaving: deque[int] = deque()
         self._waiting: dict[object, Callable[[], object]] = {}
         self._here: set[int] = set()
+        self._standing: set[int] = set()  # Whoever was woken still stands here, and looks anew.
         self._timers: dict[int, Callable[[], bool]] = {}
         self._last_owner: int | None = None
         self._open = False
@@ -125,12 +126,14 @@ class Turns:
         """Wait no longer for a turn, which is not given up: whoever waited may come again."""
         with self._letting_leave:
             self._here.discard(turn)
+            self._standing.discard(turn)
             self._waiting.pop(turn, None)
             self._wake_first()
 
     def _stands(self, turn: int, owner: int, moment: int) -> Standing:
         self._absent.discard(owner)
         self._here.add(turn)
+        self._standing.add(turn)
         if self._timers:
             self._pass_cancelled_timers()
         due = self._is_due(turn)
@@ -170,6 +173,7 @@ class Turns:
 
     def _give_up(self, turn: int) -> None:
         self._here.discard(turn)
+        self._standing.discard(turn)
         self._timers.pop(turn, None)
         self._wake(turn)
         self._given_up.add(turn)

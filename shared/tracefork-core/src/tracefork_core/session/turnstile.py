@@ -146,10 +146,9 @@ class Turnstile(Turns):
     def _go_ahead(self, before: int) -> None:
         """Pass by those who stay away, up to the first turn that somebody waits for."""
         with self._letting_leave:
-            waited_for = set(self._waiting)
             if self._open or self._held or self._due != before:
                 return
-            while self._order[self._due][0] not in waited_for:
+            while self._order[self._due][0] not in self._standing:
                 self._absent.add(self._order[self._due][1])
                 self._advance()
 
