@@ -25,6 +25,7 @@ _told: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
 
 @lru_cache(maxsize=4096)
 def _is_users(filename: str) -> bool:
+    """Return whether a file is the user's."""
     if filename.startswith(("<frozen", _PACKAGE, *_LIBRARIES)):
         return False
     return f"{os.sep}site-packages{os.sep}" not in filename
@@ -54,26 +55,28 @@ def called_from(where: str | None) -> Iterator[None]:
 
 def is_users(frame: FrameType) -> bool:
     """Return whether a frame runs code of the user, and not of a library or of tracefork."""
-    if _is_ours(frame.f_globals):
-        return False
+    names = frame.f_globals
+    name, file = str(names.get("__name__")), names.get("__file__")
     # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
-    if (module := frame.f_globals.get("__file__")) and not _is_users(module):
+    if not _can_be_users(name, file):
         return False
     code = frame.f_code.co_filename
     # Code without a file is the user's where it was typed or handed to `python -c`.
-    return _is_users(code) and (code[:1] != "<" or frame.f_globals.get("__name__") == "__main__")
+    return _is_users(code) and (code[:1] != "<" or name == "__main__")
 
 
 def is_users_module(names: Mapping[str, object]) -> bool:
     """Return whether the module of these names is the user's: a typed script, or no library's."""
-    if _is_ours(names):
+    name, file = str(names.get("__name__")), names.get("__file__")
+    return _can_be_users(name, file) and (isinstance(file, str) or name == "__main__")
+
+
+@lru_cache(maxsize=4096)
+def _can_be_users(name: str, file: object) -> bool:
+    """Return whether a module is neither ours nor a library's; some have no file to tell by."""
+    if name.startswith(_OURS):
         return False
-    file = names.get("__file__")
-    return _is_users(file) if isinstance(file, str) else names.get("__name__") == "__main__"
-
-
-def _is_ours(names: Mapping[str, object]) -> bool:
-    return str(names.get("__name__")).startswith(_OURS)
+    return not file or _is_users(str(file))
 
 
 def place(frame: FrameType) -> str:

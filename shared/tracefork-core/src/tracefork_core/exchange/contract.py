@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 TYPE_CHECKING = False  # Child processes load this at their start.
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ Effect = Literal["read", "write", "pure"]
 """What an exchange does to the world: a write must not be done again by a fork, unasked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One attempt as it would leave the process.
 
     `seam` names the library that sends it, `effect` what it does where that was declared.
@@ -42,8 +41,7 @@ class Request:
     effect: Effect | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Status line and headers of a response, headers in wire order with their own spelling."""
 
     status: int

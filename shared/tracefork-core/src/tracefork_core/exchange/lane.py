@@ -104,10 +104,13 @@ def current_lane(session: object) -> str:
     return lane.name
 
 
-def lane_in_step(session: object) -> str:
-    """Return the name of the lane of `session`, counted from the beginning of the step here."""
+def lane_names(session: object) -> tuple[str, str]:
+    """Return the name of the lane of `session`, and as counted from the beginning of its step."""
     lane = lane_here(session)
-    return current_lane(session) if lane is None else lane.in_step
+    if lane is None:
+        name = current_lane(session)
+        return name, name
+    return lane.name, lane.in_step
 
 
 def drawing_lane(session: object) -> str:

@@ -10,7 +10,6 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
@@ -20,8 +19,7 @@ from tracefork_core.masking.coding import decoder
 from tracefork_core.masking.credentials import is_credential
 from tracefork_core.masking.masks import Masks
 from tracefork_core.masking.names import secrets_of
-from tracefork_core.masking.redactor import Redactor
-from tracefork_core.masking.redactor import replace as put
+from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 from tracefork_core.tape.mode import Mode, as_mode
 from tracefork_core.tape.packed import rewritten
@@ -92,7 +90,7 @@ class Masking:
         url = self.text(request.url)
         if url is request.url and headers is request.headers and body is request.body:
             return request
-        return replace(request, url=url, headers=headers, body=body)
+        return request._replace(url=url, headers=headers, body=body)
 
     def head(self, head: Head) -> Head:
         """Return the head of a response as it is recorded."""
@@ -102,7 +100,7 @@ class Masking:
         headers, reason = self._headers(redactor, head.headers), self._line(head.reason)
         if headers is head.headers and reason is head.reason:
             return head
-        return replace(head, reason=reason, headers=headers)
+        return head._replace(reason=reason, headers=headers)
 
     def body(self, head: Head) -> MaskedBody | None:
         """Return what masks the body of a response; None where none is masked."""
@@ -223,7 +221,7 @@ class Masking:
         if not matches:
             return data
         self.count(matches)
-        return put(data, matches)
+        return replace(data, matches)
 
 
 def _coding(headers: Headers) -> str | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -129,14 +129,14 @@ class Redaction(Change):
     def _note_parts(self, request: Request) -> None:
         """Note in which parts of a request something is masked."""
         coded = _coded(request.headers)
-        empty = replace(request, url="", headers=(), body=b"")
+        empty = request._replace(url="", headers=(), body=b"")
         parts = [
-            ("url", replace(empty, url=request.url)),
+            ("url", empty._replace(url=request.url)),
             *(
-                (f"request header {pair[0]}", replace(empty, headers=(pair,)))
+                (f"request header {pair[0]}", empty._replace(headers=(pair,)))
                 for pair in request.headers
             ),
-            ("request body", replace(empty, headers=coded, body=request.body)),
+            ("request body", empty._replace(headers=coded, body=request.body)),
         ]
         for where, part in parts:
             found = self._masking.request(part)
@@ -155,9 +155,9 @@ class Redaction(Change):
             self._masking.taken()
             for pair in headers:
                 self._note_head(
-                    f"response header {pair[0]}", replace(head, reason="", headers=(pair,))
+                    f"response header {pair[0]}", head._replace(reason="", headers=(pair,))
                 )
-            self._note_head("reason", replace(head, headers=()))
+            self._note_head("reason", head._replace(headers=()))
         response = payload["response"]
         response["reason"] = found.reason
         if "received" in aside:

@@ -7,7 +7,6 @@ clients insist on it.
 from __future__ import annotations
 
 import inspect
-from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -104,7 +103,7 @@ class Family:
         elif "content-encoding" in response.headers:
             # What came over the wire is gone. Without these headers the rest tells the truth.
             kept = tuple(pair for pair in head.headers if pair[0].lower() not in _ENCODED)
-            head = replace(head, headers=kept)
+            head = head._replace(headers=kept)
         live.head(head)
         if body:
             live.chunk(body)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tracefork_core.errors import Divergence, DivergenceError, ReplayError, TraceforkError
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import Anew, current_lane, lane_in_step
+from tracefork_core.exchange.lane import Anew, current_lane, lane_names
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session import divergence
 from tracefork_core.session.auxiliary import NotHeld
@@ -58,7 +58,7 @@ class Answers:
         Raises:
             TraceforkError: the run left its tape.
         """
-        lane = current_lane(self._session), lane_in_step(self._session)
+        lane = lane_names(self._session)
         return self._from_tape(request, lambda: self._masked(request), *lane)
 
     def left_over(self) -> DivergenceError | None:

@@ -6,7 +6,7 @@ from functools import cache
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import current_lane, lane_in_step
+from tracefork_core.exchange.lane import current_lane, lane_names
 from tracefork_core.session.answers import Answer, Answered, Answers
 from tracefork_core.session.forking import Fork
 from tracefork_core.session.form import Form, form
@@ -35,7 +35,7 @@ class ForkedAnswers(Answers):
         self._sink = sink
 
     def open(self, request: Request) -> Answer:
-        lane = current_lane(self._session), lane_in_step(self._session)
+        lane = lane_names(self._session)
         masked = self._masked(request)
         if self.source.comes_after(self._fork, masked, *lane):
             return self._go_on(request, masked)

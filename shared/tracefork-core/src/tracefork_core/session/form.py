@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.contract import Headers, Request
 from tracefork_core.masking.credentials import header_value, is_credential, without_secrets
 from tracefork_core.session.matchers import matched
 from tracefork_core.tape.canonical import canonical, sha256
@@ -45,14 +45,23 @@ _BOUNDARY = "tracefork-boundary"
 _BOUNDARY_PARAMETER = re.compile(r'(;\s*boundary=)("[^"]+"|[^;"\s]+)', re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A request in comparable form. `sent` are the headers that are kept but not compared."""
+class Form(NamedTuple):
+    """A request in comparable form. `headers` are all that it was asked with."""
 
     record: RequestRecord
     url: str
     body: bytes
-    sent: list[tuple[str, str]]
+    headers: Headers
+
+    @property
+    def sent(self) -> list[tuple[str, str]]:
+        """The headers that are kept but not compared; a replay does not ask for them."""
+        lowered = ((spelled.lower(), value) for spelled, value in self.headers)
+        return [
+            (name, header_value(name, value))
+            for name, value in lowered
+            if name not in SEMANTIC_HEADERS and not is_credential(name)
+        ]
 
     @property
     def key(self) -> bytes:
@@ -65,34 +74,25 @@ class Form:
             return self
         body = matched(self.body, matchers)
         record = msgspec.structs.replace(self.record, body=sha256(body))
-        return Form(record, self.url, body, self.sent)
+        return Form(record, self.url, body, self.headers)
 
 
 def form(request: Request) -> Form:
     """Return the comparable form of a request."""
     canonical_url, shown_url = _urls(request.url)
-    compared, sent = _headers(request.headers)
     body = request.body
+    compared = sorted(
+        [
+            (name, value)
+            for spelled, value in request.headers
+            if (name := spelled.lower()) in SEMANTIC_HEADERS
+        ]
+    )
     for i, (name, value) in enumerate(compared):
         if name == "content-type" and value.lower().startswith("multipart/"):
             compared[i], body = _without_boundary(value, body)
     record = RequestRecord(request.method, canonical_url, compared, sha256(body))
-    return Form(record, shown_url, body, sent)
-
-
-def _headers(
-    headers: Sequence[tuple[str, str]],
-) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    compared: list[tuple[str, str]] = []
-    sent: list[tuple[str, str]] = []
-    for spelled, value in headers:
-        name = spelled.lower()
-        if name in SEMANTIC_HEADERS:
-            compared.append((name, value))
-        elif not is_credential(name):
-            sent.append((name, header_value(name, value)))
-    compared.sort()
-    return compared, sent
+    return Form(record, shown_url, body, request.headers)
 
 
 @lru_cache(maxsize=1024)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
 
 from tracefork_core.errors import UsageError
@@ -67,7 +66,7 @@ def edited(change: Edit, request: Request) -> Request:
         UsageError: the request has nothing of that kind.
     """
     if set(described(change)) == {"values"} and not _asks_model(request):
-        return replace(request, body=_with_values(request, change.values))
+        return request._replace(body=_with_values(request, change.values))
     url, body = edit(
         request,
         model=change.model,
@@ -78,7 +77,7 @@ def edited(change: Edit, request: Request) -> Request:
         tools=change.tools,
         set=change.values,
     )
-    return replace(request, url=url, body=body)
+    return request._replace(url=url, body=body)
 
 
 def _asks_model(request: Request) -> bool:

@@ -12,7 +12,7 @@ from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
-from tracefork_core.exchange.lane import current_lane, lane_in_step
+from tracefork_core.exchange.lane import lane_names
 from tracefork_core.masking.masking import Masking
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session.form import Form
@@ -105,7 +105,7 @@ class Sink:
         """Begin exchange `n`. See `ExchangeAside` for `answered` and `place`."""
         self.prepare()
         where = caller(2)
-        lane, in_step = current_lane(self._session), lane_in_step(self._session)
+        lane, in_step = lane_names(self._session)
         aside = ExchangeAside(
             lane=lane,
             in_step=in_step if in_step != lane else None,

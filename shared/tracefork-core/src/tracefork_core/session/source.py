@@ -183,11 +183,12 @@ class Source:
         return divergence.asked_otherwise(tape, asked, due, left, self._matchers)
 
     def _take(self, asked: Form, lane: str) -> tuple[Exchange, Exchange] | None:
-        pools = [self._auxiliary] if _is_auxiliary(asked) else []
-        found = (
-            pool.take(key, lane) for pool in (*pools, self._unused) for key in self._keys(asked)
-        )
-        return next((taken for taken in found if taken is not None), None)
+        keys = self._keys(asked)
+        for pool in (self._auxiliary, self._unused) if _is_auxiliary(asked) else (self._unused,):
+            for key in keys:
+                if (taken := pool.take(key, lane)) is not None:
+                    return taken
+        return None
 
     def _keys(self, asked: Form) -> list[bytes]:
         """Return what answers a request goes by, the best first.

@@ -14,7 +14,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.waking import Locked
@@ -39,19 +38,6 @@ def turns_of(recorded: Iterable[Exchange], *, ordered: bool = True) -> Iterator[
 def owner_of(turn: int) -> int:
     """Return whose soft turn it is, for a turnstile: no exchange has such a number."""
     return -1 - turn
-
-
-class Standing(NamedTuple):
-    """Where somebody stands who waits for a turn.
-
-    `stuck`: only quiet can tell who is next. `hold`: seconds to let pass before looking again.
-    `before`: how many turns have passed.
-    """
-
-    due: bool
-    stuck: bool
-    hold: float
-    before: int
 
 
 class Turns:
@@ -130,7 +116,12 @@ class Turns:
             self._waiting.pop(turn, None)
             self._wake_first()
 
-    def _stands(self, turn: int, owner: int, moment: int) -> Standing:
+    def _stands(self, turn: int, owner: int, moment: int) -> tuple[bool, bool, float, int]:
+        """Return where somebody stands who waits for a turn, with the lock held.
+
+        Whether it is due; whether only quiet can tell who is next; the seconds to let pass before
+        looking again; how many turns have passed.
+        """
         self._absent.discard(owner)
         self._here.add(turn)
         self._standing.add(turn)
@@ -141,7 +132,7 @@ class Turns:
             hold = self._pace.seconds_until(moment)
         else:
             hold = _TIMER_SECONDS if self._timer_is_due() else 0.0
-        return Standing(due, not due and self._is_stuck(), hold, self._due)
+        return due, not due and self._is_stuck(), hold, self._due
 
     def _is_due(self, turn: int) -> bool:
         return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
@@ -193,7 +184,7 @@ class Turns:
             else:
                 break
             self._due += 1
-        if start < self._due < len(order):
+        if self._waiting and start < self._due < len(order):
             turn, owner = order[self._due]
             if owner < 0 and turn not in self._waiting:
                 self._wake_first()

@@ -13,6 +13,8 @@ else:
 
 _WINDOW_LOG = 20  # 1 MiB: a segment and what its last piece adds.
 _QUICK, _TIGHT = 1, 3
+_SMALL_TABLE_LOG = 12
+"""Of 16 KB and not of 64: after each wait for the disk, little of a table is in a cache."""
 RATIO = 1000
 """What a frame unpacks to is at most its own size times this, and an allowance."""
 
@@ -21,7 +23,8 @@ class Packer:
     """One frame that grows. All pieces so far, joined, unpack to everything added so far."""
 
     def __init__(self) -> None:
-        self._compressor = zstd.ZstdCompressor(options=_options(_QUICK))
+        options = _options(_QUICK) | {zstd.CompressionParameter.hash_log: _SMALL_TABLE_LOG}
+        self._compressor = zstd.ZstdCompressor(options=options)
 
     def add(self, data: bytes) -> bytes:
         """Return the next piece of the frame; it holds all of `data`."""
