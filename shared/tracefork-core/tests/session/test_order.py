@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
-from tracefork_core.session import turnstile
+from tracefork_core.session import rest, turnstile
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
 
 
@@ -180,6 +181,50 @@ def test_a_thread_that_others_keep_from_asking_does_not_stall_the_rest(tape: Pat
     with replay(tape) as replaying:
         assert run(url, 1) == everything
     assert replaying.digest == replaying.tape.digest
+
+
+def compute(seconds: float) -> None:
+    """Work for so long, on a processor."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
+def test_a_slower_machine_keeps_the_order(
+    tape: Path, monkeypatch: pytest.MonkeyPatch, before: float, after: float
+) -> None:
+    """Who computes before it asks, or with what it got, is waited for, if it was when recorded."""
+    hold = Hold(after_chunks=0)
+
+    def script(request: ModelRequest) -> Reply:
+        return Reply(text="x", hold=hold if request.last_user_text == "second" else None)
+
+    def run(url: str, before: float, after: float) -> list[str]:
+        done: list[str] = []
+
+        def job(text: str) -> None:
+            with httpx2.Client(verify=False) as client:
+                compute(before if text == "first" else 0.0)
+                client.post(f"{url}/v1/chat/completions", json=asking(text))
+                compute(after if text == "first" else 0.0)
+            done.append(text)
+            hold.release()
+
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(job, ("second", "first")))
+        return done
+
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        assert run(url, 0.0, 0.0) == ["first", "second"]
+    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(rest, "LIMIT_SECONDS", 0.2)
+    # However busy this machine was: the second came soon after the first.
+    monkeypatch.setattr(turnstile, "LIMIT_SECONDS", 60.0)
+    with replay(tape) as replaying:
+        assert run(url, before, after) == ["first", "second"]
+    assert replaying.reordered == 0
 
 
 @pytest.mark.usefixtures("_impatient")

@@ -79,7 +79,7 @@ class LateRest(Rest):
     alone = False
     others_wait = threading.Event()
 
-    def wait(self) -> None:
+    def wait(self, limit: float | None = None) -> None:
         """Let others of the run run meanwhile."""
         if threading.current_thread() is not threading.main_thread():
             self.others_wait.set()

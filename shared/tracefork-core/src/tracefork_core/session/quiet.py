@@ -91,13 +91,15 @@ class _Line:
             self._waiting[0].set_result(None)
 
 
-async def until_quiet(rest: Rest, still: Callable[[], bool] | None = None) -> None:
+async def until_quiet(
+    rest: Rest, still: Callable[[], bool] | None = None, limit: float | None = None
+) -> None:
     """Yield until no callback is ready and no thread runs, as long as that is `still` asked.
 
-    Bounded: two who wait keep one another awake.
+    Bounded: two who wait keep one another awake. `limit` is as in `Rest.wait`.
     """
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
-    waiting, rounds = Waiting(rest), 0
+    waiting, rounds = Waiting(rest, limit), 0
     while True:
         await sleep(0)
         rounds += 1

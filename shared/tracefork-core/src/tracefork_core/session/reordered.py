@@ -59,10 +59,10 @@ class Reordered(Turnstile):
         # Where a tape was cut off, what it does not hold comes last.
         return self._ranks.get(self._owners.get(turn, turn), turn), turn
 
-    def _take(self, turn: int, owner: int) -> None:
+    def _take(self, turn: int, owner: int, moment: int) -> None:
         if self._last.get(owner) == turn:
             self.completed.append(owner)
-        super()._take(turn, owner)
+        super()._take(turn, owner, moment)
 
     def _stay_away(self, turn: int) -> None:
         with self._letting_leave:

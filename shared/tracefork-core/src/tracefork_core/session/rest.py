@@ -19,9 +19,9 @@ from time import monotonic, process_time_ns, sleep, thread_time_ns
 
 _MOMENT = 0.0001
 """Seconds that the interpreter's lock is let go for."""
-_LIMIT = 1.0
-"""Seconds until a thread that does not come to rest is no longer waited for. On a busy machine one
-that only waits for a processor, a child's say, needs a quarter of that."""
+LIMIT_SECONDS = 1.0
+"""How long a thread is waited for that does not come to rest. On a busy machine one that only waits
+for a processor, a child's say, needs a quarter of that."""
 _STEADY = 0.006
 """Seconds: more than the interpreter's switch interval."""
 _ELSEWHERE = 0.002
@@ -46,21 +46,22 @@ class Rest:
         others = len(self.threads)
         return others == 0 or (others == 1 and threading.get_native_id() in self.threads)
 
-    def wait(self) -> None:
+    def wait(self, limit: float | None = None) -> None:
         """Block until all others rest; bounded, since one may have much to do."""
         if self.alone:
             return
         with self.lock:
-            waiting = Waiting(self)
+            waiting = Waiting(self, limit)
             while not waiting.is_over():
                 pass
 
 
 class Waiting:
-    """Waits once for the threads of a run."""
+    """Waits once for the threads of a run: for `limit` seconds, or `LIMIT_SECONDS`."""
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: Rest, limit: float | None = None) -> None:
         self._rest = rest
+        self._limit = LIMIT_SECONDS if limit is None else limit
         self._since = self._steady_since = monotonic()
         self._ran: dict[int, bytes] = {}  # state and running time of each thread
 
@@ -74,7 +75,7 @@ class Waiting:
         if not _CAN_TELL:
             return now - self._since >= _ELSEWHERE
         awake = self._awake(now)
-        if awake and now - self._since >= _LIMIT:
+        if awake and now - self._since >= self._limit:
             self._rest.restless |= awake
             return True
         # After looking: that lets the interpreter's lock go as well.
@@ -94,7 +95,7 @@ class Waiting:
             steady = self._ran.get(thread) == ran
             self._ran[thread] = ran
             if thread in self._rest.restless:
-                if steady:
+                if steady and ran.startswith(b"S"):  # Or it may only wait for a processor.
                     self._rest.restless.discard(thread)
                 continue
             if not steady and thread in self._rest.threads:

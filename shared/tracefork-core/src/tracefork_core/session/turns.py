@@ -62,6 +62,7 @@ class Turns:
         self._standing: set[int] = set()  # Whoever was woken still stands here, and looks anew.
         self._timers: dict[int, Callable[[], bool]] = {}
         self._last_owner: int | None = None
+        self._last_moment = 0
         self._open = False
         self.skipped = 0
 
@@ -158,8 +159,10 @@ class Turns:
             if self._due == before and self._is_stuck():
                 self._give_up(self._order[before][0])
 
-    def _take(self, turn: int, owner: int) -> None:
+    def _take(self, turn: int, owner: int, moment: int) -> None:
         self._last_owner = owner
+        if moment:  # A sleep has none.
+            self._last_moment = moment
         self._give_up(turn)
 
     def _give_up(self, turn: int) -> None:

@@ -23,7 +23,7 @@ from time import sleep as real_sleep
 from tracefork_core.exchange.running import loop_is_running
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import until_quiet
-from tracefork_core.session.rest import Rest
+from tracefork_core.session.rest import LIMIT_SECONDS, Rest
 from tracefork_core.session.turns import Turns
 from tracefork_core.session.waking import sleeper
 from tracefork_core.session.waking import woken as was_woken
@@ -62,7 +62,7 @@ class Turnstile(Turns):
                     due, stuck, hold, before = self._stands(turn, owner, moment)
                     rests = at_rest or self._last_owner == owner or self._rest.alone
                     if due and hold == 0 and rests:
-                        return self._take(turn, owner)
+                        return self._take(turn, owner, moment)
                     if not due and loop_is_running():
                         # To block an event loop would stop those this waits for.
                         self.skipped += owner >= 0
@@ -74,13 +74,15 @@ class Turnstile(Turns):
                     with self._holding():
                         real_sleep(hold)
                     at_rest = False
-                elif woken is None or stuck:
+                elif stuck:
                     self._rest.wait()
-                    at_rest = due  # Who was only in the way may have gone on since.
-                    if stuck:
-                        self._rest.wait()  # Once more: a thread may be between two sleeps.
-                        self._resolve(before)
+                    self._rest.wait()  # Once more: a thread may be between two sleeps.
+                    self._resolve(before)
+                elif woken is None:
+                    self._rest.wait(self._limit(moment))
+                    at_rest = True
                 elif not woken.wait(patience + GRACE_SECONDS):
+                    self._rest.wait(STALL_SECONDS)  # Who is first may only be slower now.
                     self._go_ahead(before)
         except BaseException:
             self._stay_away(turn)
@@ -98,17 +100,18 @@ class Turnstile(Turns):
                 with self._letting_leave:
                     due, stuck, hold, before = self._stands(turn, owner, moment)
                     if due and hold == 0 and (quiet or self._last_owner == owner):
-                        return self._take(turn, owner)
+                        return self._take(turn, owner, moment)
                     woken = None if due else self._sleeper(turn)
                 if hold:
                     with self._holding():
                         await real_asleep(hold)
                     quiet = False
-                elif woken is None or stuck:
-                    await until_quiet(self._rest, self._is_stuck if stuck else None)
-                    quiet = woken is None
-                    if stuck:
-                        self._resolve(before)
+                elif stuck:
+                    await until_quiet(self._rest, self._is_stuck)
+                    self._resolve(before)
+                elif woken is None:
+                    await until_quiet(self._rest, limit=self._limit(moment))
+                    quiet = True
                 elif not await was_woken(woken, patience + STALL_SECONDS):
                     self._check_moved(before, patience)
         except BaseException:
@@ -133,6 +136,15 @@ class Turnstile(Turns):
                 return
             woken = self._sleeper(object())
         await was_woken(woken, patience + STALL_SECONDS)
+
+    def _limit(self, moment: int) -> float | None:
+        """Return how long others are waited for to come to rest before this delivery.
+
+        Where little time had passed since the one before, they had come to rest in the recording:
+        they do so again, however slow this machine is.
+        """
+        passed = (moment - self._last_moment) / 1e9
+        return STALL_SECONDS if 0 <= passed < LIMIT_SECONDS / 2 else None
 
     @contextmanager
     def _holding(self) -> Iterator[None]:
