@@ -15,6 +15,8 @@ import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.session import rest, turnstile
+from tracefork_core.session.pace import Pace
+from tracefork_core.session.rest import Rest
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
 
 
@@ -225,6 +227,36 @@ def test_a_slower_machine_keeps_the_order(
     with replay(tape) as replaying:
         assert run(url, before, after) == ["first", "second"]
     assert replaying.reordered == 0
+
+
+class Others(Rest):
+    """Others who do one thing more whenever somebody has lost patience with them."""
+
+    alone = False
+
+    def __init__(self, *things: Callable[[], None]) -> None:
+        super().__init__(set())
+        self.things = list(things)
+
+    def wait(self, limit: float | None = None) -> None:
+        """Do the next, where they are given all the time there is."""
+        if limit == turnstile.STALL_SECONDS and self.things:
+            self.things.pop(0)()
+
+
+def test_nobody_goes_ahead_of_who_has_just_moved_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who loses patience in the moment in which its turn comes nearer waits once more."""
+    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 0.01)
+    taken: list[int] = []
+
+    def take(turn: int) -> None:
+        order.wait(turn, owner=turn, patience=0)
+        taken.append(turn)
+
+    others = Others(lambda: take(0), lambda: take(1))
+    order = turnstile.Turnstile([(turn, turn) for turn in range(3)], others, Pace(None))
+    take(2)
+    assert (taken, order.skipped) == ([0, 1, 2], 0)
 
 
 @pytest.mark.usefixtures("_impatient")

@@ -143,6 +143,8 @@ class Turnstile(Turns):
         Where little time had passed since the one before, they had come to rest in the recording:
         they do so again, however slow this machine is.
         """
+        if not (moment and self._last_moment):
+            return None
         passed = (moment - self._last_moment) / 1e9
         return STALL_SECONDS if 0 <= passed < LIMIT_SECONDS / 2 else None
 
