@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import signal
 import sqlite3
 import sys
@@ -24,6 +25,13 @@ from tracefork_core.tape import journal
 from tracefork_core.tape.log import LogReader, LogWriter
 
 PATIENCE = 110
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_terminal_of_whoever_tests() -> None:
+    """How wide and how coloured that is changes what commands print."""
+    for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM"):
+        os.environ.pop(name, None)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from tracefork_testkit import ProviderServer
 from .preloaded import Preloaded
 
 PRELOADED = Preloaded()
-TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM"}
 
 OPENAI_AGENT = """\
 import os
@@ -78,9 +77,8 @@ class Shell:
         return os.environ.get("PYTHONPATH", "")
 
     def full_environment(self, **environment: str) -> dict[str, str]:
-        """Return what a command finds in its environment: not the terminal of whoever tests."""
-        found = {name: value for name, value in os.environ.items() if name not in TERMINAL}
-        return {**found, **self.environment, **environment}
+        """Return what a command finds in its environment."""
+        return {**os.environ, **self.environment, **environment}
 
     def write(self, name: str, text: str) -> Path:
         """Write a file into the folder."""

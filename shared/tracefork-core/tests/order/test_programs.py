@@ -92,10 +92,10 @@ def test_without_waiting_for_quiet_it_does_not(
 ) -> None:
     """The control: delivered as it comes, threads and tasks get ahead of one another."""
 
-    async def at_once(*_: object) -> None:
+    async def at_once(*_: object, **__: object) -> None:
         return None
 
-    monkeypatch.setattr(rest.Rest, "wait", lambda _: None)
+    monkeypatch.setattr(rest.Rest, "wait", lambda *_: None)
     for module in (quiet, sys.modules["tracefork_core.session.turnstile"]):
         monkeypatch.setattr(module, "until_quiet", at_once)
     with pytest.raises(DivergenceError):  # noqa: PT012 - one of them will
