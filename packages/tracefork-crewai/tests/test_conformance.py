@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
 
-from tracefork_crewai import attach, leave_live
+from tracefork_crewai import attach, detach, leave_live
 from tracefork_testkit.conformance import API_KEY, AdapterConformance
 
 
@@ -24,6 +26,13 @@ class TestConformance(AdapterConformance):
 
     adapter = "crewai"
 
+    @pytest.fixture(autouse=True)
+    def _detached_at_the_end(self) -> Iterator[None]:
+        self.attached: list[Any] = []
+        yield
+        for agent in self.attached:
+            detach(agent)
+
     def make_agent(self, url: str) -> Any:
         llm = LLM(model="openai/some-model", base_url=f"{url}/v1", api_key=API_KEY)
         helper = Agent(role="Helper", goal="help", backstory="You help.", llm=llm, tools=[lookup])
@@ -31,6 +40,7 @@ class TestConformance(AdapterConformance):
         return Crew(agents=[helper], tasks=[task])
 
     def attach(self, agent: Any) -> Any:
+        self.attached.append(agent)
         return attach(agent)
 
     def run(self, agent: Any, question: str, mode: str) -> str:
