@@ -229,6 +229,38 @@ def test_a_slower_machine_keeps_the_order(
     assert replaying.reordered == 0
 
 
+def test_a_thread_that_is_not_of_the_run_is_not_waited_for_so_long(
+    tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was there before and never rests: after a second nobody minds it any more."""
+    over = threading.Event()
+
+    def run() -> list[int]:
+        def job(i: int) -> int:
+            with httpx2.Client(verify=False) as client:
+                return client.get(f"{provider.url}/bytes/{i}").status_code
+
+        with ThreadPoolExecutor(3) as pool:
+            return list(pool.map(job, (1, 2, 3)))
+
+    def never_rest() -> None:
+        while not over.is_set():
+            compute(0.01)
+
+    with record(tape):
+        first = run()
+    busy = threading.Thread(target=never_rest)
+    busy.start()
+    monkeypatch.setattr(turnstile, "STALL_SECONDS", 1000.0)
+    monkeypatch.setattr(turnstile, "LIMIT_SECONDS", 60.0)
+    try:
+        with replay(tape):
+            assert run() == first
+    finally:
+        over.set()
+        busy.join()
+
+
 class Others(Rest):
     """Others who do one thing more whenever somebody has lost patience with them."""
 

@@ -57,7 +57,7 @@ class Rest:
 
 
 class Waiting:
-    """Waits once for the threads of a run: for `limit` seconds, or `LIMIT_SECONDS`."""
+    """Waits once for the threads of a run, for `limit` seconds; for all others `LIMIT_SECONDS`."""
 
     def __init__(self, rest: Rest, limit: float | None = None) -> None:
         self._rest = rest
@@ -74,10 +74,13 @@ class Waiting:
         now = monotonic()
         if not _CAN_TELL:
             return now - self._since >= _ELSEWHERE
-        awake = self._awake(now)
-        if awake and now - self._since >= self._limit:
+        awake, passed = self._awake(now), now - self._since
+        if awake and passed >= self._limit:
             self._rest.restless |= awake
             return True
+        if passed >= LIMIT_SECONDS:  # From here on it is for the threads of the run alone.
+            self._rest.restless |= awake - self._rest.threads
+            awake &= self._rest.threads
         # After looking: that lets the interpreter's lock go as well.
         still = _others_ran() - before < _NOISE_NS
         return not awake and (still or now - self._steady_since >= _STEADY)
