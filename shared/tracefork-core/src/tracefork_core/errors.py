@@ -7,6 +7,7 @@
     ├── EgressError         bytes tried to leave by a door no seam watches       exit 4
     │   └── WriteError      a fork would change the world a second time          exit 4
     ├── TapeError           the file is not a tape, or is damaged                exit 5
+    │   └── UnwritableError it cannot be written: the disk is full               exit 5
     └── BoundaryError       the agent drew from a source that is not on the tape exit 7
 
 The tree hangs under RuntimeError because retry policies of several frameworks (LangGraph's
@@ -70,6 +71,10 @@ class TapeError(TraceforkError):
     """The file is not a tape, is damaged, or cannot be written."""
 
     exit_code = 5
+
+
+class UnwritableError(TapeError):
+    """The disk takes no more: it is full, it is gone, or it says no. Nothing is wrong with a run."""
 
 
 class BoundaryError(TraceforkError):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -34,7 +34,7 @@ from tracefork_core.blaming.settings import Settings
 from tracefork_core.blaming.taken import Spending, Taken
 from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
 from tracefork_core.blaming.units import Run
-from tracefork_core.errors import UsageError
+from tracefork_core.errors import UnwritableError, UsageError
 from tracefork_core.providers import prices
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes, is_recorded_write
@@ -147,7 +147,7 @@ def blame(
     spending, pacer = _spending(oracle), Pacer(rate)
     if not (place / JOURNAL).exists():
         Purse(limits, run.usd, run.tokens, spending, auxiliary)  # Refuses before anything is begun.
-    with ExitStack() as stack:
+    with _going_on_later(), ExitStack() as stack:
         journal = Journal(place / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
         run = run.at(journal.price(Prices(prices.lists(), tuple(run.usd))).units)
@@ -188,6 +188,17 @@ def blame(
         grading=_grading(oracle),
         noise=found,
     )
+
+
+@contextmanager
+def _going_on_later() -> Iterator[None]:
+    """Say what to do where the disk takes no more: nothing that was paid for is lost."""
+    try:
+        yield
+    except UnwritableError as error:
+        raise UnwritableError(
+            f"{error} Make room, and go on with this blame (resume=True, --resume)."
+        ) from error
 
 
 def _parts(

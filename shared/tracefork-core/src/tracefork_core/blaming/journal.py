@@ -7,6 +7,7 @@ stands. A last line that is not whole was being written when the process died, a
 from __future__ import annotations
 
 import os
+from io import FileIO
 from pathlib import Path
 
 import msgspec
@@ -14,9 +15,10 @@ import msgspec
 from tracefork_core.blaming.inquiry import Standing
 from tracefork_core.blaming.probe import Trial
 from tracefork_core.blaming.settings import Settings
-from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.errors import TapeError, UnwritableError, UsageError
 
 JOURNAL = "journal.jsonl"
+_FIRST = b'{"header":'
 
 
 def beside(tape: Path) -> Path:
@@ -93,37 +95,52 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class Journal:
-    """Trials by their number, as far as they were made. A context manager."""
+    """Trials by their number, as far as they were made, written to by one process at a time."""
 
     def __init__(self, path: Path, header: Header, *, resume: bool) -> None:
         """Begin a journal, or go on with the one that is there.
 
         Raises:
-            UsageError: one is there already, or is that of another blame.
-            TapeError: it is damaged.
+            UsageError: one is there already, is that of another blame, or is being written.
+            TapeError: it is damaged, or cannot be written.
         """
         self.path = path
         self.trials: dict[int, Trial] = {}
         self.prices: list[Prices] = []
-        if path.exists() and not resume:
+        found = _begun(path)
+        if found is not None and not resume:
             raise UsageError(
                 f"tracefork: {path} is there: this blame was begun before. Go on with it "
                 "(resume=True, --resume), or remove it."
             )
-        if path.exists():
-            found = read(path)
-            if found.header != header:
+        try:
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            if not _locked(self._file):
                 raise UsageError(
-                    f"tracefork: {path} is the journal of another blame: "
-                    f"{_difference(found.header, header)}. Blame into another folder (--to)."
+                    f"tracefork: {path} is in use: this blame is still running, or one that goes "
+                    "on with it. Look on with --status, or end that first."
                 )
+            self._take_up(_begun(path), header)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _take_up(self, found: Found | None, header: Header) -> None:
+        """Go on behind what is whole of the journal, or write its first line."""
+        if found is not None and found.header != header:
+            raise UsageError(
+                f"tracefork: {self.path} is the journal of another blame: "
+                f"{_difference(found.header, header)}. Blame into another folder (--to)."
+            )
+        self._file.truncate(found.size if found else 0)
+        if found is None:
+            self._write(_Line(header=header))
+        else:
             self.trials = {trial.number: trial for trial in found.trials}
             self.prices = found.prices
-            with path.open("r+b") as whole:
-                whole.truncate(found.size)
-        self._file = path.open("ab", buffering=0)
-        if not self.trials and self._file.tell() == 0:
-            self._write(_Line(header=header))
 
     def price(self, now: Prices) -> Prices:
         """Return the prices that the blame was begun with; put down those of today, if others.
@@ -140,7 +157,10 @@ class Journal:
         """Put a trial down, durably."""
         self.trials[trial.number] = trial
         self._write(_Line(trial=trial))
-        os.fsync(self._file.fileno())
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def stands(self, standing: Standing) -> None:
         """Put down where the blame stands, for who looks on."""
@@ -151,7 +171,15 @@ class Journal:
         self._file.close()
 
     def _write(self, line: _Line) -> None:
-        self._file.write(msgspec.json.encode(line) + b"\n")
+        left = memoryview(msgspec.json.encode(line) + b"\n")
+        try:
+            while left:  # A disk that is almost full takes a part, and says nothing.
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> UnwritableError:
+        return UnwritableError(f"tracefork: cannot write {self.path}: {error.strerror}.")
 
 
 class Found(msgspec.Struct):
@@ -171,14 +199,31 @@ def read(path: Path) -> Found:
         UsageError: there is none.
         TapeError: it is damaged.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
+    found = _begun(path)
+    if found is None:
         raise UsageError(
             f"tracefork: no blame in {path.parent}: it was not begun, or elsewhere (folder=, --to)."
-        ) from error
+        )
+    return found
+
+
+def _begun(path: Path) -> Found | None:
+    """Return what a journal holds; None where there is none, or nothing of it is whole.
+
+    Raises:
+        UsageError: it cannot be read.
+        TapeError: it is damaged.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise UsageError(f"tracefork: {path} is no file.")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise UsageError(f"tracefork: cannot read {path}: {error.strerror}.") from error
+    if b"\n" not in data and data[: len(_FIRST)] == _FIRST[: len(data)]:
+        return None  # The disk was full, or the process died, before its first line was whole.
     size = data.rfind(b"\n") + 1
     try:
         lines = [_decode(line) for line in data[:size].splitlines()]
@@ -190,7 +235,32 @@ def read(path: Path) -> Found:
     standings = [line.standing for line in lines if line.standing is not None]
     trials = [line.trial for line in lines if line.trial is not None]
     prices = [line.prices for line in lines if line.prices is not None]
+    if len({trial.number for trial in trials}) < len(trials) or not all(map(_is_sane, trials)):
+        raise TapeError(f"tracefork: {path} is damaged: its trials do not add up.")
     return Found(header, prices, trials, standings[-1] if standings else None, size)
+
+
+def _is_sane(trial: Trial) -> bool:
+    """Return whether a trial counts what can be: who counts below zero would have more to spend."""
+    return min(trial.number, trial.calls, trial.tokens, trial.usd or 0, trial.seconds) >= 0
+
+
+def _locked(file: FileIO) -> bool:
+    """Keep other processes off a file until it is closed; return False where one keeps us off.
+
+    Where the system has no such locks, nobody is kept off.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _difference(before: Header, now: Header) -> str:

@@ -20,7 +20,7 @@ from typing import Self
 
 from tracefork_core.blaming.probe import Trial
 from tracefork_core.blaming.trying import Agent, Job, Oracle, carry_out
-from tracefork_core.errors import UsageError
+from tracefork_core.errors import UnwritableError, UsageError
 
 _ATTEMPTS = 3
 # Spawned: a fork would copy locks that other threads hold.
@@ -76,7 +76,11 @@ class Pool:
             self._own.shutdown(wait=error is None, cancel_futures=True)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Trial]:
-        """Yield the trials of some jobs as they are done."""
+        """Yield the trials of some jobs as they are done.
+
+        Raises:
+            UnwritableError: a branch cannot be written.
+        """
         if self._is_here:
             for job in jobs:
                 yield carry_out(job, self._agent, self._oracle)
@@ -88,6 +92,8 @@ class Pool:
                 error = future.exception()
                 if error is None:
                     yield future.result()
+                elif isinstance(error, UnwritableError):
+                    raise error
                 elif attempt + 1 == _ATTEMPTS:
                     reason = f"{type(error).__name__}: {error}"
                     yield Trial(job.number, job.probe, None, undefined=reason)
@@ -139,6 +145,7 @@ def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
 
     Raises:
         RuntimeError: it died.
+        UnwritableError: the branch cannot be written.
     """
     here, there = _PROCESSES.Pipe(duplex=False)
     process = _PROCESSES.Process(target=_child, args=(there, job, agent, oracle), daemon=False)
@@ -146,18 +153,23 @@ def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
         with there:
             process.start()
         try:
-            trial: Trial = here.recv()
+            came: Trial | UnwritableError = here.recv()
         except EOFError as error:
             process.join()
             raise RuntimeError(f"the process of a fork ended: {process.exitcode}") from error
     process.join()
-    return trial
+    if isinstance(came, UnwritableError):
+        raise came
+    return came
 
 
 def _child(there: Connection, job: Job, agent: Agent, oracle: Oracle) -> None:
     _end_with_parent()
     with there:
-        there.send(carry_out(job, agent, oracle))
+        try:
+            there.send(carry_out(job, agent, oracle))
+        except UnwritableError as error:
+            there.send(error)
 
 
 def _end_with_parent() -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.taken import Spending, Taken, lost_with, set_aside, taken
-from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.errors import TraceforkError, UnwritableError, UsageError
 from tracefork_core.exchange.current import outside
 from tracefork_core.run.fork import Forking, fork
 from tracefork_core.run.scope import Scope
@@ -96,6 +96,9 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     """Fork the run as the probe says, and return what came of it.
 
     What an earlier attempt took, whose process died, counts as taken by this one.
+
+    Raises:
+        UnwritableError: the branch cannot be written.
     """
     began = time.monotonic()
     to = Path(job.tape).with_name(job.branch)
@@ -114,6 +117,8 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
             failed, undefined = _graded(came, oracle, job)
             if failed is False or job.probe.purpose == "replay":
                 grades = _regraded(came, oracle, job)
+    except UnwritableError:
+        raise  # The run has an outcome; it is we who cannot put it down.
     except TraceforkError as error:
         undefined = _words(error)
     took = taken(to)

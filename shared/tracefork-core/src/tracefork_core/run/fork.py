@@ -121,7 +121,12 @@ class _Fork(Writing[Forking]):
         stack.callback(self._discard_unless_switched_on)
         self._writer.note(BRANCH, aside=_described(plan))
         self._session = Session(
-            source=tape, sink=self._writer, masking=masking, matchers=self._match, plan=plan
+            source=tape,
+            sink=self._writer,
+            masking=masking,
+            matchers=self._match,
+            plan=plan,
+            strict=True,  # What cannot be recorded of it is paid for, and nobody would ever see it.
         )
         self._session.suspects.append(lambda: other_versions(tape))
         chance = Chance(self._session, tape.chance, forked=True)

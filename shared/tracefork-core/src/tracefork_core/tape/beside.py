@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from tracefork_core.errors import UnwritableError
 from tracefork_core.tape.reader import Tape
 from tracefork_core.tape.schema import BESIDE
 
@@ -16,7 +17,7 @@ def lay_beside(tape: Path, folder: Path) -> Path:
     What is closed gets a second name there, and takes no room; what was cut off is copied.
 
     Raises:
-        TapeError: the file is not a tape, or is damaged.
+        TapeError: the file is not a tape, is damaged, or cannot be copied.
     """
     with Tape.open(tape) as opened:
         names = [tape.name, *opened.needs]
@@ -30,8 +31,16 @@ def lay_beside(tape: Path, folder: Path) -> Path:
                     raise OSError("two names of a tape would have two logs")
                 os.link(file, place)
             except OSError:
-                shutil.copy2(file, place)
+                _copy(file, place)
     return folder / tape.name
+
+
+def _copy(file: Path, place: Path) -> None:
+    try:
+        shutil.copy2(file, place)
+    except OSError as error:
+        place.unlink(missing_ok=True)
+        raise UnwritableError(f"tracefork: cannot write {place}: {error.strerror}.") from error
 
 
 def _is_open(tape: Path) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tracefork_core.errors import TapeError
+from tracefork_core.errors import TapeError, UnwritableError
 from tracefork_core.tape import checksum, schema
 from tracefork_core.tape.blob_writer import BlobWriter, Like
 from tracefork_core.tape.blobs import BLOB
@@ -130,7 +130,8 @@ class TapeFile:
 
     def stopped(self, error: Exception) -> TapeError:
         """Say that nothing more can be written, and why."""
-        return TapeError(
+        disk = isinstance(error, (OSError, sqlite3.OperationalError))
+        return (UnwritableError if disk else TapeError)(
             f"tracefork: recording to {self.path} stopped: {error}. "
             "What was recorded until then is kept."
         )

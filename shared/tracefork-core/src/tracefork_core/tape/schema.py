@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.errors import TapeError, UnwritableError, UsageError
 from tracefork_core.tape import tables
 
 APPLICATION_ID = 0x7472666B  # "trfk"
@@ -57,7 +57,7 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
     except FileExistsError as error:
         raise _is_taken(path) from error
     except (OSError, sqlite3.Error) as error:
-        raise TapeError(
+        raise UnwritableError(
             f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
         ) from error
 

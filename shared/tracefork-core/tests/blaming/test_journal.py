@@ -1,0 +1,119 @@
+"""The journal of a blame: one process writes it, and a disk that is full loses nothing of it."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import TapeError, UsageError
+from tracefork_core.blaming.blame import blame
+from tracefork_core.blaming.hearing import Progress
+from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.errors import UnwritableError
+
+from . import drawing
+from .drawn import SHORT, Drawing, outcome
+
+
+def test_only_one_blame_writes_to_a_folder(tape: Path, desk: Drawing) -> None:
+    """Who goes on with what still runs is refused: together they would spend the budget twice."""
+    refused: list[str] = []
+
+    def meddle(progress: Progress) -> None:
+        if progress.forks == 3:
+            with pytest.raises(UsageError, match="in use") as error:
+                blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)
+            refused.append(str(error.value))
+
+    report = blame(tape, drawing.agent, drawing.good, settings=SHORT, watch=meddle)
+    assert refused
+    assert report.result.ledger.live_calls == desk.live
+    # Once it is over, going on with it is free.
+    again = blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)
+    assert (again.draws, desk.live) == (report.draws, report.result.ledger.live_calls)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_full_disk_stops_a_blame_and_costs_nothing(
+    tape: Path, desk: Drawing, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No fork counts as without an outcome, no call is left out, and it goes on with room again."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    agent = import_module("drawing")  # Under a name that other processes know, too.
+    again = partial(blame, tape, agent.agent, agent.good, settings=SHORT)
+    alone = again(folder=tape.parent / "alone")
+    desk.forget()
+    with pytest.raises(KeyboardInterrupt):
+        again(workers=workers, watch=_stop_at(5))
+    journal = tape.with_name("run.tape.blame") / JOURNAL
+    paid = desk.live
+    with _no_file_above(journal.stat().st_size + 100), pytest.raises(UnwritableError) as full:
+        again(workers=workers, resume=True)
+    assert "Make room, and go on" in str(full.value)
+    report = again(workers=workers, resume=True)
+    assert outcome(report) == outcome(alone)
+    assert not [draw for draw in report.draws if draw.undefined]
+    assert report.result.ledger.live_calls == desk.live > paid
+
+
+@pytest.mark.parametrize("left", [b"", b'{"hea', b'{"header":{"digest":"1'])
+def test_a_first_line_that_was_cut_off_is_none(tape: Path, left: bytes) -> None:
+    """The disk was full before anything was on it: nothing was begun."""
+    folder = tape.with_name("run.tape.blame")
+    folder.mkdir()
+    (folder / JOURNAL).write_bytes(left)
+    with pytest.raises(UsageError, match="no blame in"):
+        read(folder / JOURNAL)
+    report = blame(tape, drawing.agent, drawing.good, settings=SHORT)
+    assert len(read(folder / JOURNAL).trials) == len(report.draws)
+
+
+def test_a_file_of_another_kind_is_left_alone(tape: Path) -> None:
+    """What is in the journal's place and is none stays as it is."""
+    journal = tape.with_name("run.tape.blame") / JOURNAL
+    journal.parent.mkdir()
+    journal.write_bytes(b"my notes")
+    with pytest.raises(TapeError, match="no journal of a blame"):
+        blame(tape, drawing.agent, drawing.good, resume=True)
+    assert journal.read_bytes() == b"my notes"
+
+
+@pytest.mark.parametrize("change", [(b'"calls":', b'"calls":-'), (b'"number":1,', b'"number":0,')])
+def test_a_journal_does_not_add_to_the_budget(
+    tape: Path, change: tuple[bytes, bytes]
+) -> None:
+    """Calls below zero, or a number that occurs twice, are damage."""
+    with pytest.raises(KeyboardInterrupt):
+        blame(tape, drawing.agent, drawing.good, settings=SHORT, watch=_stop_at(8))
+    journal = tape.with_name("run.tape.blame") / JOURNAL
+    data = journal.read_bytes()
+    assert read(journal).trials
+    assert change[0] in data
+    journal.write_bytes(data.replace(*change))
+    with pytest.raises(TapeError, match="do not add up"):
+        read(journal)
+
+
+def _stop_at(forks: int) -> Callable[[Progress], None]:
+    def stop(progress: Progress) -> None:
+        if progress.forks == forks:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+@contextmanager
+def _no_file_above(size: int) -> Iterator[None]:
+    """Let no file of this process grow beyond a size, as a full disk does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
