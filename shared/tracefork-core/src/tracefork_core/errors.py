@@ -74,7 +74,7 @@ class TapeError(TraceforkError):
 
 
 class UnwritableError(TapeError):
-    """The disk takes no more: it is full, it is gone, or it says no. Nothing is wrong with a run."""
+    """The disk takes no more: it is full, or gone, or says no. With a run nothing is wrong."""
 
 
 class BoundaryError(TraceforkError):

@@ -85,9 +85,7 @@ def test_a_file_of_another_kind_is_left_alone(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [(b'"calls":', b'"calls":-'), (b'"number":1,', b'"number":0,')])
-def test_a_journal_does_not_add_to_the_budget(
-    tape: Path, change: tuple[bytes, bytes]
-) -> None:
+def test_a_journal_does_not_add_to_the_budget(tape: Path, change: tuple[bytes, bytes]) -> None:
     """Calls below zero, or a number that occurs twice, are damage."""
     with pytest.raises(KeyboardInterrupt):
         blame(tape, drawing.agent, drawing.good, settings=SHORT, watch=_stop_at(8))

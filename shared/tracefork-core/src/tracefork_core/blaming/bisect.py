@@ -22,6 +22,7 @@ from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
 from tracefork_core.tape.beside import lay_beside
+from tracefork_core.tape.draft import SCRATCH
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +76,7 @@ def bisect(
     with answering(path) as tape:
         masking_of(tape, mask)  # Refuses here, and not in every fork.
         run = Run.of(tape)
-    place = Path(tempfile.mkdtemp(prefix=".tracefork-bisect-", dir=path.absolute().parent))
+    place = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
     try:
         there = lay_beside(path, place)
         if isinstance(oracle, Placed):

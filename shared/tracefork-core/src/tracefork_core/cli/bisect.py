@@ -58,16 +58,17 @@ def bisect(
     agent.prepare()
     grades = read_oracle(oracle, here)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
-    found = bisecting(
-        path,
-        Program(agent, folder),
-        grades,
-        fresh=agent.form != "function",
-        writes=options.writes(allow=allow_writes, stub=stub_writes),
-        tail=read_edit(tail_model, tail_temperature, None, None),
-        mask=mask or [],
-        tell=_tell,
-    )
+    with screen.stdout_kept(for_json=True):  # Whatever an agent leaves behind may print.
+        found = bisecting(
+            path,
+            Program(agent, folder),
+            grades,
+            fresh=agent.form != "function",
+            writes=options.writes(allow=allow_writes, stub=stub_writes),
+            tail=read_edit(tail_model, tail_temperature, None, None),
+            mask=mask or [],
+            tell=_tell,
+        )
     code = NOBODY if found.unit is None else 0
     if as_json:
         screen.say_json({"command": "bisect", "exit": code, **msgspec.to_builtins(found)})

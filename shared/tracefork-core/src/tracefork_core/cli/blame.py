@@ -16,6 +16,7 @@ import typer
 from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.interventions import read_edit
+from tracefork_core.cli.text import printable
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,7 +122,8 @@ def blame(
     if not yes:
         _ask(about, limits)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
-    with _resumable(), following(streamed=stream, expected=about.calls) as watch:
+    kept_apart = screen.stdout_kept(for_json=True)  # Whatever an agent leaves behind may print.
+    with kept_apart, _resumable(), following(streamed=stream, expected=about.calls) as watch:
         report = blaming(
             path,
             Program(agent, home),
@@ -221,7 +223,7 @@ def _look_on(place: Path, *, as_json: bool) -> int:
     words += f"{figures.several(took.live_calls, 'live call')}"
     words += f" · {_cost(took.usd)} · last written {figures.duration(age)} ago"
     if standing is not None:
-        words += f" · {standing.phase}"
+        words += f" · {printable(standing.phase)}"
         if standing.unit is not None:
             words += f" · likeliest: exchange {standing.unit} ({standing.chance:.0%})"
     screen.stdout().print(words, soft_wrap=True)

@@ -69,7 +69,8 @@ def failure(
         exchanges: how many were recorded.
         recorded: how it ended then, None where the recording was cut off.
     """
-    if status == INTERRUPTED:
+    as_recorded = outcome == recorded and asked == exchanges
+    if status == INTERRUPTED and not as_recorded:  # A watchdog of the agent's may do it each time.
         return INTERRUPTED, "interrupted, so nothing is proven; the tape is as it was"
     if outcome not in ("ok", recorded):
         return FAILED, f"the agent failed by itself with {outcome}"

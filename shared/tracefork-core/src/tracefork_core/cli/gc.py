@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -13,11 +15,14 @@ import typer
 from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.tape.draft import SCRATCH
 from tracefork_core.tape.schema import BESIDE
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _AGE = re.compile(r"(\d+)([hdw])")
+_ABANDONED = 86_400
+"""Seconds without a byte written after which nobody is at work any more."""
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -42,7 +47,7 @@ def gc(
     """Remove what is left over in a folder of tapes.
 
     Without options that is what no tape needs: logs and journals whose tape is gone, recordings
-    that were killed before their first byte. A run that is recorded right now, and a run that a
+    that were killed before their first byte, and what other killed commands left a day ago. A run that is recorded right now, and a run that a
     branch needs, always stay.
     """
     if not folder.is_dir():
@@ -50,13 +55,12 @@ def gc(
     if keep is not None and keep < 0:
         raise UsageError("tracefork: --keep takes a number of runs, 0 or more.")
     limit = None if older is None else time.time_ns() - _nanoseconds(older)
-    runs = [run for path in sorted(folder.glob(f"*{tapes.SUFFIX}")) if (run := _read(path))]
+    runs = [run for path in tapes.inside(folder) if (run := _read(path))]
     gone = _left_over(folder) + _unneeded(runs, limit, keep, orphans=orphans)
     freed = sum(waste.bytes for waste in gone)
     if not dry:
         for waste in gone:
-            for file in waste.files:
-                file.unlink(missing_ok=True)
+            waste.remove()
     _say(folder, gone, freed, dry=dry, as_json=as_json)
     return 0
 
@@ -72,16 +76,24 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Waste:
-    """Something to remove, and why."""
+    """Something to remove, and why: files, or all of a folder."""
 
     name: str
     why: str
     files: tuple[Path, ...]
+    folder: Path | None = None
 
     @property
     def bytes(self) -> int:
         """How much room it takes."""
         return sum(file.stat().st_size for file in self.files if file.is_file())
+
+    def remove(self) -> None:
+        """Remove it."""
+        for file in self.files:
+            file.unlink(missing_ok=True)
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _nanoseconds(age: str) -> int:
@@ -116,7 +128,18 @@ def _left_over(folder: Path) -> list[_Waste]:
         for path in sorted(folder.glob(f"*{tapes.SUFFIX}"))
         if path.is_file() and path.stat().st_size == 0
     ]
-    return alone + empty
+    return alone + empty + list(_scratch(folder))
+
+
+def _scratch(folder: Path) -> Iterator[_Waste]:
+    """Yield what commands that were killed have left behind; others may be at work."""
+    for place in sorted(folder.glob(f"{SCRATCH}*")):
+        if not place.is_dir() or place.is_symlink():
+            continue
+        files = tuple(file for file in place.rglob("*") if file.is_file())
+        written = max(file.stat().st_mtime for file in (place, *files))
+        if time.time() - written > _ABANDONED:
+            yield _Waste(place.name, "its command was killed", files, place)
 
 
 def _unneeded(

@@ -49,24 +49,18 @@ def bring(
 
 
 def _imported(bring_in: Importer, source: Path, output: Path) -> Imported:
-    """Import to a draft, which becomes the file when all of it is there."""
     from tracefork_core.checkpoints.store import CheckpointFile
-    from tracefork_core.tape.schema import BESIDE, beside
+    from tracefork_core.tape.draft import drafted
 
-    draft = output.with_name(f".{output.name}-importing")
-    store = CheckpointFile(draft)
-    try:
-        found = bring_in(source, store)
-        store.close()
-        if found.threads:
-            draft.rename(output)
-    finally:
-        store.close()
-        for suffix in ("", *BESIDE):
-            beside(draft, suffix).unlink(missing_ok=True)
-    if not found.threads:
-        raise UsageError(f"tracefork: {source} holds no threads; nothing was written.")
-    return found
+    with drafted(output) as draft:
+        store = CheckpointFile(draft)
+        try:
+            found = bring_in(source, store)
+        finally:
+            store.close()
+        if not found.threads:
+            raise UsageError(f"tracefork: {source} holds no threads; nothing was written.")
+        return found
 
 
 def _importer(name: str, distribution: str) -> Importer:

@@ -28,7 +28,7 @@ def ls(
     """
     if not folder.is_dir():
         raise UsageError(f"tracefork: no folder at {folder.absolute()}.{tapes.is_file(folder)}")
-    entries = [_read(path) for path in sorted(folder.glob(f"*{tapes.SUFFIX}"))]
+    entries = [_read(path) for path in tapes.inside(folder)]
     entries.sort(key=lambda entry: entry.recorded or 0, reverse=True)
     if as_json:
         found = [asdict(entry) for entry in entries]

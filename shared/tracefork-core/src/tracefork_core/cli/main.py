@@ -33,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     hash_seed.is_own_process = argv is None
     if name == "record" and "--help" not in rest:
         hash_seed.choose()
+    from tracefork_core.cli import screen
+
     try:
         return _run(name, rest, after)
     except TraceforkError as error:
@@ -41,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; Python would complain once more while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        screen.close_stdout()
         return 0
     except Exception as error:
         if os.environ.get("TRACEFORK_TRACEBACK"):
@@ -51,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
         )
         return _report(name, wrapped, as_json="--json" in rest)
+    finally:
+        if argv is not None:  # The process is somebody else's.
+            screen.give_stdout_back()
 
 
 def _run(name: str, rest: list[str], after: list[str] | None) -> int:

@@ -92,7 +92,11 @@ def record(
         seal_to=seal_to or [],
         strict=strict,
     )
-    with _as_it_was(path, overwrite=overwrite), screen.stdout_kept(as_json):
+    # Whether a script is there is known by now.
+    with (
+        _as_it_was(path, overwrite=overwrite and agent.form != "script"),
+        screen.stdout_kept(as_json),
+    ):
         run, ending = agent.run_under(scope, show=True)
     assert run.receipt is not None
     remember(path, run.receipt.digest, agent, cwd)
@@ -103,12 +107,17 @@ def record(
 @contextmanager
 def _as_it_was(path: Path, *, overwrite: bool) -> Iterator[None]:
     """Leave everything at a path as it was where there turns out to be no agent to run."""
+    from tracefork_core.tape.draft import SCRATCH
     from tracefork_core.tape.schema import BESIDE, beside
 
     files = [beside(path, suffix) for suffix in ("", *BESIDE)]
     earlier = [file for file in files if overwrite and file.is_file()]
     with ExitStack() as stack:
-        kept = stack.enter_context(TemporaryDirectory(dir=path.parent)) if earlier else ""
+        kept = (
+            stack.enter_context(TemporaryDirectory(prefix=f"{SCRATCH}earlier-", dir=path.parent))
+            if earlier
+            else ""
+        )
         for file in earlier:
             with suppress(OSError):  # What cannot be read is not overwritten either.
                 shutil.copy2(file, kept)

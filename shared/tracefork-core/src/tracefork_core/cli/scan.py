@@ -86,7 +86,7 @@ def _tapes(paths: Sequence[str]) -> list[Path]:
         if not folder.is_dir():
             found.append(tapes.find(name))
             continue
-        inside = sorted(path for path in folder.absolute().rglob(f"*{tapes.SUFFIX}"))
+        inside = sorted(path for path in folder.absolute().rglob("*") if tapes.is_tape(path))
         if not inside:
             raise UsageError(f"tracefork: no tapes in {folder}: nothing was scanned.")
         found += inside

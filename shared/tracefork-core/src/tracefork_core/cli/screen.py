@@ -7,12 +7,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_kept: TextIO | None = None
+"""Where documents go, once what is printed goes to stderr."""
 GOOD, BAD, WARN, DIM, STRONG = "green", "red", "yellow", "dim", "bold"
 
 
@@ -31,14 +33,12 @@ def say_json(document: dict[str, object]) -> None:
 
     Non-ASCII characters are escaped: the document is as safe in a terminal as the text.
     """
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
-    sys.stdout.flush()
+    _say(json.dumps(document, indent=2))
 
 
 def say_line(document: dict[str, object]) -> None:
     """Write a document to stdout as a line of its own, one of many."""
-    sys.stdout.write(json.dumps(document) + "\n")
-    sys.stdout.flush()
+    _say(json.dumps(document))
 
 
 def grid(*columns: str) -> Table:
@@ -73,13 +73,47 @@ def grid(*columns: str) -> Table:
 
 @contextmanager
 def stdout_kept(for_json: bool) -> Iterator[None]:
-    """Keep stdout for the document: what the agent and its children print goes to stderr."""
-    if not for_json:
-        yield
-        sys.stdout.flush()  # Our notes on stderr come after what the agent said.
-        return
-    with stdout_to(2):
-        yield
+    """Keep stdout for the document: what the agent and its children print goes to stderr.
+
+    To the end of this process: threads of the agent print as long as they live.
+    """
+    if for_json:
+        _keep_stdout()
+    yield
+    sys.stdout.flush()  # Our notes on stderr come after what the agent said.
+
+
+def _keep_stdout() -> None:
+    global _kept
+    if _kept is None:
+        sys.stdout.flush()
+        descriptor = os.dup(1)
+        os.dup2(2, 1)
+        _kept = open(descriptor, "w", encoding=sys.stdout.encoding, errors=sys.stdout.errors)  # noqa: PTH123, SIM115
+
+
+def give_stdout_back() -> None:
+    """Let what is printed go to stdout again."""
+    global _kept
+    if _kept is not None:
+        sys.stdout.flush()
+        os.dup2(_kept.fileno(), 1)
+        _kept.close()
+        _kept = None
+
+
+def close_stdout() -> None:
+    """Write no more to stdout: nobody reads it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, _kept):
+        if stream is not None:
+            os.dup2(nowhere, stream.fileno())
+
+
+def _say(line: str) -> None:
+    stream = _kept or sys.stdout
+    stream.write(line + "\n")
+    stream.flush()
 
 
 @contextmanager
@@ -103,7 +137,7 @@ def _console(*, stderr: bool) -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # For `main`: that nobody reads on is no failure.
 
-    stream = sys.stderr if stderr else sys.stdout
+    stream = sys.stderr if stderr else _kept or sys.stdout
     if "utf" not in (stream.encoding or "").lower() and hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
     return Piped(

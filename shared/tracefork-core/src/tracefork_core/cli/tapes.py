@@ -7,9 +7,12 @@ import shlex
 from pathlib import Path
 
 from tracefork_core.cli import store
+from tracefork_core.cli.text import printable
 from tracefork_core.errors import UsageError
 
 SUFFIX = ".tape"
+_MARKED = 72
+"""Bytes of a file of SQLite up to the end of its application id."""
 
 
 def find(name: str) -> Path:
@@ -45,6 +48,28 @@ def find(name: str) -> Path:
     )
 
 
+def inside(folder: Path) -> list[Path]:
+    """Return the tapes of a folder."""
+    return sorted(path for path in folder.iterdir() if is_tape(path))
+
+
+def is_tape(path: Path) -> bool:
+    """Return whether something calls itself a tape, by its name or by its first bytes."""
+    if path.suffix == SUFFIX:
+        return True
+    from tracefork_core.tape import schema
+
+    mark = schema.APPLICATION_ID.to_bytes(4)
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            is_ours = file.read(_MARKED).endswith(mark)
+    except OSError:
+        return False
+    return is_ours and schema.is_tape(path)
+
+
 def free_name(stem: str) -> Path:
     """Return `stem.tape`, or the first of `stem-2.tape`, `stem-3.tape` … that is free."""
     if not (first := Path(stem + SUFFIX)).exists():
@@ -59,7 +84,7 @@ def is_file(path: Path) -> str:
 
 
 def shown(path: Path) -> str:
-    """Return a path as a person would type it here."""
+    """Return a path as a person would type it here; the name may be a stranger's."""
     path = path.absolute()
     here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return printable(str(path.relative_to(here) if path.is_relative_to(here) else path))

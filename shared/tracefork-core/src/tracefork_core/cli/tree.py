@@ -35,7 +35,7 @@ def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
     Of a branch, the whole tree is shown that it belongs to.
     """
     path = tapes.find(tape)
-    runs = {run.name: run for one in sorted(path.parent.glob("*.tape")) if (run := _read(one))}
+    runs = {run.name: run for one in tapes.inside(path.parent) if (run := _read(one))}
     root = runs.get(path.name) or _read(path, strict=True)
     assert root is not None
     for _ in range(_DEEPEST):

@@ -23,6 +23,7 @@ from tracefork_core.providers.taped import price_of
 from tracefork_core.run.places import number_of
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.beside import lay_beside
+from tracefork_core.tape.draft import SCRATCH
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -63,7 +64,7 @@ def ask(
     agent.prepare()
     edit = read_edit(model, temperature, system, prompt)
     # Not a TemporaryDirectory: that goes with `atexit`, which the agent comes to before we do.
-    place = tempfile.mkdtemp(prefix=".tracefork-try-", dir=path.parent)
+    place = tempfile.mkdtemp(prefix=f"{SCRATCH}try-", dir=path.parent)
     try:
         parent = lay_beside(path, Path(place))
         scope = forking(parent, number, edit, until=number, mask=mask or [])

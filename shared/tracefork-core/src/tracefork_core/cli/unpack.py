@@ -29,6 +29,7 @@ def unpack(
     file that was sent, nothing is kept but what a tape holds.
     """
     from tracefork_core.tape import Tape
+    from tracefork_core.tape.draft import drafted
     from tracefork_core.tape.integrity import check_undamaged
     from tracefork_core.tape.rewrite import rewrite
 
@@ -43,8 +44,9 @@ def unpack(
         )
     with Tape.open(file) as opened:
         if not opened.opens:
-            target.touch(0o600, exist_ok=False)
-            shutil.copyfile(file, target)
+            with drafted(target) as draft:
+                draft.touch(0o600)
+                shutil.copyfile(file, draft)
         else:
             rewrite(opened, target)
     _say(target, result.exchanges, result.digest, as_json=as_json)

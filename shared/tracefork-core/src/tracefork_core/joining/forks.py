@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 from typing import NoReturn
 
@@ -49,7 +50,21 @@ def descents() -> list[Descent]:
 
 
 def _before() -> None:
-    _forking.invited = [(descent, descent.invite(NAME)) for descent in descents()]
+    invited = [] if _is_start_of_uvloop() else descents()
+    _forking.invited = [(descent, descent.invite(NAME)) for descent in invited]
+
+
+def _is_start_of_uvloop() -> bool:
+    """Return whether uvloop starts a program here, and no Python code forks.
+
+    Its child runs these handlers while its parent, with the interpreter locked, waits until it has
+    become that program: nobody could answer it before that, and after that it is not needed.
+    """
+    events = sys.modules.get("asyncio.events")
+    loop = events._get_running_loop() if events is not None else None  # noqa: SLF001 - in `__all__`
+    if loop is None or not type(loop).__module__.startswith("uvloop"):
+        return False
+    return not any("fork" in name for name in sys._getframe(2).f_code.co_names)
 
 
 def _in_child() -> None:

@@ -7,8 +7,9 @@ a request is recorded, but a run that asks for more or fewer of them is the same
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 _ENDINGS = (
     "/responses/input_tokens",  # OpenAI, Azure
@@ -19,6 +20,11 @@ _ENDINGS = (
 )
 _VOCABULARIES = ("openaipublic.blob.core.windows.net", "/encodings/")
 """Where tiktoken gets what it counts with, once on each machine."""
+_TOKENIZER = re.compile(r"/resolve/[^/]+/tokenizer[^/]*$")
+"""Where LiteLLM and others get it from Hugging Face, or from a mirror of that."""
+_HARNESSES = "/api/agent-harnesses"
+"""What Hugging Face's client asks for once a day, before anything else."""
+_STORES = (".hf.co", ".huggingface.co")
 
 
 @lru_cache(maxsize=1024)
@@ -27,5 +33,14 @@ def is_auxiliary(method: str, url: str) -> bool:
     parts = urlsplit(url)
     if method == "POST":
         return parts.path.endswith(_ENDINGS)
+    return method in ("GET", "HEAD") and _is_vocabulary(parts)
+
+
+def _is_vocabulary(parts: SplitResult) -> bool:
     host, folder = _VOCABULARIES
-    return method == "GET" and parts.hostname == host and parts.path.startswith(folder)
+    if parts.hostname == host:
+        return parts.path.startswith(folder)
+    if parts.path == _HARNESSES or _TOKENIZER.search(parts.path):
+        return True
+    # Large files lie elsewhere, under a name that says nothing.
+    return (parts.hostname or "").endswith(_STORES) and "tokenizer" in parts.query

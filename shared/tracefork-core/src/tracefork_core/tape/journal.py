@@ -25,6 +25,9 @@ from tracefork_core.tape.schema import LARGEST, beside
 SUFFIX = "-flight"
 _TIDY = 16 * 1024
 _COMPACT = 8 * 1024 * 1024
+_MOST = _COMPACT + LARGEST
+"""Bytes of bodies that are read from a journal, at most."""
+_LONGEST_LINE = 16 * 1024 * 1024
 
 
 class _Frame(msgspec.Struct, omit_defaults=True):
@@ -125,24 +128,30 @@ class Journal:
 
 
 def read(tape: Path, cipher: Cipher | None = None) -> list[Flight]:
-    """Return what was in flight when a recording ended, as far as its journal can be read."""
-    try:
-        data = beside(tape, SUFFIX).read_bytes()
-    except OSError:
+    """Return what was in flight when a recording ended, as far as its journal can be read.
+
+    That is no further than memory allows: a file may declare anything.
+    """
+    path = beside(tape, SUFFIX)
+    if not path.is_file():  # To open a pipe would be to wait for a writer.
         return []
     flights: dict[int, Flight] = {}
-    place = 0
+    left = _MOST
     # The last frame may be torn: the process died while it was written.
-    with suppress(TapeError, msgspec.MsgspecError, ValueError, RecursionError, EOFError):
-        while (end := data.find(b"\n", place)) >= 0:
-            line = data[place:end]
+    with (
+        suppress(OSError, TapeError, msgspec.MsgspecError, ValueError, RecursionError, EOFError),
+        path.open("rb") as file,
+    ):
+        whole = os.fstat(file.fileno()).st_size
+        while (line := file.readline(_LONGEST_LINE)).endswith(b"\n"):
+            line = line[:-1]
             if cipher is not None:
                 line = cipher.open(bytes.fromhex(line.decode("ascii")), b"flight")
             frame = _decode(line)
-            place = end + 1 + frame.size
-            if not 0 <= frame.size <= min(LARGEST, len(data) - end - 1):
+            if not 0 <= frame.size <= min(left, whole - file.tell()):
                 break
-            body = data[end + 1 : place]
+            left -= frame.size
+            body = file.read(frame.size)
             if cipher is not None and body:
                 body = cipher.open(body, b"flight %d" % frame.n)
             _take(flights, frame, body)

@@ -13,6 +13,7 @@ from tracefork_core.tape.blob_writer import Like, likes
 from tracefork_core.tape.blobs import BLOB
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.digest import chain
+from tracefork_core.tape.draft import drafted
 from tracefork_core.tape.event import EXCHANGE, RECEIPT, line
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.file import Body, TapeFile
@@ -85,13 +86,14 @@ def rewrite(
         UsageError: the new file exists.
         TapeError: the tape cannot be read, or the new one not written.
     """
-    file = TapeFile(target, mode=mode or tape.mode, key=tape.key)
-    try:
-        return _Copy(tape, file, change or Change()).run()
-    except BaseException:
-        file.close()
-        target.unlink(missing_ok=True)
-        raise
+    # Half of it would look like a recording that was cut off.
+    with drafted(target) as draft:
+        file = TapeFile(draft, mode=mode or tape.mode, key=tape.key)
+        try:
+            return _Copy(tape, file, change or Change()).run()
+        except BaseException:
+            file.close()
+            raise
 
 
 class _Copy:

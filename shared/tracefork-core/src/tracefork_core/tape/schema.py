@@ -34,21 +34,8 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
             does not exist.
         TapeError: the file to overwrite is not a tape, or the folder cannot be written.
     """
-    if not _is_folder(path.parent):
-        raise UsageError(
-            f"tracefork: no folder {path.parent} to put {path.name} in. Make it first, or name "
-            "another."
-        )
-    if _is_folder(path):
-        raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
+    check_place(path, overwrite=overwrite)
     if os.path.lexists(path):
-        if not overwrite:
-            if holds_threads(path):
-                raise UsageError(f"{_are_threads(path)} Record to another name.")
-            raise UsageError(
-                f"tracefork: {path} exists and nothing is overwritten unasked. Name another (-o), "
-                "or replace it, where that can be asked for (overwrite=True, --overwrite)."
-            )
         _remove(path)
     try:
         # Created empty and exclusively first: two recorders of one file cannot both win.
@@ -60,6 +47,28 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
         raise UnwritableError(
             f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
         ) from error
+
+
+def check_place(path: Path, *, overwrite: bool = False) -> None:
+    """Make sure that a file may be put somewhere.
+
+    Raises:
+        UsageError: there is no such folder, or something of that name that is not to be replaced.
+    """
+    if not _is_folder(path.parent):
+        raise UsageError(
+            f"tracefork: no folder {path.parent} to put {path.name} in. Make it first, or name "
+            "another."
+        )
+    if _is_folder(path):
+        raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
+    if os.path.lexists(path) and not overwrite:
+        if holds_threads(path):
+            raise UsageError(f"{_are_threads(path)} Record to another name.")
+        raise UsageError(
+            f"tracefork: {path} exists and nothing is overwritten unasked. Name another (-o), "
+            "or replace it, where that can be asked for (overwrite=True, --overwrite)."
+        )
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
@@ -216,6 +225,8 @@ def _version_of(path: Path) -> int | None:
 
     SQLite reads it: as POSIX has it, whoever else closes the file drops this process's locks on it.
     """
+    if not os.path.isfile(path):  # noqa: PTH113 - as above; to open a pipe is to wait for a writer
+        return None
     name = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
         with closing(_connect(name, uri=True)) as db:
@@ -242,7 +253,7 @@ def _is_plain(sql: object) -> bool:
 
 def _remove(path: Path) -> None:
     """Delete an earlier tape, but never a file that is not one, nor one that is in use."""
-    if path.exists() and path.stat().st_size == 0:
+    if path.is_file() and path.stat().st_size == 0:
         path.unlink()  # A recording that was killed before its first byte.
         return
     open_readonly(path).close()

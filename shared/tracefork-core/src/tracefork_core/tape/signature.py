@@ -8,6 +8,7 @@ digest of the run, and the sha256 of the file. Keys are those that people have: 
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -132,8 +133,7 @@ def _check_is_alone(path: Path) -> None:
 def _found(path: Path) -> tuple[Signature, bytes]:
     """Return what lies in the file of a signature."""
     try:
-        with path.open("rb") as file:
-            data = file.read(_LONGEST)
+        data = _content(path)
         found = msgspec.json.decode(data, type=Signature)
         signature = base64.b64decode(found.signature, validate=True)
     except FileNotFoundError as error:
@@ -151,7 +151,7 @@ def _found(path: Path) -> tuple[Signature, bytes]:
 
 def _write(path: Path, data: bytes, *, overwrite: bool) -> None:
     try:
-        if path.exists() and not overwrite and path.read_bytes() != data:
+        if path.exists() and not overwrite and _content(path) != data:
             raise UsageError(
                 f"tracefork: {path} is another signature and nothing is overwritten unasked. "
                 "Pass --overwrite to replace it."
@@ -224,12 +224,19 @@ def _needs_cryptography() -> Iterator[None]:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(_LONGEST)
+        return _content(path)
     except OSError as error:
         raise UsageError(
             f"tracefork: cannot read the key {path}: {error.strerror}. {_MAKES_ONE}"
         ) from error
+
+
+def _content(path: Path) -> bytes:
+    """Return what a small file holds. A pipe would be waited for, and a device never ends."""
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file")
+    with path.open("rb") as file:
+        return file.read(_LONGEST)
 
 
 def _sha256(path: Path) -> str:
