@@ -139,3 +139,28 @@ def test_a_draw_that_a_class_keeps_diverges(provider: ProviderServer, tape: Path
     with pytest.raises(tracefork.DivergenceError, match=looks) as caught, tracefork.replay(tape):
         agent()
     assert caught.value.divergence.n == 1
+
+
+class Counting(httpx.HTTPTransport):
+    """A transport of one's own that keeps something."""
+
+    asked = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.asked += 1
+        return super().handle_request(request)
+
+
+def test_a_transport_of_ones_own_is_not_run_at_replay(provider: ProviderServer, tape: Path) -> None:
+    """The seam is above it. What stands around the client is run, and so are event hooks."""
+    counted: list[tuple[int, int]] = []
+    for scope in (tracefork.record, tracefork.replay):
+        hooked: list[httpx.Request] = []
+        with (
+            scope(tape),
+            Counting() as transport,
+            httpx.Client(transport=transport, event_hooks={"request": [hooked.append]}) as client,
+        ):
+            client.get(f"{provider.url}/echo")
+        counted.append((transport.asked, len(hooked)))
+    assert counted == [(1, 1), (0, 1)]

@@ -238,12 +238,18 @@ def _with_fields(cls: Any, values: dict[str, Any]) -> Any:
     return made
 
 
-def _as_model(cls: Any, values: dict[str, Any]) -> Any:
-    """Make a model; one that does not validate now was what it is when it was written."""
+def _as_model(cls: Any, values: Any) -> Any:
+    """Make a model; one that does not validate now was what it is when it was written.
+
+    What is not made of fields is made of the one value that it is: a `RootModel`.
+    """
+    is_fields = isinstance(values, dict) and not getattr(cls, "__pydantic_root_model__", False)
+    one, fields = ((), values) if is_fields else ((values,), {})
     try:
-        return cls(**values)
+        return cls(*one, **fields)
     except (ValueError, TypeError):
-        return (cls.model_construct if hasattr(cls, "model_construct") else cls.construct)(**values)
+        construct = cls.model_construct if hasattr(cls, "model_construct") else cls.construct
+        return construct(*one, **fields)
 
 
 _MAKERS: dict[int, Callable[[Any, Any], Any]] = {

@@ -246,4 +246,9 @@ def _first(tape: str | Path, place: Checkpoint) -> int:
     with tracefork.Tape.open(tape) as opened:
         found = checkpoints_on(opened, thread=place.thread)
         later = dropwhile(lambda one: one.id != place.id, found)
-        return min((n for one in later for n in one.exchanges), default=len(opened.exchanges))
+        asked = [n for one in later for n in one.exchanges]
+        # A thread that a node started by itself does not know where it runs from.
+        made = place.made.timestamp() * 1e9
+        loose = (one for one in opened.exchanges if one.checkpoint is None)
+        asked += [one.n for one in loose if one.aside.started >= made]
+        return min(asked, default=len(opened.exchanges))

@@ -20,7 +20,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from langgraph.types import Interrupt, Send
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
 
 import tracefork_core as tracefork
 from tracefork_langgraph import TapeSaver, attach
@@ -46,6 +46,14 @@ class Doc:
 class Model(BaseModel):
     title: str
     inner: list[Any] = []
+
+
+class Tags(RootModel[list[str]]):
+    pass
+
+
+class Table(RootModel[dict[str, int]]):
+    pass
 
 
 def there_and_back(value: Any, **options: Any) -> Any:
@@ -97,12 +105,15 @@ def filled() -> Doc:
     return doc
 
 
-@pytest.mark.parametrize("value", [filled(), Model(title="t"), Point(1, 2), Colour.RED])
+YOURS = [filled(), Model(title="t"), Tags(["a"]), Table({"a": 1}), Point(1, 2), Colour.RED]
+
+
+@pytest.mark.parametrize("value", YOURS)
 @pytest.mark.parametrize("wrap", [lambda one: one, lambda one: {"deep": [one]}])
 def test_a_type_of_yours_is_made_if_it_was_allowed(value: Any, wrap: Any) -> None:
     """With every field, those included that its constructor does not take; else it is named."""
     written = StrictSerializer().dumps_typed(wrap(value))
-    read = StrictSerializer([Doc, Model, Point, Colour]).loads_typed(written)
+    read = StrictSerializer([Doc, Model, Tags, Table, Point, Colour]).loads_typed(written)
     assert read == wrap(value)
     with pytest.raises(tracefork.UsageError, match=rf"\[.*{type(value).__name__}\]") as caught:
         StrictSerializer().loads_typed(written)

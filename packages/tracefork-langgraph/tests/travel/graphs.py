@@ -6,6 +6,7 @@ import asyncio
 import operator
 import uuid
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import HumanMessage
@@ -193,3 +194,17 @@ def talking(model: Any, ran: Ran) -> StateGraph[MessagesState]:
 
     builder = StateGraph(MessagesState)
     return builder.add_sequence([(f"n{i}", node(f"n{i}")) for i in range(3)]).add_edge(START, "n0")
+
+
+def threaded(model: Any, ran: Ran) -> StateGraph[State]:
+    """Three nodes; the one in the middle asks in threads of its own alone."""
+
+    def asking(_: State) -> dict[str, Any]:
+        ran.append("pool")
+        with ThreadPoolExecutor(2) as pool:
+            answers = pool.map(lambda i: model.invoke(f"part {i}").content, range(2))
+            return {"said": list(answers)}
+
+    builder = StateGraph(State).add_node("first", both(Node("first", model, ran, "first")))
+    builder.add_node("pool", asking).add_node("last", both(Node("last", model, ran, "last")))
+    return builder.add_edge(START, "first").add_edge("first", "pool").add_edge("pool", "last")

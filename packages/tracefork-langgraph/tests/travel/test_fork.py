@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langgraph.graph import START as BEGIN
+from langgraph.graph import MessagesState, StateGraph
 
 import tracefork_core as tracefork
 from tracefork_langgraph import afork, fork, history, resume
 from tracefork_testkit import ProviderServer
 
-from .graphs import five
-from .program import START, Program, Shape
+from .graphs import five, threaded
+from .program import START, THREAD, Program, Shape
 
 EDIT = {"said": ["edited"]}
 
@@ -95,3 +97,88 @@ def test_a_run_is_forked_at_a_checkpoint_by_its_id(recorded: tuple[Program, Any]
         forked = program.run(START)
     assert (branch.at, branch.replayed, branch.live) == (3, 3, 2)
     assert forked["said"][:3] == output["said"][:3]
+
+
+def _chat(model: Any, ran: list[str]) -> StateGraph[MessagesState]:
+    """A chat: what is said is appended, by ids that LangGraph draws."""
+
+    def chat(state: MessagesState) -> dict[str, Any]:
+        ran.append("chat")
+        return {"messages": [model.invoke(state["messages"])]}
+
+    return StateGraph(MessagesState).add_node("chat", chat).add_edge(BEGIN, "chat")
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_what_an_edit_adds_takes_the_place_of_nothing(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """The ids that the run drew first are in the state: an edit draws others, each time."""
+    made = program(_chat)
+    with tracefork.record(made.tape):
+        made.run({"messages": [("user", "first")]})
+    edit = {"messages": [("user", "second")]}
+    branch = fork(made.tape, made.graph, "chat", update=edit)
+    assert _said(branch.output)[:2] == ["first", "second"]
+    ids = [one.id for one in branch.output["messages"]]
+    assert len(set(ids)) == 3
+    assert b"first" in server.requests[-1].body
+    assert b"second" in server.requests[-1].body
+    place = next(one for one in history(made.tape) if one.nodes == ("chat",))
+    server.stop()
+    with tracefork.replay(branch.path) as run:
+        edited = made.graph.update_state(place.config, edit)
+        again = made.run(None, edited)
+        assert _said(again) == _said(branch.output)
+        # The id of an answer is drawn past Python: see limits.
+        assert [one.id for one in again["messages"][:2]] == ids[:2]
+    assert run.digest == run.tape.digest
+    with tracefork.replay(made.tape):
+        made.graph.update_state(place.config, edit)
+        state = made.graph.get_state(THREAD)
+        assert _said(state.values) == ["first", "second"]
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+@pytest.mark.parametrize("at", ["n1", "n3", "n5"])
+def test_a_thread_is_forked_that_ran_after_another(
+    program: Callable[[Shape], Program], server: ProviderServer, at: str
+) -> None:
+    """What was asked for the other one is not asked again: not by the fork, nor by its branch."""
+    made = program(five)
+    configs = [{"configurable": {"thread_id": name}} for name in ("one", "two")]
+    with tracefork.record(made.tape):
+        for config in configs:
+            made.graph.invoke(START, config)
+    asked = len(server.requests)
+    branch = fork(made.tape, made.graph, at, thread="two")
+    after = 6 - int(at[1:])
+    assert (branch.live, len(server.requests) - asked) == (after, after)
+    server.stop()
+    assert resume(branch.path, made.graph, at, thread="two") == branch.output
+    place = next(one for one in history(made.tape, thread="two") if one.nodes == (at,))
+    with tracefork.replay(branch.path) as run:
+        assert made.run(None, place.config) == branch.output
+    assert run.digest == run.tape.digest
+    assert run.tape.branch is not None
+    assert run.tape.branch.skipped == list(range(5))
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_node_goes_on_that_asks_in_threads_of_its_own(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """They do not know where they run from; when they asked tells it."""
+    made = program(threaded)
+    with tracefork.record(made.tape):
+        output = made.run(START)
+    for at, left in (("first", 4), ("pool", 3), ("last", 1)):
+        assert resume(made.tape, made.graph, at) == output
+        asked = len(server.requests)
+        branch = fork(made.tape, made.graph, at)
+        assert (branch.live, len(server.requests) - asked) == (left, left)
+        assert resume(branch.path, made.graph, at) == branch.output
+
+
+def _said(state: Any) -> list[str]:
+    return [one.content for one in state["messages"]]

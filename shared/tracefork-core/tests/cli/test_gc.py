@@ -103,3 +103,29 @@ def test_a_mistake_is_said(folder: Path, words: list[str]) -> None:
     before = names(folder)
     assert main(["gc", *words]) == 2
     assert names(folder) == before
+
+
+def test_what_killed_commands_left_goes_a_day_later(folder: Path) -> None:
+    """Before that somebody may be at work there; a link of that name leads elsewhere."""
+    for name, days in ((".tracefork-draft-a", 2), (".tracefork-try-b", 0)):
+        (folder / name).mkdir()
+        (folder / name / "x.tape").touch()
+        then = time.time() - days * DAY
+        for path in (folder / name / "x.tape", folder / name):
+            os.utime(path, (then, then))
+    (folder / "mine").mkdir()
+    (folder / ".tracefork-link").symlink_to(folder / "mine")
+    assert main(["gc", str(folder)]) == 0
+    left = names(folder)
+    assert ".tracefork-draft-a" not in left
+    assert {".tracefork-try-b", ".tracefork-link", "mine"} <= left
+
+
+def test_a_branch_keeps_its_parent_whatever_it_is_called(folder: Path) -> None:
+    """A tape is one by what it holds."""
+    (folder / "branch.tape").rename(folder / "branch")
+    assert main(["gc", str(folder), "--older-than", "30d"]) == 0
+    assert {"old.tape", "branch"} <= names(folder)
+    (folder / "branch").unlink()
+    assert main(["gc", str(folder), "--older-than", "30d"]) == 0
+    assert "old.tape" not in names(folder)

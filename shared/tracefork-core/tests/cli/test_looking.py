@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from contextlib import closing
 from decimal import Decimal
@@ -197,3 +198,38 @@ def test_what_a_run_cost_is_told_where_it_is_known(
     assert (Decimal(found) if found else None) == (sum(known) if known else None)
     with tracefork.Tape.open("priced.tape") as tape:
         assert known_cost(tape) == (sum(known) if known else None)
+
+
+def test_the_name_of_a_file_cannot_drive_the_terminal(
+    taped: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a stranger's too, where a tape was sent."""
+    monkeypatch.chdir(taped.folder)
+    name = "\x1b[31mred\u202e.tape"
+    (taped.folder / "agent.tape").rename(name)
+    views = [["show"], ["show", "0"], ["verify", "--integrity"], ["tree"], ["scan"], ["pack"]]
+    for command, *rest in [*views, ["unpack", "--into", "."]]:
+        if command == "unpack":
+            Path(name).rename(taped.folder / f"{name}.sent.tape")
+        sent = f"{name}.sent.tape" if command == "unpack" else name
+        main([command, sent, *rest])
+        out = "".join(capsys.readouterr())
+        assert "red" in out or command == "scan"
+        assert all(char.isprintable() or char == "\n" for char in out), command
+
+
+@pytest.mark.parametrize("command", ["ls", "show", "record", "replay"])
+def test_a_pipe_is_not_waited_for(shell: Shell, command: str) -> None:
+    """In the place of a tape, it is none."""
+    shell.write("agent.py", "pass\n")
+    os.mkfifo(shell.folder / "pipe.tape")
+    words = {
+        "ls": ["ls"],
+        "show": ["show", "pipe.tape"],
+        "record": ["record", "-o", "pipe.tape", "agent.py"],
+        "replay": ["replay", "pipe.tape", "agent.py"],
+    }
+    done = shell.tracefork(*words[command])
+    assert done.exit == (0 if command == "ls" else 2)
+    assert "Traceback" not in done.err
+    assert (shell.folder / "pipe.tape").is_fifo()

@@ -187,3 +187,49 @@ def test_an_unknown_command_is_asked_for(taped: Shell) -> None:
     done = taped.tracefork("replay", "agent.tape")
     assert (done.exit, done.out) == (2, "")
     assert "Say it behind the tape: agent.tape SCRIPT.py" in done.err
+
+
+WATCHDOG = PLAIN_AGENT + "raise KeyboardInterrupt\n"
+
+
+def test_an_agent_that_interrupts_itself_is_proven(shell: Shell) -> None:
+    """As one that fails is: a watchdog does that each time. One by hand, in the middle, is not."""
+    shell.write("agent.py", WATCHDOG)
+    with ProviderServer() as server:
+        recorded = shell.tracefork("record", "agent.py", PROVIDER=server.url)
+        environment = {"PROVIDER": server.url}
+    assert recorded.exit == 130
+    done = shell.tracefork("replay", "agent.tape", "agent.py", **environment)
+    assert (done.exit, "bit-exact" in done.err) == (0, True)
+    shell.write("agent.py", WATCHDOG.replace('["one", "two"]', '["one"]'))
+    cut = shell.tracefork("replay", "agent.tape", "agent.py", **environment)
+    assert (cut.exit, "bit-exact" in cut.err) == (130, False)
+
+
+TICKING = """\
+import sys, threading, time
+
+def tick():
+    while True:
+        sys.stdout.write("working...\\n")
+        sys.stdout.flush()
+
+threading.Thread(target=tick, daemon=True).start()
+time.sleep(0.05)
+"""
+
+
+@pytest.mark.parametrize("command", ["record", "replay", "verify"])
+def test_what_a_daemon_prints_last_is_in_no_document(shell: Shell, command: str) -> None:
+    """It prints as long as it lives, and stdout is the document's."""
+    shell.write("agent.py", TICKING)
+    shell.tracefork("record", "-o", "run.tape", "agent.py")
+    words = {
+        "record": ["record", "-o", "other.tape", "agent.py", "--json"],
+        "replay": ["replay", "run.tape", "agent.py", "--json"],
+        "verify": ["verify", "run.tape", "agent.py", "--times", "3", "--json"],
+    }
+    for _ in range(3 if command != "verify" else 1):
+        done = shell.tracefork(*words[command])
+        assert done.document["exit"] == done.exit == 0
+        (shell.folder / "other.tape").unlink(missing_ok=True)

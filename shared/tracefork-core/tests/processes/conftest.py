@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,8 @@ import pytest
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
+collect_ignore = [] if find_spec("uvloop") else ["test_uvloop.py"]
+"""Which runs in an environment of its own: see tox.ini."""
 AGENTS = Path(__file__).parent / "agents"
 SCRIPT = str(AGENTS / "asking.py")
 

@@ -42,3 +42,30 @@ def test_what_tokens_are_counted_with_is_auxiliary() -> None:
     assert is_auxiliary("GET", ENCODING)
     assert not is_auxiliary("GET", ENCODING.replace("encodings", "other"))
     assert not is_auxiliary("POST", ENCODING)
+
+
+TOKENIZER = "https://huggingface.co/Xenova/llama-3-tokenizer/resolve/main/tokenizer.json"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        TOKENIZER,
+        TOKENIZER.replace("huggingface.co", "mirror.example"),
+        "https://huggingface.co/api/agent-harnesses",
+        "https://cas-bridge.xethub.hf.co/x/y?response-content-disposition=tokenizer.json",
+    ],
+)
+def test_a_tokenizer_is_auxiliary(url: str) -> None:
+    """Which of its files are fetched depends on the cache of the machine."""
+    assert is_auxiliary("GET", url)
+    assert is_auxiliary("HEAD", url)
+    assert not is_auxiliary("POST", url)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://huggingface.co/x/resolve/main/data.json", "https://huggingface.co/api/models"]
+)
+def test_other_files_are_part_of_the_run(url: str) -> None:
+    """What an agent reads there is what it works with."""
+    assert not is_auxiliary("GET", url)

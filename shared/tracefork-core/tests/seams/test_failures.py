@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,32 @@ def test_a_fork_fails_as_its_library_does(seam: str, kind: str) -> None:
     check_kind("tool", "Banana")
     with pytest.raises(UsageError, match=f"Banana is no exception of {seam} .*{kind[:7]}"):
         check_kind(seam, "Banana")
+
+
+class Broken:
+    """A transport that fails with an exception of Python's own."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __call__(self, request: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize("module", ["httpx", "httpx2"])
+@pytest.mark.parametrize("error", [RuntimeError("Event loop is closed"), OSError("gone")])
+def test_an_exception_of_python_is_what_it_was(
+    tmp_path: Path, module: str, error: Exception
+) -> None:
+    """SDKs translate what a client library raises, and nothing else."""
+    lib = import_module(module)
+    raised: list[tuple[type, str]] = []
+    for scope in (record, replay):
+        with (
+            scope(tmp_path / "run.tape"),
+            lib.Client(transport=lib.MockTransport(Broken(error))) as client,
+            pytest.raises(type(error)) as came,
+        ):
+            client.get("http://127.0.0.1:1/")
+        raised.append((type(came.value), str(came.value)))
+    assert raised == [(type(error), str(error))] * 2

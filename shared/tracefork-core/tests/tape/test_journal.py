@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -82,3 +84,29 @@ def test_a_frame_that_lies_about_its_size_ends_the_journal(tape: Path, size: Any
         json.dumps({"n": 1, "size": size, "payload": {}, "aside": {}}).encode() + b"\n" + b"x" * 40
     )
     assert [(flight.n, flight.body) for flight in read(tape, good + lie)] == [(0, b"ab")]
+
+
+@pytest.mark.parametrize("start", [b"", b'{"n":0,"size":3000000000,"payload":{},"aside":{}}\n'])
+def test_a_journal_of_any_size_is_read_within_bounds(tmp_path: Path, start: bytes) -> None:
+    """A stranger's may be three gigabytes of nothing, which cost nothing to send."""
+    tape = tmp_path / "run.tape"
+    with Path(f"{tape}-flight").open("wb") as file:
+        file.write(start)
+        file.truncate(3_000_000_000)
+    tracemalloc.start()
+    try:
+        assert journal.read(tape) == []
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000_000
+
+
+def test_what_is_no_file_is_no_journal(tmp_path: Path) -> None:
+    """To open a pipe would be to wait for a writer; a device never ends."""
+    tape = tmp_path / "run.tape"
+    os.mkfifo(f"{tape}-flight")
+    assert journal.read(tape) == []
+    Path(f"{tape}-flight").unlink()
+    Path(f"{tape}-flight").symlink_to("/dev/zero")
+    assert journal.read(tape) == []

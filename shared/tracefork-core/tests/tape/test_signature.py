@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import shutil
 import subprocess
 import sys
@@ -314,3 +315,23 @@ for verb, key in ((signature.sign, {str(private)!r}), (signature.verify, {str(pu
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     needs = "tracefork: signatures need an extra: pip install 'tracefork-core[seal]'."
     assert done.stdout.splitlines() == ["True", needs, needs]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_what_is_no_file_is_no_signature(tmp_path: Path, kind: str) -> None:
+    """A pipe is not waited for, and a device not read to its end."""
+    tape = tmp_path / "run.tape"
+    digest = TapeWriter(tape, describe()).close(Receipt(digest="", exchanges=0)).digest
+    private, public = keys(tmp_path)
+    beside = Path(f"{tape}.sig")
+    if kind == "pipe":
+        os.mkfifo(beside)
+    else:
+        beside.symlink_to("/dev/zero")
+    with pytest.raises(TapeError, match="no file"):
+        verify(tape, digest, public)
+    with pytest.raises(TapeError, match="no file"):
+        sign(tape, digest, private)
+    beside.unlink()
+    sign(tape, digest, private)
+    verify(tape, digest, public)

@@ -89,6 +89,12 @@ class Lineage:
         """Return whether a checkpoint is on the tape: put by the run, or found by it."""
         return (thread, ROOT, at) in self._put or (thread, ROOT, at) in self._known
 
+    def made(self, thread: str, at: str) -> int | None:
+        """Return when a checkpoint was made, in nanoseconds since the epoch, if that is known."""
+        key = thread, ROOT, at
+        one = self._put.get(key) or self._known.get(key)
+        return one.made or None if one is not None else None
+
     def next(self, thread: str, at: str) -> str | None:
         """Return the checkpoint that the recorded run went on to."""
         children = next((of[thread, at] for of in self._children if (thread, at) in of), [])
@@ -208,13 +214,15 @@ def exchanges_after(
     at: str | None,
     *,
     resumed: bool,
+    first: int | None = None,
 ) -> tuple[list[int], list[int]]:
     """Return the exchanges that are still to come from a checkpoint on, and those that are not.
 
     `asked` are the numbers of all exchanges, each with the thread and id of the checkpoint that it
     ran from. What belongs to other threads is in neither. What comes first answers first: of a run
     that is resumed, what was asked after it was. What was asked before that comes last; LangGraph
-    may run tasks again that it had the results of then.
+    may run tasks again that it had the results of then. `first` was the first to be asked once the
+    checkpoint was there: by a thread, maybe, of which nobody knows where it ran from.
     """
     line = set(lineage.line(thread, at) if at is not None else ())
     since = lineage.resumed_at(thread, at) if resumed and at is not None else None
@@ -226,8 +234,8 @@ def exchanges_after(
             loose.append(n)
         elif place[0] == thread:
             (left if place[1] in line else gone).append(n)
-    start = min(left, default=None)
+    start = min([*left, *([] if first is None else [first])]) if left else None
     for n in loose:  # Asked by what is no graph: what came before the place is past as well.
         if start is not None:
-            (left if n > start else gone).append(n)
+            (left if n >= start else gone).append(n)
     return sorted(left, key=lambda n: (n < (since or 0), n)), gone

@@ -153,9 +153,9 @@ def _check_texts(*found: object) -> None:
 
 
 def matches(checkpoint: Checkpoint, metadata: Mapping[str, object] | None) -> bool:
-    """Return whether a checkpoint has these metadata."""
+    """Return whether a checkpoint has these metadata. To LangGraph what it has not is None."""
     held = checkpoint.metadata
-    return all(key in held and held[key] == value for key, value in (metadata or {}).items())
+    return all(held.get(key) == value for key, value in (metadata or {}).items())
 
 
 def _parts(value: str | tuple[str, str, str]) -> tuple[str, ...]:

@@ -47,8 +47,8 @@ def gc(
     """Remove what is left over in a folder of tapes.
 
     Without options that is what no tape needs: logs and journals whose tape is gone, recordings
-    that were killed before their first byte, and what other killed commands left a day ago. A run that is recorded right now, and a run that a
-    branch needs, always stay.
+    that were killed before their first byte, and what other commands that were killed left behind,
+    a day later. A run that is recorded right now, and a run that a branch needs, always stay.
     """
     if not folder.is_dir():
         raise UsageError(f"tracefork: no folder at {folder.absolute()}.{tapes.is_file(folder)}")

@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from tracefork_core.determinism.boundary import Mode as Boundary
 from tracefork_core.determinism.chance import Chance
 from tracefork_core.determinism.nondet import NondetSource
@@ -119,7 +121,8 @@ class _Fork(Writing[Forking]):
             at=plan.at,
         )
         stack.callback(self._discard_unless_switched_on)
-        self._writer.note(BRANCH, aside=_described(plan))
+        self._described = _described(plan)
+        self._writer.note(BRANCH, aside=self._described)
         self._session = Session(
             source=tape,
             sink=self._writer,
@@ -169,6 +172,11 @@ class _Fork(Writing[Forking]):
         if unforked and session.sink.broken is None:
             self._writer.discard()  # Nothing was forked, and nothing was paid for.
             return verdict
+        source = session.answers.source if session.answers else None
+        if source is not None and source.is_travelled and source.waiting:
+            self._writer.note(
+                BRANCH, aside=msgspec.structs.replace(self._described, skipped=source.waiting)
+            )
         closed = self._closed(verdict or error)
         if isinstance(closed, TapeError):
             return closed

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tracefork_core.exchange.contract import Failure
+from tracefork_core.seams.builtin_failures import builtin_of
 
 _PLAIN = (
     "ClientError",
@@ -85,6 +86,8 @@ class Failures:
         if kind in self._plain:
             arguments = _arguments(message)
             return self._plain[kind](*arguments)  # type: ignore[no-any-return]
+        if (builtin := builtin_of(failure)) is not None:
+            return builtin
         return self._client_error(f"{kind}: {message}")  # type: ignore[no-any-return]
 
     def _knows(self, kind: type) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Headers, Live, Request
+from tracefork_core.seams.builtin_failures import builtin_of
 from tracefork_core.seams.httpx_streams import held_streams, live_streams, replayed_streams
 from tracefork_core.seams.refusal import refusal, wants_response
 
@@ -126,6 +127,8 @@ class Family:
         known = self.failures.get(failure.kind)
         if known is not None:
             return known(failure.message, request=request)  # type: ignore[no-any-return]
+        if (builtin := builtin_of(failure)) is not None:
+            return builtin  # A client on an event loop that is closed raises a RuntimeError.
         message = f"{failure.kind}: {failure.message}"
         return self.lib.TransportError(message, request=request)  # type: ignore[no-any-return]
 

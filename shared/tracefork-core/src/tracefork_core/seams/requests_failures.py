@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tracefork_core.exchange.contract import Failure
+from tracefork_core.seams.builtin_failures import builtin_of
 
 _KIND = re.compile(r"(\w+)(?:\((\w+)\))?")
 _SPELLED_OTHERWISE = frozenset({"IncompleteRead", "InvalidChunkLength", "JSONDecodeError"})
@@ -52,6 +53,8 @@ class Failures:
             return self._outer[found[1]](said, request=request)  # type: ignore[no-any-return]
         if found and found[1] in self._inner:
             return _spelled(self._inner[found[1]], failure.message)
+        if (builtin := builtin_of(failure)) is not None:
+            return builtin
         message = f"{failure.kind}: {failure.message}"
         return self._plain(message, request=request)  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
 """What a tool raises: the same class in a recording and in its replay, or a `ToolError` in both.
 
 A tape holds the name of a class and a message, and its names import nothing. So an exception comes
-back if its class is one of the builtins below, or one that the tool lists, and is built from its
+back if its class is one of Python's own, or one that the tool lists, and is built from its
 message alone; whatever else it carried is gone, in the recording too.
 """
 
@@ -11,55 +11,10 @@ from collections.abc import Iterable
 
 from tracefork_core.errors import ToolError, UsageError
 from tracefork_core.exchange.contract import Failure
+from tracefork_core.seams.builtin_failures import BUILTINS
 
-_BUILTINS: dict[str, type[Exception]] = {
-    kind.__name__: kind
-    for kind in (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        BlockingIOError,
-        BrokenPipeError,
-        BufferError,
-        ChildProcessError,
-        ConnectionAbortedError,
-        ConnectionError,
-        ConnectionRefusedError,
-        ConnectionResetError,
-        EOFError,
-        Exception,
-        FileExistsError,
-        FileNotFoundError,
-        FloatingPointError,
-        ImportError,
-        IndexError,
-        InterruptedError,
-        IsADirectoryError,
-        KeyError,
-        LookupError,
-        MemoryError,
-        ModuleNotFoundError,
-        NameError,
-        NotADirectoryError,
-        NotImplementedError,
-        OSError,
-        OverflowError,
-        PermissionError,
-        ProcessLookupError,
-        RecursionError,
-        ReferenceError,
-        RuntimeError,
-        SyntaxError,
-        SystemError,
-        TimeoutError,
-        TypeError,
-        UnboundLocalError,
-        ValueError,
-        ZeroDivisionError,
-        # The one word of our own: what the tool returned could not be kept.
-        UsageError,
-    )
-}
+# The one word of our own: what the tool returned could not be kept.
+_BUILTINS: dict[str, type[Exception]] = {**BUILTINS, UsageError.__name__: UsageError}
 
 
 class Failures:

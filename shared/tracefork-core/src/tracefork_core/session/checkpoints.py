@@ -66,6 +66,9 @@ class Ways(Protocol):
     def skip(self, exchanges: Sequence[int], made: int) -> None:
         """Go past exchanges as the recorded run did, which travelled to what was made at `made`."""
 
+    def draw_anew(self, made: int) -> None:
+        """Draw other ids and random values than what led to a checkpoint made at `made`."""
+
 
 class SessionCheckpoints:
     """Implements `checkpoints.contract.Checkpoints` for one session.
@@ -170,11 +173,7 @@ class SessionCheckpoints:
             return None
         if call not in RUNS:
             if thread not in self._again | self._travelled:
-                first = recorded.first(thread)
-                if first is not None and first.call == call:
-                    self._again.add(thread)
-                else:
-                    self._show(recorded, thread)
+                return self._look(recorded, call, thread)
             return None
         if thread not in self._travelled:
             due = self._runs[thread].popleft() if self._runs[thread] else None
@@ -186,6 +185,20 @@ class SessionCheckpoints:
                 return due.made, due.skipped
             self._show(recorded, thread)
         return self._travel(recorded, thread, at, resumed=call == "resume")
+
+    def _look(self, recorded: Lineage, call: Call, thread: str) -> _Way | None:
+        """Read a thread, or change it: as the recorded run began, or at what it came to."""
+        first = recorded.first(thread)
+        if first is not None and first.call == call:
+            self._again.add(thread)
+            way = (first.made, first.skipped) if first.made else None
+        else:
+            self._show(recorded, thread)
+            latest = self._own.find(thread, ROOT)
+            way = (latest.made, []) if latest is not None and latest.made else None
+        if way is not None:
+            self._ways.draw_anew(way[0])
+        return way
 
     def _is_same(self, due: Called, thread: str, at: str) -> bool:
         """Return whether a run begins where the recorded one began, at what is there by now."""

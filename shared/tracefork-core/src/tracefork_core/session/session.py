@@ -36,7 +36,7 @@ from tracefork_core.session.quiet import Gate
 from tracefork_core.session.reordered import Order, Reordered
 from tracefork_core.session.rest import Rest
 from tracefork_core.session.sink import Sink
-from tracefork_core.session.source import Source
+from tracefork_core.session.source import Source, skipped_on
 from tracefork_core.session.travelling import Travels
 from tracefork_core.session.turns import turns_of
 from tracefork_core.session.turnstile import Turnstile
@@ -91,11 +91,12 @@ class Session:
         self.fork = Fork(plan, source) if source and plan else None
         self.anew = _anew(source, plan)
         rest, pace = Rest(self.threads), Pace(speed)
-        recorded = source.exchanges if source else []
+        skipped = skipped_on(source) if source else set()
+        recorded = [one for one in source.exchanges if one.n not in skipped] if source else []
         waits = recorded_waits(source) if source else []
         if plan:
-            waits = list(waits_before(waits, recorded[plan.at :]))
-            recorded = recorded[: plan.at]
+            waits = list(waits_before(waits, [one for one in recorded if one.n >= plan.at]))
+            recorded = [one for one in recorded if one.n < plan.at]
         turns = [*turns_of(recorded, ordered=order is None), *turns_of_waits(waits)]
         if order is None:
             self.turnstile = Turnstile(turns, rest, pace)

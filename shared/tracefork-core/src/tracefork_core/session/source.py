@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from operator import attrgetter
 
 import msgspec
 
@@ -33,10 +32,11 @@ class Source:
         self._matchers = tuple(matchers)
         self._fork = fork
         recorded = tape.exchanges if fork is None else tape.exchanges[: fork.plan.at]
-        self._recorded = recorded
+        skipped = skipped_on(tape)
+        self._recorded = recorded = [one for one in recorded if one.n not in skipped]
         self._is_by_thread = False
         self._unused, self._auxiliary = self._divided(recorded)
-        self._replayed: dict[int, bytes] = {}
+        self._replayed = {n: tape.exchanges[n].canonical for n in skipped}
         self.is_travelled = False
 
     @property
@@ -50,6 +50,11 @@ class Source:
         left = {exchange.n: exchange.canonical for exchange in self._auxiliary.remaining()}
         whole = sorted((left | self._replayed).items())
         return chain(payload for _, payload in whole) == self.tape.digest
+
+    @property
+    def waiting(self) -> list[int]:
+        """The exchanges that were not asked for so far."""
+        return sorted(self._waiting())
 
     @property
     def auxiliary_left(self) -> int:
@@ -77,8 +82,7 @@ class Source:
         Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
         that it does not hold is one of those in flight.
         """
-        if self._is_by_thread:
-            lane = in_step
+        lane = self._line(lane, in_step)
         taken = self._take(asked, lane)
         if taken is None:
             asked = mask()
@@ -127,8 +131,9 @@ class Source:
             for auxiliary in (False, True)
         )
         if self._is_by_thread:
-            key, lane = self._key_on_thread, attrgetter("in_step")
-            needed, auxiliary = (Unused(part, key, lane) for part in parts)
+            needed, auxiliary = (
+                Unused(part, self._key_on_thread, _line_of_thread) for part in parts
+            )
         else:
             needed, auxiliary = (Unused(part, self._key) for part in parts)
         return needed, auxiliary
@@ -143,7 +148,7 @@ class Source:
             return False
         if lane == UNORDERED or not fork.knows(lane):
             return not any(self._unused.has(key) for key in self._keys(asked))
-        return self._unused.due(in_step if self._is_by_thread else lane) is None
+        return self._unused.due(self._line(lane, in_step)) is None
 
     def keys(self, asked: Form, plain: Form) -> frozenset[bytes]:
         """Return what a request is known by: as it is kept, and as it was asked."""
@@ -204,6 +209,14 @@ class Source:
         key, place = self._key(exchange), exchange.checkpoint
         return key if place is None else _on_thread(key, place)
 
+    def _line(self, lane: str, in_step: str) -> str:
+        """Return the line that a request belongs to, on which one comes after the other.
+
+        In a run that begins in the middle each thread of a framework has its own: what was asked
+        for another one before is no part of it.
+        """
+        return _of_thread(in_step, running_checkpoint()) if self._is_by_thread else lane
+
     def _of(self, asked: Form) -> bytes:
         return asked.with_matchers(self._matchers).key
 
@@ -220,8 +233,22 @@ class Source:
         return self._of(form(request))
 
 
+def skipped_on(tape: Tape) -> set[int]:
+    """Return the exchanges of a branch that it went past, and is proven by: it did not ask."""
+    branch = tape.branch
+    return set(branch.skipped).intersection(range(len(tape.exchanges))) if branch else set()
+
+
 def _is_auxiliary(asked: Form) -> bool:
     return is_auxiliary(asked.record.method, asked.record.url)
+
+
+def _line_of_thread(exchange: Exchange) -> str:
+    return _of_thread(exchange.in_step, exchange.checkpoint)
+
+
+def _of_thread(in_step: str, place: tuple[str, str] | None) -> str:
+    return in_step if place is None or in_step == UNORDERED else f"{place[0]}\0{in_step}"
 
 
 def _on_thread(key: bytes, place: tuple[str, str]) -> bytes:

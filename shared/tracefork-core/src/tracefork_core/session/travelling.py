@@ -100,11 +100,14 @@ class Travels:
         source = self._source
         assert source is not None
         self._session.check()
-        recorded = [(one.n, one.aside.checkpoint) for one in source.tape.exchanges]
-        left, gone = exchanges_after(lineage, recorded, thread, at, resumed=resumed)
+        exchanges = source.tape.exchanges
+        recorded = [(one.n, one.checkpoint) for one in exchanges]
+        since = lineage.made(thread, at) if at is not None else None
+        first = next((one.n for one in exchanges if since and one.aside.started >= since), None)
+        left, gone = exchanges_after(lineage, recorded, thread, at, resumed=resumed, first=first)
         with self._lock:
             skipped = source.travel(left, gone)
-            self._draw_anew(made)
+            self.draw_anew(made)
         for move in self.moved:
             move(made)
         return skipped
@@ -113,13 +116,13 @@ class Travels:
         """Go past exchanges as the recorded run did, which travelled to what was made at `made`."""
         assert self._source is not None
         with self._lock:
-            self._draw_anew(made)
+            self.draw_anew(made)
             self._source.skip(exchanges)
         numbers = set(exchanges)
         skipped = [one for one in self._source.tape.exchanges if one.n in numbers]
         self._session.turnstile.give_up(turn for turn, _ in turns_of(skipped))
 
-    def _draw_anew(self, made: int) -> None:
+    def draw_anew(self, made: int) -> None:
         """Draw other ids and random values than the run that led to the checkpoint.
 
         It has used up what comes first, and its ids are in the state: a message with the id of

@@ -232,6 +232,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     `writes` says what became of writes: "refuse", "stub" or "allow"; `tail` how models were asked
     that were not changed otherwise. Past the fork point a lane draws under its name, "~" and
     `salt`, where there is one. With `reuse`, what was asked as in the parent was answered as there.
+    `skipped` are exchanges of the parent that it went past: it began in the middle.
     """
 
     at: int
@@ -240,6 +241,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     tail: dict[str, object] = {}
     salt: str | None = None
     reuse: bool = False
+    skipped: list[int] = []
 
 
 class Structure(msgspec.Struct, frozen=True):

@@ -1,0 +1,78 @@
+"""A file has its name when it is whole; who is killed before that leaves nothing under it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import UsageError
+from tracefork_core.errors import UnwritableError
+from tracefork_core.tape.draft import SCRATCH, drafted
+
+KILLED = """\
+import os, signal, sys
+from pathlib import Path
+from tracefork_core.tape.draft import drafted
+
+with drafted(Path(sys.argv[1])) as draft:
+    draft.write_text("half")
+    os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+"""
+
+
+def test_what_is_whole_has_its_name(tmp_path: Path) -> None:
+    """And nothing else is left."""
+    with drafted(tmp_path / "a") as draft:
+        draft.write_text("whole")
+        assert list(tmp_path.glob("a")) == []
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "whole")]
+
+
+def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+    """Neither a draft nor a file."""
+    with pytest.raises(KeyError), drafted(tmp_path / "a") as draft:  # noqa: PT012
+        draft.write_text("half")
+        raise KeyError
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
+def test_who_is_killed_leaves_no_file_of_that_name(tmp_path: Path, how: str) -> None:
+    """What is left is known by its name, and the next one begins anew."""
+    target = tmp_path / "a"
+    process = subprocess.run([sys.executable, "-c", KILLED, str(target), how], check=False)
+    assert process.returncode == -getattr(signal, how)
+    assert [path.name.startswith(SCRATCH) for path in tmp_path.iterdir()] == [True]
+    with drafted(target) as draft:
+        assert not draft.exists()
+        draft.write_text("whole")
+    assert target.read_text() == "whole"
+
+
+def test_who_comes_second_overwrites_nothing(tmp_path: Path) -> None:
+    """Neither a file that was there, nor one that came meanwhile."""
+    target = tmp_path / "a"
+    with pytest.raises(UsageError, match="nothing is overwritten"), drafted(target) as second:  # noqa: PT012
+        second.write_text("second")
+        with drafted(target) as first:
+            first.write_text("first")
+    with pytest.raises(UsageError, match="nothing is overwritten"), drafted(target):
+        pass
+    assert target.read_text() == "first"
+
+
+def test_a_folder_that_cannot_be_written_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is done."""
+
+    def refuse(**_: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tracefork_core.tape.draft.mkdtemp", refuse)
+    with pytest.raises(UnwritableError, match="Permission denied"), drafted(tmp_path / "a"):
+        pass
