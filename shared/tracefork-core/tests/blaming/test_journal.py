@@ -55,7 +55,7 @@ def test_a_full_disk_stops_a_blame_and_costs_nothing(
     paid = desk.live
     with _no_file_above(journal.stat().st_size + 100), pytest.raises(UnwritableError) as full:
         again(workers=workers, resume=True)
-    assert "Make room, and go on" in str(full.value)
+    assert "Make room there, and go on" in str(full.value)
     report = again(workers=workers, resume=True)
     assert outcome(report) == outcome(alone)
     assert not [draw for draw in report.draws if draw.undefined]

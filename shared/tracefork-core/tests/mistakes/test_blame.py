@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
@@ -70,10 +71,13 @@ def test_nothing_to_blame(errs: Errs) -> None:
 
 AGENT = """\
 import os
+import resource
 
 import httpx2
 
 def run():
+    if os.environ.get("FULL"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
     with httpx2.Client(verify=False) as client:
         return client.get(os.environ["PROVIDER"] + "/echo").status_code
 
@@ -100,6 +104,24 @@ def test_oracles_that_say_nothing(desk: Errs) -> None:
     raising = [*words, "--oracle=desk:raises", "--to=other"]
     assert desk.runs("an-oracle-that-raises", *raising).exit == 1
     assert Path(desk.folder / "other" / "journal.jsonl").exists()
+
+
+def test_a_blame_that_is_still_running(desk: Errs) -> None:
+    """Two that write to one folder would spend the budget twice."""
+    words = ["blame", "desk.tape", "--agent=desk:run", "--oracle=equals:200", "--yes"]
+    desk.shell.tracefork(*words)
+    with Path(desk.folder / "desk.tape.blame" / "journal.jsonl").open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert desk.runs("a-blame-that-is-running", *words, "--resume").exit == 2
+
+
+def test_a_disk_that_is_full_in_a_blame(desk: Errs) -> None:
+    """Nothing that was paid for is lost, and it is said how to go on."""
+    words = ["blame", "desk.tape", "--agent=desk:run", "--oracle=equals:404", "--yes"]
+    assert desk.runs("a-full-disk-in-a-blame", *words, FULL="1").exit == 5
+    done = desk.shell.tracefork(*words, "--resume")
+    assert done.exit == 0
+    assert "without an outcome" not in done.out
 
 
 def test_a_bisect_of_a_good_run(desk: Errs) -> None:

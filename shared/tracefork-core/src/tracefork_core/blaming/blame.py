@@ -197,7 +197,7 @@ def _going_on_later() -> Iterator[None]:
         yield
     except UnwritableError as error:
         raise UnwritableError(
-            f"{error} Make room, and go on with this blame (resume=True, --resume)."
+            f"{error} Make room there, and go on with this blame (resume=True, --resume)."
         ) from error
 
 

@@ -50,7 +50,7 @@ def find(name: str) -> Path:
 
 def inside(folder: Path) -> list[Path]:
     """Return the tapes of a folder."""
-    return sorted(path for path in folder.iterdir() if is_tape(path))
+    return sorted(path for path in folder.glob("*") if is_tape(path))
 
 
 def is_tape(path: Path) -> bool:
