@@ -28,7 +28,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_agent(
     full = nursery.run("record", "large_ones_on_a_full_disk", provider.url, tape)
     assert (roomy.error, len(roomy.seen)) == (None, 20)
     assert full.seen == roomy.seen
-    assert full.error == "TapeError"
+    assert full.error == "UnwritableError"
     assert f"recording to {tape} stopped: " in full.message
     with Tape.open(tape) as kept:
         assert not kept.complete
@@ -181,7 +181,7 @@ def test_a_disk_may_be_full_at_any_write(
     full = nursery.run("record", agent, provider.url, tape)
     asked = 3 if agent == "a_disk_too_full_for_the_journal" else 20
     assert [said["query"] for said in full.seen] == [f"/echo?i={i}" for i in range(asked)]
-    assert full.error == "TapeError"
+    assert full.error == "UnwritableError"
     assert full.message.count("stopped: ") == 1
     assert not (result := check_integrity(tape)).damage
     assert not result.complete
@@ -196,7 +196,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_agent_starts(
         folder.chmod(0o555)
         tape = folder / "run.tape"
         refused = nursery.run("record", "three", provider.url, tape, weak=True)
-        assert (refused.error, refused.began, refused.seen) == ("TapeError", False, [])
+        assert (refused.error, refused.began, refused.seen) == ("UnwritableError", False, [])
         assert f"cannot record to {tape}" in refused.message
         folder.chmod(0o755)
         assert list(folder.iterdir()) == []
