@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 from tracefork_core.joining.arrival import Arrival, arrive
@@ -21,7 +22,6 @@ arrivals: list[Arrival] = []
 _descents: list[Descent] = []
 _forking = threading.local()
 _watching = 0
-_exit = os._exit
 
 
 def watch(descent: Descent) -> None:
@@ -84,7 +84,8 @@ def _in_child() -> None:
     if invited:
         announce()
         atexit.register(leave)
-        os._exit = _leave_at_once  # How most forked children end.
+        # How most forked children end.
+        os._exit = _leaving_first(os._exit)  # type: ignore[assignment]
 
 
 def leave() -> None:
@@ -93,8 +94,11 @@ def leave() -> None:
         arrival.leave()
 
 
-def _leave_at_once(status: int) -> NoReturn:
-    try:
-        leave()
-    finally:
-        _exit(status)
+def _leaving_first(end: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+    def leave_and_end(status: int) -> NoReturn:
+        try:
+            leave()
+        finally:
+            end(status)
+
+    return leave_and_end
