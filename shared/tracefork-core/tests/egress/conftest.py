@@ -7,6 +7,7 @@ import socket
 import threading
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ class Listener:
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
-        self.accepted = 0
+        self._accepted = 0
+        self._own = 0
         self._thread = threading.Thread(target=self._accept, daemon=True)
         self._thread.start()
 
@@ -32,16 +34,25 @@ class Listener:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
 
+    @property
+    def accepted(self) -> int:
+        """How many came. Who only connected, and has gone, may still stand in line."""
+        self._own += 1
+        with socket.create_connection(self.address) as last:
+            assert last.recv(1)  # Those in front of it were accepted before.
+        return self._accepted - self._own
+
     def _accept(self) -> None:
         while True:
             try:
                 connection, _ = self._socket.accept()
             except OSError:
                 return
-            self.accepted += 1
-            connection.sendall(
-                b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
-            )
+            self._accepted += 1
+            with suppress(OSError):  # It has gone.
+                connection.sendall(
+                    b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
+                )
             connection.close()
 
     def close(self) -> None:

@@ -77,7 +77,7 @@ import httpx2
 
 def run():
     if os.environ.get("FULL"):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY))
     with httpx2.Client(verify=False) as client:
         return client.get(os.environ["PROVIDER"] + "/echo").status_code
 
