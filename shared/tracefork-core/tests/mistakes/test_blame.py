@@ -117,7 +117,8 @@ def test_a_blame_that_is_still_running(desk: Errs) -> None:
 
 def test_a_disk_that_is_full_in_a_blame(desk: Errs) -> None:
     """Nothing that was paid for is lost, and it is said how to go on."""
-    words = ["blame", "desk.tape", "--agent=desk:run", "--oracle=equals:404", "--yes"]
+    words = ["blame", "desk.tape", "--agent=desk:run", "--oracle=equals:404"]
+    words += ["--workers=1", "--yes"]
     assert desk.runs("a-full-disk-in-a-blame", *words, FULL="1").exit == 5
     done = desk.shell.tracefork(*words, "--resume")
     assert done.exit == 0
