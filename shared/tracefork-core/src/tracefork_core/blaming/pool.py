@@ -73,7 +73,9 @@ class Pool:
         traceback: TracebackType | None,
     ) -> None:
         if self._own is not None:
-            self._own.shutdown(wait=error is None, cancel_futures=True)
+            # Where the disk was full, somebody makes room and goes on: nobody may be at work then.
+            ended = error is None or isinstance(error, UnwritableError)
+            self._own.shutdown(wait=ended, cancel_futures=True)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Trial]:
         """Yield the trials of some jobs as they are done.
