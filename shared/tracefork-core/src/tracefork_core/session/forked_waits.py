@@ -6,7 +6,9 @@ All of it goes onto the branch, in the turns it had or gets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
 
+from tracefork_core.session.forked_turnstile import ForkedTurnstile
 from tracefork_core.session.waits import (
     CUT_SHORT,
     SLEEP,
@@ -25,9 +27,12 @@ from tracefork_core.tape.event import Reads
 class ForkedWaits:
     """Sleeps as the tape knows of, and for real once it does not."""
 
-    def __init__(self, replayed: ReplayedWaits, recorded: RecordedWaits) -> None:
+    def __init__(
+        self, replayed: ReplayedWaits, recorded: RecordedWaits, turnstile: ForkedTurnstile
+    ) -> None:
         self._replayed = replayed
         self._recorded = recorded
+        self._turnstile = turnstile
 
     def sleep(self, seconds: float, site: str) -> None:
         turn = self._replayed.next(site)
@@ -35,42 +40,54 @@ class ForkedWaits:
             self._recorded.sleep(seconds, site)
             return
         self._replayed.sleep_until(turn, seconds)
-        self._recorded.note(site, turn)
+        self._recorded.note(site, self._turnstile.place(turn))
 
     async def asleep(self, seconds: float, site: str) -> None:
         turn = self._replayed.next(site)
-        if turn is None:
-            await self._recorded.asleep(seconds, site)
+        if turn is None or turn == CUT_SHORT:
+            # If a limit cut it short before the fork point, that fires yet, and does so again.
+            still = self._turnstile.expects if turn == CUT_SHORT else None
+            await self._recorded.asleep(seconds, site, still)
             return
         try:
             await self._replayed.asleep_until(turn, seconds)
         except BaseException:
             self._recorded.note(site, CUT_SHORT)
             raise
-        self._recorded.note(site, turn)
+        self._recorded.note(site, self._turnstile.place(turn))
 
     def timer(self, site: str) -> ForkedTimer | RecordedTimer:
         replayed, recorded = self._replayed.timer(site), self._recorded.timer(site)
-        return recorded if replayed.turn is None else ForkedTimer(replayed, recorded)
+        if replayed.turn is None:
+            return recorded
+        return ForkedTimer(replayed, recorded, replayed.turn, self._turnstile)
 
 
 class ForkedTimer:
     """A timer that fired before the fork point when this was recorded."""
 
-    def __init__(self, replayed: ReplayedTimer, recorded: RecordedTimer) -> None:
+    def __init__(
+        self,
+        replayed: ReplayedTimer,
+        recorded: RecordedTimer,
+        turn: int,
+        turnstile: ForkedTurnstile,
+    ) -> None:
         self._replayed = replayed
         self._recorded = recorded
+        self._turn = turn
+        self._turnstile = turnstile
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
         self._replayed.begin(is_pending)
 
     def fire(self) -> None:
         self._replayed.fire()
-        self._recorded.note(WAIT, self._replayed.turn)
+        self._recorded.note(WAIT, self._turnstile.place(self._turn))
 
     async def afire(self) -> None:
         await self._replayed.afire()
-        self._recorded.note(TIMER, self._replayed.turn)
+        self._recorded.note(TIMER, self._turnstile.place(self._turn))
 
 
 def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[Reads]:
@@ -80,8 +97,8 @@ def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[
         if first is None:
             yield reads
         elif reads.source == SLEEP:
-            over = [i for i, turn in enumerate(reads.values) if CUT_SHORT < turn < first]
-            yield Reads(SLEEP, reads.lane, reads.site, reads.values[: over[-1] + 1 if over else 0])
+            before = takewhile(lambda turn: turn < first, reads.values)
+            yield Reads(SLEEP, reads.lane, reads.site, list(before))
         else:
             fired = [value for pair in pairs(reads) if pair[1] < first for value in pair]
             yield Reads(reads.source, reads.lane, reads.site, fired)

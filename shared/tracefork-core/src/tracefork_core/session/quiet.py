@@ -24,28 +24,31 @@ _POLL = 0.0002
 
 
 class Gate:
-    """Lets those pass, one by one, who have something to deliver in a recording."""
+    """Lets those pass, one by one, who have something to deliver in a recording.
+
+    `last` is who passed last. How long others are waited for is at most `limit`, as in `Rest.wait`.
+    """
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
         self._lock = threading.Lock()
-        self._last: object = None
+        self.last: object = None
 
-    def pass_on(self, owner: object) -> None:
+    def pass_on(self, owner: object, limit: float | None = None) -> None:
         """Block this thread until `owner` may deliver; pieces of one owner follow at once."""
         if self._rest.alone:
-            self._last = owner
+            self.last = owner
             return
         with self._lock:
-            if self._last is not owner:
-                self._rest.wait()
-                self._last = owner
+            if self.last != owner:
+                self._rest.wait(limit)
+                self.last = owner
 
-    async def apass_on(self, owner: object) -> None:
+    async def apass_on(self, owner: object, limit: float | None = None) -> None:
         """Wait on the event loop until `owner` may deliver."""
         line = self._lines.setdefault(asyncio.get_running_loop(), _Line())
-        if line.is_empty and self._last is owner and self._rest.alone:
+        if line.is_empty and self.last == owner and self._rest.alone:
             return
         async with line:
             alone = self._rest.alone
@@ -53,9 +56,9 @@ class Gate:
             while not (alone or self._lock.acquire(blocking=False)):  # noqa: ASYNC110
                 await sleep(_POLL)
             try:
-                if self._last is not owner:
-                    await until_quiet(self._rest)
-                    self._last = owner
+                if self.last != owner:
+                    await until_quiet(self._rest, limit=limit)
+                    self.last = owner
             finally:
                 if not alone:
                     self._lock.release()

@@ -27,6 +27,7 @@ from tracefork_core.exchange.telemetry import is_telemetry, refusal
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session.answers import Answer, Answers
 from tracefork_core.session.forked_answers import ForkedAnswers
+from tracefork_core.session.forked_turnstile import ForkedTurnstile
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
 from tracefork_core.session.forking import Fork, Plan
 from tracefork_core.session.form import form
@@ -98,15 +99,18 @@ class Session:
             waits = list(waits_before(waits, [one for one in recorded if one.n >= plan.at]))
             recorded = [one for one in recorded if one.n < plan.at]
         turns = [*turns_of(recorded, ordered=order is None), *turns_of_waits(waits)]
-        if order is None:
-            self.turnstile = Turnstile(turns, rest, pace)
-        else:
+        gate, next_turn = Gate(rest), itertools.count().__next__
+        forked = ForkedTurnstile(turns, rest, pace, gate) if plan else None
+        self.turnstile: Turnstile
+        if forked is not None:
+            self.turnstile, next_turn = forked, forked.next_turn
+        elif order is not None:
             self.turnstile = Reordered(turns, rest, pace, order)
-        later = itertools.count(1 + max((turn for turn, _ in turns), default=-1))
-        gate = Gate(rest)
-        self.sink = Sink(self, sink, self.masking, gate, later, strict=strict)
+        else:
+            self.turnstile = Turnstile(turns, rest, pace)
+        self.sink = Sink(self, sink, self.masking, gate, next_turn, strict=strict)
         self.answers = self._answers(Source(source, matchers, self.fork), pace) if source else None
-        self.waits = self._waits(waits, gate, pace)
+        self.waits = self._waits(waits, gate, pace, forked)
         self.travels = Travels(self, self.answers.source if self.answers else None, self._lock)
 
     @property
@@ -168,8 +172,8 @@ class Session:
             flights = self.sink.in_flight()
         for flight in flights:
             flight.settle()
-        self.sink.prepare()
         self.turnstile.break_open()
+        self.sink.prepare()
 
     def checkpoints(self, path: Path) -> Checkpoints:
         """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
@@ -186,7 +190,11 @@ class Session:
         return ForkedAnswers(self, source, self.turnstile, pace, self.fork, self.sink)
 
     def _waits(
-        self, recorded: Iterable[Reads], gate: Gate, pace: Pace
+        self,
+        recorded: Iterable[Reads],
+        gate: Gate,
+        pace: Pace,
+        forked: ForkedTurnstile | None,
     ) -> RecordedWaits | ReplayedWaits | ForkedWaits:
         live = RecordedWaits(self, gate, self.sink.next_turn)
         if self.sink.tape:
@@ -194,7 +202,10 @@ class Session:
         if self.answers is None:
             return live
         replayed = ReplayedWaits(self, recorded, self.turnstile, pace)
-        return replayed if self.fork is None else ForkedWaits(replayed, live)
+        if forked is None:
+            return replayed
+        self.sink.before_exchange.append(forked.flush)
+        return ForkedWaits(replayed, live, forked)
 
     def _recorded(self, request: Request) -> Answer:
         n, self.asked = self.asked, self.asked + 1

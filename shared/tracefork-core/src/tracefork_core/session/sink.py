@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 from tracefork_core.errors import TapeError, TraceforkError
@@ -39,6 +39,7 @@ class Sink:
         tape: what is written.
         broken: why that cannot be written any more, if it cannot.
         unsettled: exchanges whose end is written with the session's next word.
+        next_turn: takes the next place among the deliveries of what is recorded.
         before_exchange: called with the tape before the next exchange goes onto it.
     """
 
@@ -48,7 +49,7 @@ class Sink:
         tape: TapeWriter | None,
         masking: Masking,
         gate: Gate,
-        turns: Iterator[int],
+        next_turn: Callable[[], int],
         *,
         strict: bool,
     ) -> None:
@@ -56,7 +57,7 @@ class Sink:
         self.tape = tape
         self.masking = masking
         self.gate = gate
-        self._turns = turns
+        self.next_turn = next_turn
         self._strict = strict
         self.broken: TapeError | None = None
         self.unsettled: deque[LiveExchange] = deque()
@@ -69,10 +70,6 @@ class Sink:
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
         return self._wall_zero + time.monotonic_ns()
-
-    def next_turn(self) -> int:
-        """Take the next place among the deliveries of a recording."""
-        return next(self._turns)
 
     def write(self, action: Callable[[TapeWriter], None]) -> None:
         """Write to the tape. A tape that cannot be written ends the recording, not the agent.

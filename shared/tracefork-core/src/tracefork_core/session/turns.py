@@ -84,6 +84,12 @@ class Turns:
             self._here.add(turn)
             self._timers[turn] = is_pending
 
+    def expects(self) -> bool:
+        """Return whether a timer is yet to take its turn."""
+        with self._letting_leave:
+            self._pass_cancelled_timers()
+            return bool(self._timers)
+
     def give_up(self, turns: Iterable[int]) -> None:
         """Let nobody wait for these turns any more.
 
@@ -195,9 +201,12 @@ class Turns:
 
     def _wake_first(self) -> None:
         """Let whoever is next see to a soft turn: nobody may come for it, or a timer will."""
-        turns = [turn for turn in self._waiting if isinstance(turn, int)]
-        if turns:
+        if turns := self._waited_for():
             self._wake(min(turns))
+
+    def _waited_for(self) -> list[int]:
+        """Return the turns that are waited for; others wait for the end of the replay."""
+        return [turn for turn in self._waiting if isinstance(turn, int)]
 
     def _wake(self, turn: int) -> None:
         if wake := self._waiting.pop(turn, None):

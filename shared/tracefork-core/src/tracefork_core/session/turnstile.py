@@ -49,6 +49,7 @@ class Turnstile(Turns):
     def __init__(self, turns: Iterable[tuple[int, int]], rest: Rest, pace: Pace) -> None:
         super().__init__(turns, pace)
         self._rest = rest
+        self._stall_seconds = STALL_SECONDS
 
     def wait(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
         """Block this thread until `turn` is due, or nothing has moved for long, and take it.
@@ -60,13 +61,13 @@ class Turnstile(Turns):
             while True:
                 with self._letting_leave:
                     due, stuck, hold, before = self._stands(turn, owner, moment)
-                    rests = at_rest or self._last_owner == owner or self._rest.alone
+                    rests = at_rest or self._follows(owner) or self._rest.alone
                     if due and hold == 0 and rests:
                         return self._take(turn, owner, moment)
                     if not due and loop_is_running():
                         # To block an event loop would stop those this waits for.
                         self.skipped += owner >= 0
-                        return self._give_up(turn)
+                        return self._take(turn, owner, moment)
                     woken = None if due else threading.Event()
                     if woken is not None:
                         self._waiting[turn] = woken.set
@@ -79,7 +80,7 @@ class Turnstile(Turns):
                     self._rest.wait()  # Once more: a thread may be between two sleeps.
                     self._resolve(before)
                 elif woken is None:
-                    self._rest.wait(self._limit(moment))
+                    self._settle(owner, self._limit(moment))
                     at_rest = True
                 elif not woken.wait(patience + GRACE_SECONDS):
                     self._rest.wait(STALL_SECONDS)  # Who is first may only be slower now.
@@ -99,7 +100,7 @@ class Turnstile(Turns):
             while True:
                 with self._letting_leave:
                     due, stuck, hold, before = self._stands(turn, owner, moment)
-                    if due and hold == 0 and (quiet or self._last_owner == owner):
+                    if due and hold == 0 and (quiet or self._follows(owner)):
                         return self._take(turn, owner, moment)
                     woken = None if due else self._sleeper(turn)
                 if hold:
@@ -110,9 +111,9 @@ class Turnstile(Turns):
                     await until_quiet(self._rest, self._is_stuck)
                     self._resolve(before)
                 elif woken is None:
-                    await until_quiet(self._rest, limit=self._limit(moment))
+                    await self._asettle(owner, self._limit(moment))
                     quiet = True
-                elif not await was_woken(woken, patience + STALL_SECONDS):
+                elif not await was_woken(woken, patience + self._stall_seconds):
                     self._check_moved(before, patience)
         except BaseException:
             self._stay_away(turn)
@@ -136,6 +137,18 @@ class Turnstile(Turns):
                 return
             woken = self._sleeper(object())
         await was_woken(woken, patience + STALL_SECONDS)
+
+    def _follows(self, owner: int) -> bool:
+        """Return whether a delivery goes on with the last one: then nothing else is under way."""
+        return self._last_owner == owner
+
+    def _settle(self, owner: int, limit: float | None) -> None:
+        """Block this thread until what the last delivery set off is done, before one of `owner`."""
+        self._rest.wait(limit)
+
+    async def _asettle(self, owner: int, limit: float | None) -> None:
+        """Wait on the event loop as `_settle` does in a thread."""
+        await until_quiet(self._rest, limit=limit)
 
     def _limit(self, moment: int) -> float | None:
         """Return how long others are waited for to come to rest before this delivery.

@@ -58,9 +58,14 @@ class RecordedWaits:
         self._gate.pass_on(object())
         self.note(site, self._next_turn())
 
-    async def asleep(self, seconds: float, site: str) -> None:
+    async def asleep(
+        self, seconds: float, site: str, still: Callable[[], bool] | None = None
+    ) -> None:
+        """Sleep, for longer where it is `still` to be cut short."""
         try:
             await real_asleep(seconds)
+            while still is not None and still():  # noqa: ASYNC110 - a timer tells nobody
+                await real_asleep(_LOOK_SECONDS)
             await self._gate.apass_on(object())
         except BaseException:
             self.note(site, CUT_SHORT)

@@ -7,10 +7,10 @@ is less. `reader` reads: the `head`, the `contents`, what was `in_flight`, and t
 formats.
 
 The file is made and opened by `schema`, with the `tables` of each format; `checksum` and
-`integrity` find damage. A branch has an `origin`, and lies `beside` it. `mode` is what a tape
-keeps, `sealing` encrypts it, `signature` says whose it is, `rewrite` writes it anew, as a `draft`
-until it is whole, `environment` describes where it was made. `pointer` and `packed` lead into
-documents of JSON and MessagePack.
+`integrity` find damage. A branch has an `origin`, lies `beside` it, and says what of it was
+`moved`. `mode` is what a tape keeps, `sealing` encrypts it, `signature` says whose it is, `rewrite`
+writes it anew, as a `draft` until it is whole, `environment` describes where it was made. `pointer`
+and `packed` lead into documents of JSON and MessagePack.
 """
 
 from tracefork_core.tape.event import Environment, Receipt, StepRecord

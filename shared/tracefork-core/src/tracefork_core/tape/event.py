@@ -19,6 +19,7 @@ STEP_END = "step_end"
 DRAWS = "draws"
 SURROUNDINGS = "surroundings"
 BRANCH = "branch"
+TURNS = "turns"
 ENVIRONMENT = "environment"
 RECEIPT = "receipt"
 
@@ -242,6 +243,17 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     salt: str | None = None
     reuse: bool = False
     skipped: list[int] = []
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """Where deliveries that a branch shares with its parent came on the branch.
+
+    Before turn `since` of the parent they came as there. `turns` are pairs of a turn there and the
+    one on the branch, from that on. Several such events make one.
+    """
+
+    since: int
+    turns: list[tuple[int, int]]
 
 
 class Structure(msgspec.Struct, frozen=True):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import Protocol
 
+import msgspec
+
 from tracefork_core.errors import TapeError
+from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.event import (
     ExchangeAside,
     ExchangePayload,
@@ -50,6 +53,14 @@ class Exchange:
         """The payload as the digest covers it."""
         self.beside = beside
         """The aside as it lies on the tape, with fields that are not known here."""
+
+    def in_turns(self, turns: list[list[int]]) -> Exchange:
+        """Return the same exchange, delivered in other turns."""
+        aside = msgspec.structs.replace(self.aside, turns=turns)
+        beside = msgspec.json.decode(self.beside) | {"turns": turns}
+        return Exchange(
+            self._tape, self.payload, aside, self.canonical, canonical(beside), self._chunks
+        )
 
     @property
     def n(self) -> int:

@@ -23,6 +23,9 @@ _ASIDES = {
     event.STEP: event.StepRecord,
     event.STEP_END: event.StepEnd,
     event.DRAWS: event.Draws,
+    event.SURROUNDINGS: event.Surroundings,
+    event.BRANCH: event.Branch,
+    event.TURNS: event.Moved,
     event.ENVIRONMENT: event.Environment,
     event.RECEIPT: event.Receipt,
 }

@@ -11,7 +11,7 @@ from typing import Self
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import in_flight, schema
+from tracefork_core.tape import in_flight, moved, schema
 from tracefork_core.tape.blobs import EMPTY
 from tracefork_core.tape.checkpoint import EVENTS, CheckpointEvent
 from tracefork_core.tape.contents import DAMAGED, Contents, in_words
@@ -25,12 +25,14 @@ from tracefork_core.tape.event import (
     STEP,
     STEP_END,
     SURROUNDINGS,
+    TURNS,
     Branch,
     Draws,
     Environment,
     Event,
     ExchangeAside,
     ExchangePayload,
+    Moved,
     Reads,
     Receipt,
     Seen,
@@ -46,6 +48,7 @@ from tracefork_core.tape.older import upgraded
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
 _structure = msgspec.json.Decoder(Structure).decode
+_moved = msgspec.json.Decoder(Moved).decode
 
 
 class Tape:
@@ -117,7 +120,8 @@ class Tape:
                 found.extend(in_flight.exchanges(self, self._head.cipher, landed))
         found.sort(key=lambda exchange: exchange.n)
         if self.origin is not None:
-            found = [*self._parent.exchanges[: self.origin.at], *found]
+            shared = self._parent.exchanges[: self.origin.at]
+            found = [*moved.on_branch(shared, self._contents.asides(TURNS, _moved)), *found]
         for place, exchange in enumerate(found):
             self._check(place, exchange)
         return found

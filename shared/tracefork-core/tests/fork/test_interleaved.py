@@ -1,0 +1,167 @@
+"""What a fork shares with its parent and comes after something live comes so on its branch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import Tape, fork, record, replay
+from tracefork_core.tape.rewrite import rewrite
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+from .agent import Moody
+
+
+class Turning(Moody):
+    """Says "go on" when it is first asked how to, and `then` later on."""
+
+    then = "go on"
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        reply = super().__call__(request)
+        if request.last_user_text == "how":
+            return Reply("go on" if len(self.asked) < 4 else self.then)
+        return reply
+
+
+@pytest.fixture(params=["go on", "stop"])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    model = Turning()
+    model.then = request.param
+    with ProviderServer(model) as server:
+        yield f"{server.url}/v1/chat/completions"
+
+
+def question(text: str, *, stream: bool = False) -> dict[str, Any]:
+    return {"model": "m", "messages": [{"role": "user", "content": text}], "stream": stream}
+
+
+def said(answer: Any) -> str:
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+def read_on(url: str) -> list[str]:
+    """Begin to read a stream, ask how to go on, and read the rest only if told to."""
+    with httpx2.Client(verify=False) as client:
+        with client.stream("POST", url, json=question("story", stream=True)) as answer:
+            lines = answer.iter_lines()
+            came = [next(lines), said(client.post(url, json=question("how")))]
+            if came[-1] == "go on":
+                came.extend(lines)
+        return [*came, said(client.post(url, json=question(f"and {came}")))]
+
+
+def read_on_async(url: str) -> list[str]:
+    async def agent() -> list[str]:
+        async with httpx2.AsyncClient(verify=False) as client:
+            async with client.stream("POST", url, json=question("story", stream=True)) as answer:
+                lines = answer.aiter_lines()
+                came = [await anext(lines), said(await client.post(url, json=question("how")))]
+                if came[-1] == "go on":
+                    came.extend([line async for line in lines])
+            return [*came, said(await client.post(url, json=question(f"and {came}")))]
+
+    return asyncio.run(agent())
+
+
+def turns(tape: Tape, n: int) -> list[int]:
+    return [first for first, _ in tape.exchanges[n].aside.turns]
+
+
+@pytest.mark.parametrize("agent", [read_on, read_on_async])
+def test_a_stream_that_began_before_the_fork_goes_on_after_it(
+    tape: Path, url: str, agent: Callable[[str], list[str]]
+) -> None:
+    """Its rest was read after a live answer, or never: so it is on the branch, and on others."""
+    with record(tape):
+        agent(url)
+    with fork(tape, at=1) as branch:
+        forked = agent(url)
+    with replay(branch.path) as replayed:
+        assert agent(url) == forked
+    assert (replayed.digest, replayed.reordered) == (branch.digest, 0)
+    with Tape.open(branch.path) as held:
+        assert turns(held, 0)[0] < turns(held, 1)[0] < turns(held, 0)[-1]
+    whole = tape.with_name("whole.tape")
+    with Tape.open(branch.path) as held:
+        rewrite(held, whole)
+    with replay(whole) as replayed:
+        assert agent(url) == forked
+    assert (replayed.digest, replayed.reordered) == (branch.digest, 0)
+    with fork(branch.path, at=2, to=tape.with_name("second.tape")) as second:
+        forked_twice = agent(url)
+    assert forked_twice[:-1] == forked[:-1]
+    with replay(second.path) as replayed:
+        assert agent(url) == forked_twice
+    assert (replayed.digest, replayed.reordered) == (second.digest, 0)
+
+
+def test_a_stream_that_is_left_open_holds_nobody_up(tape: Path) -> None:
+    """Its rest came before another answer when it was recorded, and does not come in the fork."""
+
+    def script(request: ModelRequest) -> Reply:
+        delay = 0.1 if request.last_user_text == "late" else 0
+        return Reply(model(request).text, delay=delay)
+
+    def agent(url: str) -> list[str]:
+        async def run() -> list[str]:
+            async with httpx2.AsyncClient(verify=False) as client:
+                late = asyncio.create_task(client.post(url, json=question("late")))
+                async with client.stream("POST", url, json=question("a", stream=True)) as answer:
+                    lines = answer.aiter_lines()
+                    came = [await anext(lines), said(await client.post(url, json=question("how")))]
+                    if came[-1] == "go on":
+                        came.extend([line async for line in lines])
+                    return [*came, said(await late)]
+
+        return asyncio.run(run())
+
+    model = Turning()
+    model.then = "stop"
+    with ProviderServer(script) as server:
+        url = f"{server.url}/v1/chat/completions"
+        with record(tape):
+            recorded = agent(url)
+        with fork(tape, at=2) as branch:
+            forked = agent(url)
+    assert forked == [recorded[0], "stop", recorded[-1]]
+    with replay(branch.path) as replayed:
+        assert agent(url) == forked
+    assert (replayed.digest, replayed.reordered) == (branch.digest, 0)
+
+
+def test_a_limit_before_the_fork_cuts_the_same_sleep_short(tape: Path) -> None:
+    """Sleeps before it are not slept, so the limit is longer than what is slept."""
+
+    def agent(url: str) -> list[str]:
+        came = []
+
+        async def poll() -> None:
+            while True:
+                await asyncio.sleep(0.1)
+                came.append("not yet")
+
+        async def run() -> list[str]:
+            try:
+                await asyncio.wait_for(poll(), 0.35)
+            except TimeoutError:
+                came.append("too late")
+            async with httpx2.AsyncClient(verify=False) as client:
+                return [*came, said(await client.post(url, json=question(f"{came}")))]
+
+        return asyncio.run(run())
+
+    with ProviderServer(Moody()) as server:
+        url = f"{server.url}/v1/chat/completions"
+        with record(tape):
+            recorded = agent(url)
+        with fork(tape, at=0) as branch:
+            forked = agent(url)
+    assert forked == [*recorded[:-1], "answer 2"]
+    with replay(branch.path):
+        assert agent(url) == forked

@@ -1,0 +1,66 @@
+"""The turns of what a branch shares with its parent, where they are others on the branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracefork_core import Tape, TapeError
+from tracefork_core.tape import Receipt, TapeWriter
+from tracefork_core.tape.environment import describe
+from tracefork_core.tape.event import TURNS, Moved
+
+from .runs import put, transcript, write
+
+RUN = transcript(4)
+
+
+def branch(folder: Path, *moves: Moved, closed: bool = True) -> Path:
+    """Record a run in whose turns 2n and 2n + 1 came exchange n, and a branch of it."""
+    write(folder / "run.tape", RUN)
+    with Tape.open(folder / "run.tape") as parent:
+        writer = TapeWriter(folder / "branch.tape", describe(), parent=parent, at=3)
+    for one in moves:
+        writer.note(TURNS, aside=one)
+    put(writer, RUN[3:], first=3)
+    if closed:
+        writer.close(Receipt(digest="", exchanges=0))
+    else:
+        writer.abort()
+    return folder / "branch.tape"
+
+
+def turns(path: Path) -> list[list[list[int]]]:
+    with Tape.open(path) as tape:
+        return [exchange.aside.turns for exchange in tape.exchanges[:3]]
+
+
+def test_where_nothing_is_said_they_are_those_of_the_parent(tmp_path: Path) -> None:
+    """Most branches say nothing: all that they share came before what is their own."""
+    assert turns(branch(tmp_path)) == [[[0, 2]], [[2, 2]], [[4, 2]]]
+
+
+def test_several_events_make_one(tmp_path: Path) -> None:
+    """They are written as things happen."""
+    path = branch(tmp_path, Moved(3, []), Moved(3, [(4, 9)]), Moved(3, [(3, 11), (5, 12)]))
+    assert turns(path) == [[[0, 2]], [[2, 1], [11, 1]], [[9, 1], [12, 1]]]
+
+
+def test_what_is_not_known_to_have_come_has_no_turn(tmp_path: Path) -> None:
+    """The branch was cut off before it could say."""
+    assert turns(branch(tmp_path, Moved(3, [(3, 8)]), closed=False)) == [
+        [[0, 2]],
+        [[2, 1], [8, 1]],
+        [],
+    ]
+
+
+@pytest.mark.parametrize(
+    "aside", [Moved(0, [(0, -1)]), {"since": "soon", "turns": []}, {"turns": [[1]]}]
+)
+def test_a_move_that_cannot_be_is_refused(tmp_path: Path, aside: object) -> None:
+    """A stranger's file may say anything."""
+    path = branch(tmp_path, aside)  # type: ignore[arg-type]
+    with pytest.raises(TapeError, match=r"impossible turns|damaged"):
+        turns(path)
