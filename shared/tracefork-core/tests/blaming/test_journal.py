@@ -39,11 +39,14 @@ def test_only_one_blame_writes_to_a_folder(tape: Path, desk: Drawing) -> None:
     assert (again.draws, desk.live) == (report.draws, report.result.ledger.live_calls)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "room"), [(1, 100), (1, 4000), (2, 100)])
 def test_a_full_disk_stops_a_blame_and_costs_nothing(
-    tape: Path, desk: Drawing, workers: int, monkeypatch: pytest.MonkeyPatch
+    tape: Path, desk: Drawing, workers: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No fork counts as without an outcome, no call is left out, and it goes on with room again."""
+    """No fork counts as without an outcome, no call is left out, and it goes on with room again.
+
+    There is no room for the next line of the journal, or for that, but not for the next branch.
+    """
     monkeypatch.syspath_prepend(Path(__file__).parent)
     agent = import_module("drawing")  # Under a name that other processes know, too.
     again = partial(blame, tape, agent.agent, agent.good, settings=SHORT)
@@ -53,7 +56,7 @@ def test_a_full_disk_stops_a_blame_and_costs_nothing(
         again(workers=workers, watch=_stop_at(5))
     journal = tape.with_name("run.tape.blame") / JOURNAL
     paid = desk.live
-    with _no_file_above(journal.stat().st_size + 100), pytest.raises(UnwritableError) as full:
+    with _no_file_above(journal.stat().st_size + room), pytest.raises(UnwritableError) as full:
         again(workers=workers, resume=True)
     assert "Make room there, and go on" in str(full.value)
     report = again(workers=workers, resume=True)

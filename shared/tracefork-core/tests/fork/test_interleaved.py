@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,10 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, fork, record, replay
+from tracefork_core.session.forked_turnstile import ForkedTurnstile
+from tracefork_core.session.pace import Pace
+from tracefork_core.session.quiet import Gate
+from tracefork_core.session.rest import Rest
 from tracefork_core.tape.rewrite import rewrite
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
@@ -165,3 +172,127 @@ def test_a_limit_before_the_fork_cuts_the_same_sleep_short(tape: Path) -> None:
     assert forked == [*recorded[:-1], "answer 2"]
     with replay(branch.path):
         assert agent(url) == forked
+
+
+def test_a_limit_that_is_over_after_a_live_answer_is_so_on_the_branch(tape: Path) -> None:
+    """When this was recorded the answer came last; in the fork it comes at once."""
+
+    def agent(url: str) -> list[str]:
+        came = []
+
+        async def within() -> None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.Event().wait(), 0.3)
+            came.append("too late")
+
+        async def asked() -> None:
+            async with httpx2.AsyncClient(verify=False) as client:
+                came.append(said(await client.post(url, json=question("a"))))
+
+        async def run() -> None:
+            await asyncio.gather(within(), asked())
+
+        asyncio.run(run())
+        return came
+
+    def script(request: ModelRequest) -> Reply:
+        return Reply("answer", delay=0 if tape.exists() and Tape.open(tape).complete else 0.6)
+
+    with ProviderServer(script) as server:
+        url = f"{server.url}/v1/chat/completions"
+        with record(tape):
+            assert agent(url) == ["too late", "answer"]
+        with fork(tape, at=0) as branch:
+            assert agent(url) == ["answer", "too late"]
+    with replay(branch.path):
+        assert agent(url) == ["answer", "too late"]
+
+
+TAKEN = ["recorded 0", "live", "recorded 1", "live", "recorded 2", "live"]
+
+
+def one_line(threads: set[int]) -> tuple[Gate, ForkedTurnstile]:
+    rest = Rest(threads)
+    gate = Gate(rest)
+    return gate, ForkedTurnstile([(turn, 0) for turn in range(3)], rest, Pace(None), gate)
+
+
+@pytest.mark.parametrize("longer", ["live", "recorded"])
+def test_tasks_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> None:
+    """The next one waits until what the last one set off is done, whichever of the two it is."""
+    gate, turnstile = one_line(set())
+    done: list[str] = []
+
+    async def live(told: asyncio.Event, tell: asyncio.Event) -> None:
+        for _ in range(3):
+            await told.wait()
+            told.clear()
+            await gate.apass_on("live")
+            turnstile.next_turn()
+            tell.set()
+            await much("live")
+
+    async def recorded(told: asyncio.Event, tell: asyncio.Event) -> None:
+        for turn in range(3):
+            await told.wait()
+            told.clear()
+            await turnstile.await_turn(turn, 0, 0)
+            tell.set()
+            await much(f"recorded {turn}")
+
+    async def much(name: str) -> None:
+        for _ in range(9 if name.startswith(longer) else 1):
+            await asyncio.sleep(0)
+        done.append(name)
+
+    async def both() -> None:
+        here, there = asyncio.Event(), asyncio.Event()
+        here.set()
+        await asyncio.gather(recorded(here, there), live(there, here))
+
+    asyncio.run(both())
+    assert done == TAKEN
+    assert [turnstile.place(turn) for turn in range(3)] == [0, 4, 6]
+
+
+@pytest.mark.parametrize("longer", ["live", "recorded"])
+def test_threads_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> None:
+    """As tasks do: the next one waits until the other thread has nothing to do."""
+    threads: set[int] = set()
+    gate, turnstile = one_line(threads)
+    done: list[str] = []
+    here, there = threading.Event(), threading.Event()
+
+    def live() -> None:
+        threads.add(threading.get_native_id())
+        for _ in range(3):
+            there.wait()
+            there.clear()
+            gate.pass_on("live")
+            turnstile.next_turn()
+            here.set()
+            much("live")
+
+    def recorded() -> None:
+        threads.add(threading.get_native_id())
+        for turn in range(3):
+            here.wait()
+            here.clear()
+            turnstile.wait(turn, 0, 0)
+            there.set()
+            much(f"recorded {turn}")
+
+    def much(name: str) -> None:
+        until = time.monotonic() + (0.05 if name.startswith(longer) else 0)
+        while time.monotonic() < until:
+            pass
+        done.append(name)
+
+    both = [threading.Thread(target=target) for target in (live, recorded)]
+    for thread in both:
+        thread.start()
+    here.set()
+    for thread in both:
+        thread.join()
+    assert done == TAKEN
+    assert [turnstile.place(turn) for turn in range(3)] == [0, 4, 6]

@@ -58,7 +58,7 @@ def bisect(
     agent.prepare()
     grades = read_oracle(oracle, here)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
-    with screen.stdout_kept(for_json=True):  # Whatever an agent leaves behind may print.
+    with screen.stdout_kept():  # Whatever an agent leaves behind may print.
         found = bisecting(
             path,
             Program(agent, folder),

@@ -122,8 +122,11 @@ def blame(
     if not yes:
         _ask(about, limits)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
-    kept_apart = screen.stdout_kept(for_json=True)  # Whatever an agent leaves behind may print.
-    with kept_apart, _resumable(), following(streamed=stream, expected=about.calls) as watch:
+    with (
+        screen.stdout_kept(),  # Whatever an agent leaves behind may print.
+        _resumable(),
+        following(streamed=stream, expected=about.calls) as watch,
+    ):
         report = blaming(
             path,
             Program(agent, home),

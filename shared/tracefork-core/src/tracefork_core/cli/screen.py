@@ -72,12 +72,12 @@ def grid(*columns: str) -> Table:
 
 
 @contextmanager
-def stdout_kept(for_json: bool) -> Iterator[None]:
-    """Keep stdout for the document: what the agent and its children print goes to stderr.
+def stdout_kept(keep: bool = True) -> Iterator[None]:
+    """Keep stdout for the result: what the agent and its children print goes to stderr.
 
     To the end of this process: threads of the agent print as long as they live.
     """
-    if for_json:
+    if keep:
         _keep_stdout()
     yield
     sys.stdout.flush()  # Our notes on stderr come after what the agent said.

@@ -68,7 +68,7 @@ def ask(
     try:
         parent = lay_beside(path, Path(place))
         scope = forking(parent, number, edit, until=number, mask=mask or [])
-        with screen.stdout_kept(for_json=True):  # What the agent says is not the result.
+        with screen.stdout_kept():  # What the agent says is not the result.
             run, _ = agent.run_under(scope, show=False)
         with Tape.open(parent) as recorded, Tape.open(run.path) as branch:
             # Others may have been asked at the same time: it need not have the same number.

@@ -173,10 +173,9 @@ class _Fork(Writing[Forking]):
             self._writer.discard()  # Nothing was forked, and nothing was paid for.
             return verdict
         source = session.answers.source if session.answers else None
-        if source is not None and source.is_travelled and source.waiting:
-            self._writer.note(
-                BRANCH, aside=msgspec.structs.replace(self._described, skipped=source.waiting)
-            )
+        if source is not None and source.is_travelled and (skipped := sorted(source.waiting)):
+            described = msgspec.structs.replace(self._described, skipped=skipped)
+            self._writer.note(BRANCH, aside=described)
         closed = self._closed(verdict or error)
         if isinstance(closed, TapeError):
             return closed

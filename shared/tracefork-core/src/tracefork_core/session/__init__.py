@@ -6,9 +6,9 @@
 
 Which recorded answer a request gets: `form` says what is compared, `matchers` what is not,
 `matching` finds it. Where there is none: `divergence`, with `differences`, `hints` and
-`provenance`. In which order things come: `turns`, `turnstile` (`forked_turnstile`), `reordered`; the
-agent's own waiting is in `waits` (`forked_waits`); `quiet`, `rest`, `waking` and `pace` are how one
-waits.
+`provenance`. In which order things come: `turns`, `turnstile` (`forked_turnstile`), `reordered`;
+the agent's own waiting is in `waits` (`forked_waits`); `quiet`, `rest`, `waking` and `pace` are how
+one waits.
 
 A fork: `forking` has its plan, `interventions` what it may change, `intervening` does it.
 `checkpoints` and `travelling` are about the states of a framework, `steps` about whose exchange it

@@ -52,9 +52,10 @@ class Source:
         return chain(payload for _, payload in whole) == self.tape.digest
 
     @property
-    def waiting(self) -> list[int]:
+    def waiting(self) -> set[int]:
         """The exchanges that were not asked for so far."""
-        return sorted(self._waiting())
+        parts = self._unused.remaining(), self._auxiliary.remaining()
+        return {exchange.n for part in parts for exchange in part}
 
     @property
     def auxiliary_left(self) -> int:
@@ -107,13 +108,13 @@ class Source:
         come, and are past now.
         """
         self._is_by_thread = True
-        waiting = self._waiting()
+        waiting = self.waiting
         self._let_come([*left, *sorted(waiting.difference(left, gone))])
         return sorted(waiting.intersection(gone))
 
     def skip(self, exchanges: Collection[int]) -> None:
         """Go past exchanges that the recorded run went past: they are proven by that."""
-        self._let_come(sorted(self._waiting().difference(exchanges)))
+        self._let_come(sorted(self.waiting.difference(exchanges)))
         past = set(exchanges)
         for exchange in self._recorded:
             if exchange.n in past:
@@ -137,10 +138,6 @@ class Source:
         else:
             needed, auxiliary = (Unused(part, self._key) for part in parts)
         return needed, auxiliary
-
-    def _waiting(self) -> set[int]:
-        parts = self._unused.remaining(), self._auxiliary.remaining()
-        return {exchange.n for part in parts for exchange in part}
 
     def comes_after(self, fork: Fork, asked: Form, lane: str, in_step: str) -> bool:
         """Return whether a request comes after the fork point, on its lane."""
