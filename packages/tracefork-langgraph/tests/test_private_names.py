@@ -152,10 +152,10 @@ def test_ids_of_checkpoints_are_made_after_a_moment_that_can_be_set() -> None:
     never = ["ffffffff-ffff-6fff-bfff-ffffffffffff", "ffffffff-ffff-4fff-bfff-ffffffffffff"]
     before = ids._last_v6_timestamp
     try:
-        ids_after(ahead)
+        ids_after(ahead, alone=False)
         made = str(ids.uuid6())
         for one in never:
-            ids_after(one)
+            ids_after(one, alone=False)
         later = str(ids.uuid6())
     finally:
         ids._last_v6_timestamp = before

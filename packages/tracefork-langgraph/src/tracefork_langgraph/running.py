@@ -44,22 +44,34 @@ def is_resuming() -> bool:
     return _resumed.get()
 
 
-def ids_after(checkpoint: str) -> None:
-    """Let the ids of new checkpoints sort after that of one there is.
+def ids_after(checkpoint: str | None, *, alone: bool) -> None:
+    """Let the ids of new checkpoints sort after that of one there is, if there is one.
 
     They hold the time, which is that of the recording for who travels in it, and of another machine
-    for who goes on there. LangGraph takes the latest one by its id. An id that holds no time, or
-    one that nothing can have been made at, is left alone: all later ids would begin there.
+    for who goes on there. LangGraph takes the latest one by its id.
+
+    After that one `alone`, in a session: an id goes into requests (of an interrupt, say), so it is
+    what it was when this was recorded, whatever this process has made before.
+    """
+    made_at = _time_in(checkpoint) if checkpoint else None
+    if alone:
+        ids._last_v6_timestamp = made_at  # noqa: SLF001 - a test says so if it moves
+    elif made_at is not None:
+        ids._last_v6_timestamp = max(ids._last_v6_timestamp or 0, made_at)  # noqa: SLF001
+
+
+def _time_in(checkpoint: str) -> int | None:
+    """Return when an id was made, in its own unit.
+
+    None where it holds no time, or one that nothing can have been made at: all later ids would
+    begin there.
     """
     try:
         made = UUID(checkpoint)
     except ValueError:
-        return
+        return None
     if made.version != 6:
-        return
+        return None
     # The time is in the first half, but for the four bits of the version.
     made_at = (made.int >> 80) << 12 | (made.int >> 64) & 0x0FFF
-    if made_at > _LATEST:
-        return
-    last = ids._last_v6_timestamp  # noqa: SLF001 - a test says so if it moves
-    ids._last_v6_timestamp = max(last or 0, made_at)  # noqa: SLF001
+    return made_at if made_at <= _LATEST else None

@@ -255,8 +255,8 @@ class TapeSaver(BaseCheckpointSaver[str]):
             store.called("look", str(configurable["thread_id"]), at)
         elif at is not None or "checkpoint_id" not in configurable:
             store.called("resume" if is_resuming() else "run", str(configurable["thread_id"]), at)
-            if (latest := store.find(str(configurable["thread_id"]), "")) is not None:
-                ids_after(latest.id)
+            latest = store.find(str(configurable["thread_id"]), "")
+            ids_after(latest.id if latest else None, alone=in_session())
         # Otherwise LangGraph only asks whether its checkpoint is the latest one still.
 
 

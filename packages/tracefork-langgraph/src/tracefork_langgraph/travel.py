@@ -103,6 +103,7 @@ def fork(
     command: object = None,
     thread: str | None = None,
     config: RunnableConfig | None = None,
+    context: object = None,
     **options: Any,
 ) -> Forked:
     """Run a graph on from a recorded checkpoint, live, and record that on a branch.
@@ -116,6 +117,7 @@ def fork(
         command: what to run it with: None, or a `Command(resume=…)`.
         thread: the thread, where the run had several.
         config: what else the run is configured with: a recursion limit, other `configurable`.
+        context: for a graph with a `context_schema`, as for `graph.invoke`.
         options: for `tracefork_core.fork`.
 
     Raises:
@@ -127,7 +129,7 @@ def fork(
         config = merge_configs(config, place.config)
         if update is not None:
             config = merge_configs(config, past.update_state(config, dict(update), as_node))
-        output = past.invoke(command, config)
+        output = past.invoke(command, config, context=context)
     return Forked(output, branch.path, branch.replayed, branch.live)
 
 
@@ -141,6 +143,7 @@ async def afork(
     command: object = None,
     thread: str | None = None,
     config: RunnableConfig | None = None,
+    context: object = None,
     **options: Any,
 ) -> Forked:
     """Do what `fork` does, with `graph.ainvoke`."""
@@ -150,7 +153,7 @@ async def afork(
         if update is not None:
             edited = await past.aupdate_state(config, dict(update), as_node)
             config = merge_configs(config, edited)
-        output = await past.ainvoke(command, config)
+        output = await past.ainvoke(command, config, context=context)
     return Forked(output, branch.path, branch.replayed, branch.live)
 
 
@@ -165,7 +168,8 @@ def rerun(
 
     It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
     even from the tape. Where nothing is forked that is the first one, with the recorded input.
-    Where it waits for a person as the recorded run did, it is resumed with what that was.
+    Where it waits for a person as the recorded run did, it is resumed with what that was; where a
+    turn has ended as there, the next one begins with its recorded input.
 
     Args:
         graph: the compiled graph; its checkpointer is the tape, whatever it was.
@@ -175,7 +179,7 @@ def rerun(
 
     Raises:
         UsageError: there is no session here that is answered from a tape, or the tape has no
-            checkpoints; or the run was resumed with more than one answer.
+            checkpoints; or the run was resumed with more than one answer, or edited by hand.
     """
     place, past, answers = _again(graph, thread)
     output = past.invoke(None, merge_configs(config, place.config), **options)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from langgraph.graph import START as BEGIN
 from langgraph.graph import MessagesState, StateGraph
+from langgraph.runtime import Runtime
 
 import tracefork_core as tracefork
-from tracefork_langgraph import afork, fork, history, resume
+from tracefork_langgraph import TapeSaver, afork, attach, fork, history, resume
 from tracefork_testkit import ProviderServer
 
-from .graphs import five, threaded
+from .graphs import State, five, threaded
 from .program import START, THREAD, Program, Shape
 
 EDIT = {"said": ["edited"]}
@@ -182,3 +186,28 @@ def test_a_node_goes_on_that_asks_in_threads_of_its_own(
 
 def _said(state: Any) -> list[str]:
     return [one.content for one in state["messages"]]
+
+
+@dataclass
+class Asking:
+    """What a graph is run with besides its state."""
+
+    who: str
+
+
+def test_a_fork_has_a_context(
+    model: Callable[..., Any], tape: Path, loop: asyncio.Runner | None, server: ProviderServer
+) -> None:
+    """As the recorded run had one."""
+    asked = model(max_retries=0)
+
+    def node(_: State, runtime: Runtime[Asking]) -> dict[str, Any]:
+        return {"said": [runtime.context.who, asked.invoke("the same prompt").content]}
+
+    builder = StateGraph(State, context_schema=Asking).add_node("node", node)
+    graph = builder.add_edge(BEGIN, "node").compile(checkpointer=TapeSaver(tape))
+    made = Program(attach(graph), tape, [], loop)
+    with tracefork.record(tape):
+        made.run(START, context=Asking("Ann"))
+    branch = _forked(made, "node", context=Asking("Bo"))
+    assert (branch.output["said"][0], branch.live) == ("Bo", 1)

@@ -114,6 +114,60 @@ def test_more_than_an_answer_is_refused(recorded: Recorded) -> None:
         _again(program)
 
 
+def _three_turns(program: Program) -> Any:
+    program.run(START)
+    program.run(Command(resume="yes"))
+    program.run({"said": ["second"]})
+    program.run(Command(resume="no"))
+    return program.run({"said": ["third"]})
+
+
+def test_each_turn_of_a_thread_is_run_again(recorded: Recorded) -> None:
+    """Its input is on the tape, as are the answers in between; the last one is left waiting."""
+    program, output = recorded(approval, _three_turns)
+    with tracefork.replay(program.tape) as run:
+        again = _again(program)
+    assert again["said"] == output["said"]
+    assert [one.value for one in again["__interrupt__"]] == [
+        one.value for one in output["__interrupt__"]
+    ]
+    assert run.digest == run.tape.digest
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_later_turns_go_on_from_what_a_fork_made_of_the_first(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """Forked in the first turn, the second one adds to the state there is then."""
+    made = program(five)
+    with tracefork.record(made.tape):
+        made.run(START)
+        made.run({"said": ["second"]})
+    with tracefork.fork(made.tape, 4, "n5 said otherwise") as branch:
+        output = _again(made)
+    assert (made.ran, branch.live) == (["n5", "n1", "n2", "n3", "n4", "n5"], 5)
+    assert output["said"].index("n5: n5 said otherwise") < output["said"].index("second")
+    with tracefork.replay(branch.path):
+        assert _again(made) == output
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_state_that_was_edited_between_turns_is_refused(recorded: Recorded) -> None:
+    """The edit is on the tape, but what it was made of is not."""
+
+    def edited(program: Program) -> Any:
+        program.run(START)
+        program.graph.update_state(THREAD, {"said": ["edited"]}, "n5")
+        return program.run({"said": ["second"]})
+
+    program, _ = recorded(five, edited)
+    with (
+        pytest.raises(tracefork.UsageError, match="edited by hand"),
+        tracefork.replay(program.tape),
+    ):
+        _again(program)
+
+
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
 def test_an_earlier_turn_is_not_run_again(
     model: Callable[..., Any], server: ProviderServer, tmp_path: Path, loop: None

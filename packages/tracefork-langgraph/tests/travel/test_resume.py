@@ -230,3 +230,48 @@ def test_resume_is_short_for_that(recorded: Recorded) -> None:
         assert program.ran == ["n3", "n4", "n5"]
     with pytest.raises(tracefork.UsageError, match="n1, n2, n3, n4, n5"):
         resume(program.tape, program.graph, "n6")
+
+
+def _asking_under_an_id(model: Any, ran: Ran) -> StateGraph[State]:
+    """A node that waits for a person."""
+    builder = StateGraph(State)
+    builder.add_node("ask", lambda _: {"said": [interrupt("sure?")]})
+    return builder.add_edge(BEGIN, "ask")
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_each_replay_of_a_process_makes_the_recorded_ids(
+    program: Callable[[Shape], Program],
+) -> None:
+    """Those of interrupts go out to people, and come back: by then the process made others."""
+    made = program(_asking_under_an_id)
+
+    def asks() -> tuple[str, Any]:
+        waiting = made.run(START)["__interrupt__"][0].id
+        return waiting, made.run(Command(resume={waiting: "yes"}))
+
+    with tracefork.record(made.tape):
+        recorded = asks()
+    for _ in range(2):
+        with tracefork.replay(made.tape):
+            assert asks() == recorded
+
+
+def _inner(model: Any, ran: Ran) -> StateGraph[State]:
+    """A subgraph, whose lane has another name when it is streamed."""
+    return StateGraph(State).add_node("agent", five(model, ran).compile()).add_edge(BEGIN, "agent")
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_each_turn_is_answered_with_its_own_answers(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """Two turns ask the same. The first was streamed, and its lanes have other names for that."""
+    made = program(_inner)
+    with tracefork.record(made.tape):
+        list(made.graph.stream(START, THREAD, subgraphs=True))
+        first = made.graph.get_state(THREAD).values
+        made.run(START)
+    server.stop()
+    place = next(one for one in history(made.tape) if one.nodes)
+    assert resume(made.tape, made.graph, at=place.id) == first

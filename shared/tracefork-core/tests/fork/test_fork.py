@@ -152,6 +152,23 @@ def test_what_does_not_depend_on_the_change_is_free(tape: Path, url: str, moody:
     assert (again.replayed, again.live) == (3, 1)
 
 
+def test_what_asks_the_same_as_the_fork_point_does_not_answer_for_it(tape: Path, url: str) -> None:
+    """In a loop each call has its own place, what is changed behind the fork point too."""
+
+    def thrice() -> list[str]:
+        return [ask(url, "the same") for _ in range(3)]
+
+    with record(tape):
+        assert thrice() == ["answer 1", "answer 2", "answer 3"]
+    with fork(tape, at=0, replace="other", reuse=True):
+        assert thrice() == ["other", "answer 2", "answer 3"]
+    with fork(tape, at=1, reuse=True) as branch:
+        assert thrice() == ["answer 1", "answer 4", "answer 3"]
+    assert (branch.replayed, branch.live) == (2, 1)
+    with fork(tape, at=0, change={1: Replace("other")}, reuse=True):
+        assert thrice() == ["answer 5", "other", "answer 3"]
+
+
 def test_a_placebo_is_a_replay(tape: Path, url: str, moody: Moody) -> None:
     """The recorded answer given by force, and all after it held: the same digest, no live call."""
     with record(tape) as recorded:

@@ -63,6 +63,7 @@ def test_what_cannot_be_meant_is_not_guessed(errs: Errs, name: str, words: str) 
         "no-module-in-a-package": "record -m json.nosuch",
         "a-file-for-a-module": "record -m functions.py",
         "a-file-for-a-function": "record --agent functions.py:run",
+        "a-file-elsewhere-for-a-function": "record --agent ../agents/functions.py:run",
         "a-module-for-a-function": "record --agent functions",
         "no-function": "record --agent functions:ran",
         "a-value-for-a-function": "record --agent functions:limit",

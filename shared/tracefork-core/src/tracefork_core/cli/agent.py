@@ -130,19 +130,22 @@ class Agent:
                 f"tracefork: --agent takes package.module:function, not {self.target}."
             )
         if module.endswith(".py"):
-            meant = module.removesuffix(".py").replace("/", ".")
+            file, here = Path(module).resolve(), Path.cwd().resolve()
+            top = here if file.is_relative_to(here) else file.parent
+            meant = ".".join(file.relative_to(top).with_suffix("").parts)
+            where = "" if top == here else f" in {shlex.quote(str(top))}"
             raise UsageError(
-                f"tracefork: {module} is a file, and the name of its module is {meant}: "
+                f"tracefork: {module} is a file, and the name of its module{where} is {meant}: "
                 f"{'--agent' if colon else '-m'} {meant}{colon}{function}"
             )
-        top = module.partition(".")[0]
+        first = module.partition(".")[0]
         try:
-            found = importlib.util.find_spec(top) if top else None
+            found = importlib.util.find_spec(first) if first else None
         except ValueError:  # __main__, or a module without a spec
             found = None
         if found is None:
             raise UsageError(
-                f"tracefork: no module named {top or module} in {Path.cwd()} or installed."
+                f"tracefork: no module named {first or module} in {Path.cwd()} or installed."
             )
 
     def call(self) -> object:

@@ -100,8 +100,7 @@ class Fork:
         self._places: dict[_Place, deque[Exchange]] = defaultdict(deque)
         for exchange in recorded[plan.at :]:
             self._places[_place(exchange.lane, exchange.request)].append(exchange)
-        unchanged = (one for one in recorded[plan.at + 1 :] if one.n not in plan.changes)
-        self._reusable = list(unchanged) if plan.reuse else []
+        self._unasked = recorded[plan.at :] if plan.reuse else []
 
     def knows(self, lane: str) -> bool:
         """Return whether the recorded run had a lane of this name."""
@@ -137,11 +136,11 @@ class Fork:
         if self._over:
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
         known = self._known(lane, same)
-        if known is not None:
+        if known is not None and not self._is_asked_anew(known):
             self._over = known.n == self.plan.until
             step = ForkStep(known, recorded_answer(known), answered=RECORDED)
         else:
-            step = self._step(request, self._taken(_place(lane, comparable.record), same))
+            step = self._step(request, known or self._taken(_place(lane, comparable.record), same))
         self.counts[step.answered] += 1
         if not step.answered and is_auxiliary(request.method, request.url):
             self.counts[COUNTING] += 1
@@ -149,26 +148,34 @@ class Fork:
         return step
 
     def _known(self, lane: str, same: Callable[[Exchange], bool]) -> Exchange | None:
-        """Use up what may be reused and asked the same, of this lane first; None if nothing did."""
-        for recorded in sorted(self._reusable, key=lambda one: one.lane != lane):
+        """Use up what asked the same, of this lane first; None if nothing did, or none is reused.
+
+        What is not answered as recorded has its place on its own lane alone.
+        """
+        for recorded in sorted(self._unasked, key=lambda one: one.lane != lane):
+            if self._is_asked_anew(recorded) and recorded.lane != lane:
+                continue
             if same(recorded):
-                self._reusable.remove(recorded)
+                self._unasked.remove(recorded)
                 waiting = self._places[_place(recorded.lane, recorded.request)]
                 if recorded in waiting:
                     waiting.remove(recorded)
                 return recorded
         return None
 
+    def _is_asked_anew(self, recorded: Exchange) -> bool:
+        return recorded is self.first or recorded.n in self.plan.changes
+
     def _taken(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
         """Use up the recorded exchange in whose place one is; None where there is none."""
         waiting = self._places.get(place)
         if not waiting:
             return None
-        if place[0] != UNORDERED:
-            return waiting.popleft()
-        recorded = next(filter(same, waiting), None)
+        recorded = waiting[0] if place[0] != UNORDERED else next(filter(same, waiting), None)
         if recorded is not None:
             waiting.remove(recorded)
+            if self._is_asked_anew(recorded) and recorded in self._unasked:
+                self._unasked.remove(recorded)
         return recorded
 
     def _step(self, request: Request, recorded: Exchange | None) -> ForkStep:

@@ -16,6 +16,9 @@ class Unused:
     Content decides. Where several recorded exchanges are equal, the lane decides: a lane of the
     replay is paired with a recorded lane by the first thing it asks, so that fan-outs whose
     branches start in another order still find their own answers. Within a lane, order counts.
+
+    Where `step` tells the steps of a framework apart, equal ones come from the first step that
+    holds some, whatever its lanes are called.
     """
 
     def __init__(
@@ -23,7 +26,9 @@ class Unused:
         recorded: Sequence[Exchange],
         key: Callable[[Exchange], bytes],
         lane: Callable[[Exchange], str] = attrgetter("lane"),
+        step: Callable[[Exchange], object] | None = None,
     ) -> None:
+        self._step = step
         self._by_key: dict[bytes, dict[str, deque[Exchange]]] = {}
         self._by_lane: dict[str, deque[Exchange]] = defaultdict(deque)
         self._left = {exchange.n: exchange for exchange in recorded}
@@ -56,7 +61,7 @@ class Unused:
         lanes = self._by_key.get(key)
         if not lanes:
             return None
-        recorded_lane = self._choose(lanes, lane)
+        recorded_lane = self._choose(self._of_first_step(lanes), lane)
         exchange = lanes[recorded_lane].popleft()
         if not lanes[recorded_lane]:
             del lanes[recorded_lane]
@@ -66,6 +71,14 @@ class Unused:
         if due is None or not paired or UNORDERED in (lane, recorded_lane):
             due = exchange
         return exchange, due
+
+    def _of_first_step(self, lanes: dict[str, deque[Exchange]]) -> dict[str, deque[Exchange]]:
+        if self._step is None or len(lanes) == 1:
+            return lanes
+        numbers = {line[0].n: name for name, line in lanes.items()}
+        first = next(n for n in self._left if n in numbers)
+        step = self._step(lanes[numbers[first]][0])
+        return {name: line for name, line in lanes.items() if self._step(line[0]) == step}
 
     def _choose(self, lanes: dict[str, deque[Exchange]], lane: str) -> str:
         if (paired := self._paired.get(lane)) is not None:

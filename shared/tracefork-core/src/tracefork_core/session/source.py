@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -133,7 +134,8 @@ class Source:
         )
         if self._is_by_thread:
             needed, auxiliary = (
-                Unused(part, self._key_on_thread, _line_of_thread) for part in parts
+                Unused(part, self._key_on_thread, _line_of_thread, attrgetter("checkpoint"))
+                for part in parts
             )
         else:
             needed, auxiliary = (Unused(part, self._key) for part in parts)
