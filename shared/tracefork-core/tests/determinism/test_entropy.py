@@ -93,7 +93,7 @@ def test_what_a_module_draws_as_it_is_loaded_is_no_miss(
 ) -> None:
     """The process that was recorded may have loaded it before; what it draws later counts."""
     draws = "import os, time\ndef draw():\n    return os.urandom(4), time.time()\n"
-    (tmp_path / "a_library.py").write_text(f"{draws}os.urandom(4), time.time()\n")
+    (tmp_path / "a_library.py").write_text(f"{draws}os.urandom(4), time.time()\ndraw()\n")
     monkeypatch.syspath_prepend(tmp_path)
     with record(tape):
         pass

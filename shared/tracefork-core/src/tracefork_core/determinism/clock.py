@@ -88,7 +88,7 @@ class RecordedClock:
                 self._last = wall.real_ns()  # Drawn anew: as it is.
             else:
                 # In real time: a wait for a moment to come must not need a million reads.
-                self.misses += not is_loading(site)
+                self.misses += not is_loading()
                 passed = max(time.monotonic_ns() - self._given_at, _TICK_NS)
                 self._last = (self._last or wall.real_ns()) + passed
             self._given_at = time.monotonic_ns()

@@ -74,7 +74,7 @@ class RecordedEntropy:
                 if self._given[key] > 0:
                     self._given[key] -= 1
                 else:
-                    self.misses += not is_loading(site)
+                    self.misses += not is_loading()
             return self._streams.draw(*key, size)
 
     def generator(self, purpose: str) -> random.Random:

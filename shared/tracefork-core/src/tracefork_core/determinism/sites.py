@@ -33,9 +33,17 @@ def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameTy
     return "?", None
 
 
-def is_loading(site: str) -> bool:
-    """Return whether a module draws as it is loaded, which the recording may have done before."""
-    return site.endswith(":<module>") and not site.startswith("__main__:")
+def is_loading() -> bool:
+    """Return whether a module is being loaded here, which the recording may have done before.
+
+    Looks at all frames: it is asked only where the tape holds no value.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def drawer(depth: int, through: Collection[str]) -> FrameType | None:
