@@ -195,10 +195,8 @@ def test_a_limit_that_is_over_after_a_live_answer_is_so_on_the_branch(tape: Path
         asyncio.run(run())
         return came
 
-    def script(request: ModelRequest) -> Reply:
-        return Reply("answer", delay=0 if tape.exists() and Tape.open(tape).complete else 0.6)
-
-    with ProviderServer(script) as server:
+    delays = [0.6, 0]
+    with ProviderServer(lambda _: Reply("answer", delay=delays.pop(0))) as server:
         url = f"{server.url}/v1/chat/completions"
         with record(tape):
             assert agent(url) == ["too late", "answer"]
