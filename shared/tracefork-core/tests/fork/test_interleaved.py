@@ -182,7 +182,7 @@ def test_a_limit_that_is_over_after_a_live_answer_is_so_on_the_branch(tape: Path
 
         async def within() -> None:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.Event().wait(), 0.3)
+                await asyncio.wait_for(asyncio.Event().wait(), 0.8)
             came.append("too late")
 
         async def asked() -> None:
@@ -195,7 +195,7 @@ def test_a_limit_that_is_over_after_a_live_answer_is_so_on_the_branch(tape: Path
         asyncio.run(run())
         return came
 
-    delays = [0.6, 0]
+    delays = [1.6, 0]
     with ProviderServer(lambda _: Reply("answer", delay=delays.pop(0))) as server:
         url = f"{server.url}/v1/chat/completions"
         with record(tape):
