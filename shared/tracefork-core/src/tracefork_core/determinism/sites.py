@@ -10,6 +10,7 @@ import sys
 from collections.abc import Collection
 from types import FrameType
 
+_IMPORTING = "<frozen importlib._bootstrap>"
 _OURS = "tracefork_core."
 _HERE = f"{__name__.rpartition('.')[0]}."
 
@@ -34,13 +35,13 @@ def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameTy
 
 
 def is_loading() -> bool:
-    """Return whether a module is being loaded here, which the recording may have done before.
+    """Return whether a module is being imported here, which the recording may have done before.
 
     Looks at all frames: it is asked only where the tape holds no value.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
+        if frame.f_code.co_filename == _IMPORTING:
             return True
         frame = frame.f_back
     return False
