@@ -75,6 +75,7 @@ class Masking:
 
     def request(self, request: Request) -> Request:
         """Return a request as it is compared and recorded."""
+        self.look_around()
         redactor = self._redactor
         if redactor is None:
             return request

@@ -12,7 +12,6 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from tracefork_core.exchange.current import current_session
 from tracefork_core.seams.ambient import Undo
 from tracefork_core.seams.httpx_family import Family
 from tracefork_core.seams.httpx_transports import Transports
@@ -34,8 +33,7 @@ def instrument(lib: ModuleType) -> Undo:
             continue  # httpx2.alias_httpx() makes both names one module.
 
         def transport_for_url(self: Any, url: Any, original: Any = original) -> Any:
-            inner = original(self, url)
-            return inner if current_session() is None else seam.wrap(self, inner)
+            return seam.wrap(self, original(self, url))
 
         transport_for_url.tracefork = True  # type: ignore[attr-defined]
         client._transport_for_url = transport_for_url

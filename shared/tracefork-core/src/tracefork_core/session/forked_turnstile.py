@@ -62,6 +62,9 @@ class ForkedTurnstile(Turnstile):
                     self._move(turn)
         super().break_open()
 
+    def _passes(self, turn: int, owner: int, moment: int) -> bool:
+        return self._since is None and super()._passes(turn, owner, moment)
+
     def _take(self, turn: int, owner: int, moment: int) -> None:
         self._move(turn)
         super()._take(turn, owner, moment)

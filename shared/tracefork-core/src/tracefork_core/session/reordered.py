@@ -35,6 +35,10 @@ class Reordered(Turnstile):
         self._elected: int | None = None
         self.completed: list[int] = []
 
+    def _passes(self, turn: int, owner: int, moment: int) -> bool:
+        """Nobody passes at once: whose turn it is, is chosen."""
+        return False
+
     def _is_due(self, turn: int) -> bool:
         return self._open or self._elected == turn
 

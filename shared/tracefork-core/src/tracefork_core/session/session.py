@@ -131,7 +131,6 @@ class Session:
         with self._lock:
             self.check()
             self.sink.settle()
-            self.masking.look_around()
             if self.answers is not None:
                 return self.answers.open(request)
             return self._recorded(request) if self.sink.tape else None

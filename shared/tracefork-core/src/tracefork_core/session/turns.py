@@ -165,10 +165,25 @@ class Turns:
             if self._due == before and self._is_stuck():
                 self._give_up(self._order[before][0])
 
+    def _passes(self, turn: int, owner: int, moment: int) -> bool:
+        """Take a turn at once, with the lock held, where it is next and nobody else is concerned.
+
+        Most are: this is what `_stands` and `_take` come to, in a fraction of the time.
+        """
+        if self._waiting or self._timers or self._absent or self._given_up or self._open:
+            return False
+        if self._due >= len(self._order) or self._order[self._due] != (turn, owner) or owner < 0:
+            return False
+        if self._pace.seconds_until(moment):
+            return False
+        self._last_owner = owner
+        self._last_moment = moment or self._last_moment
+        self._due += 1
+        return True
+
     def _take(self, turn: int, owner: int, moment: int) -> None:
         self._last_owner = owner
-        if moment:  # A sleep has none.
-            self._last_moment = moment
+        self._last_moment = moment or self._last_moment  # A sleep has none.
         self._give_up(turn)
 
     def _give_up(self, turn: int) -> None:

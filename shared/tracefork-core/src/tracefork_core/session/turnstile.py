@@ -56,6 +56,9 @@ class Turnstile(Turns):
 
         `moment` is when it was delivered, in the time of the recording.
         """
+        with self._letting_leave:
+            if (self._follows(owner) or self._rest.alone) and self._passes(turn, owner, moment):
+                return None
         at_rest = False
         try:
             while True:
@@ -95,6 +98,9 @@ class Turnstile(Turns):
         Raises:
             StallError: nothing moved for `patience` and `STALL_SECONDS`.
         """
+        with self._letting_leave:
+            if self._follows(owner) and self._passes(turn, owner, moment):
+                return None
         quiet = False
         try:
             while True:

@@ -34,7 +34,7 @@ class Bodies(Protocol):
 class Exchange:
     """One recorded exchange. `n` counts from 0 in the order asked."""
 
-    __slots__ = ("_chunks", "_tape", "aside", "beside", "canonical", "payload")
+    __slots__ = ("_chunks", "_tape", "aside", "beside", "canonical", "n", "payload")
 
     def __init__(
         self,
@@ -47,6 +47,7 @@ class Exchange:
     ) -> None:
         self._tape = tape
         self._chunks = chunks
+        self.n = payload.n
         self.payload = payload
         self.aside = aside
         self.canonical = canonical
@@ -61,11 +62,6 @@ class Exchange:
         return Exchange(
             self._tape, self.payload, aside, self.canonical, canonical(beside), self._chunks
         )
-
-    @property
-    def n(self) -> int:
-        """The number of this exchange, from 0."""
-        return self.payload.n
 
     @property
     def has_bodies(self) -> bool:
@@ -145,12 +141,12 @@ class Exchange:
     @property
     def response_headers(self) -> list[tuple[str, str]]:
         """The headers of the response in wire order."""
-        if self.payload.response is None:
+        response, received = self.payload.response, self.aside.received
+        if response is None:
             return []
-        received = self.aside.received
         return [
             (name, received.get(name.lower(), "") if value is None else value)
-            for name, value in self.payload.response.headers
+            for name, value in response.headers
         ]
 
     @property
