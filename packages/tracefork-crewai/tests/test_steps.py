@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,3 +224,74 @@ def test_a_flow_that_is_quiet_has_its_steps(llm: Any, tape: Path) -> None:
         Press(suppress_flow_events=True).kickoff()
     assert kinds_on(tape) == {"flow method model": 1}
     assert steps_on(tape)[-1][1] == ("Press", "begin", "gpt-4o-mini")
+
+
+class _Stopped(BaseException):
+    """What no part of CrewAI catches, as with a cancelled task or Ctrl-C."""
+
+
+def _stop(*_: Any, **__: Any) -> None:
+    raise _Stopped
+
+
+@pytest.mark.parametrize("way", ["kickoff", "akickoff"])
+def test_a_crew_that_was_stopped_holds_nothing_that_comes_after(
+    way: str, llm: Any, tape: Path
+) -> None:
+    """CrewAI tells of no end where a crew is cancelled; the next one is a crew of its own."""
+    stopped, whole = modes.pair(llm), modes.pair(llm)
+    stopped.tasks[0].callback = _stop
+
+    async def run() -> None:
+        with pytest.raises(_Stopped):
+            await stopped.akickoff()
+        await whole.akickoff()
+
+    with tracefork.record(tape):
+        if way == "akickoff":
+            asyncio.run(run())
+        else:
+            with pytest.raises(_Stopped):
+                stopped.kickoff()
+            whole.kickoff()
+    paths = [path for kind, path, _ in steps_on(tape) if kind == "task"]
+    assert paths == [("desk", "draft"), ("desk", "draft"), ("desk", "review")]
+    errors = [error for kind, _, error in steps_on(tape) if kind == "crew"]
+    assert errors == ["_Stopped()", None]
+    with tracefork.Tape.open(tape) as opened:
+        assert all(step.ended for step in opened.steps)
+
+
+def test_an_agent_and_a_flow_that_were_stopped_hold_nothing_that_comes_after(
+    llm: Any, tape: Path
+) -> None:
+    """An agent that is asked by itself, and a flow, are left as a crew is."""
+    from crewai.flow import Flow, start
+    from crewai.tools import tool
+
+    class Press(Flow[dict[str, Any]]):
+        _skip_auto_memory = True
+
+        @start()
+        def begin(self) -> None:
+            _stop()
+
+    @tool("fetch")
+    def fetch() -> str:
+        """Fetch it."""
+        raise _Stopped
+
+    async def run() -> None:
+        asked = modes.agent(llm(), tools=[fetch])
+        for left in (Press().kickoff_async, partial(asked.kickoff_async, "@call fetch {}")):
+            with pytest.raises(_Stopped):
+                await left()
+        await modes.agent(llm(), "Reader").kickoff_async("Write.")
+
+    with tracefork.record(tape):
+        asyncio.run(run())
+    assert [(path, error) for _, path, error in steps_on(tape) if len(path) == 1] == [
+        (("Press",), "_Stopped()"),
+        (("Writer",), "_Stopped()"),
+        (("Reader",), None),
+    ]

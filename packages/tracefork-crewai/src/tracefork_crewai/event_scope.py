@@ -13,6 +13,7 @@ inside.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial, wraps
@@ -108,14 +109,44 @@ def begin(
 
 def end(began: str, error: str | None) -> None:
     """End what began with that event, and all that was left open inside."""
-    closed = list(_closed_by(began))
-    for scope in closed:
+    _close(list(_closed_by(began)), error)
+
+
+@contextmanager
+def leaving_nothing_open() -> Iterator[None]:
+    """End what began inside, where an exception leaves it: CrewAI tells of no cancelled crew."""
+    around = _scope.get()
+    try:
+        yield
+    except BaseException as error:
+        if is_on_tape():
+            _close(_inside(around), repr(error))
+        raise
+
+
+def _close(scopes: Sequence[Scope], error: str | None) -> None:
+    """End scopes, from the innermost out, and go on in what is around them."""
+    for scope in scopes:
+        if scope.ended:
+            continue
         scope.ended = True
         if scope.step is not None:
             end_step(scope.step, scope.error or error)
-    if closed:
-        _scope.set(closed[-1].around)
-        current_step.set(closed[-1].before)
+    if scopes:
+        _scope.set(scopes[-1].around)
+        current_step.set(scopes[-1].before)
+
+
+def _inside(around: Scope | None) -> list[Scope]:
+    """Return the scopes inside another one, from the innermost out; none if it is not around."""
+    inside: list[Scope] = []
+    scope = _scope.get()
+    while scope is not around:
+        if scope is None:
+            return []
+        inside.append(scope)
+        scope = scope.around
+    return inside
 
 
 def _closed_by(began: str) -> Iterator[Scope]:
@@ -125,7 +156,7 @@ def _closed_by(began: str) -> Iterator[Scope]:
     while scope is not None:
         inside.append(scope)
         if scope.began == began and not scope.ended:
-            yield from (one for one in inside if not one.ended)
+            yield from inside
             return
         if began not in _HOLDERS and scope.began in _HOLDERS and scope.step is not None:
             return

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
+from crewai import Agent, Crew
 from crewai.events.event_bus import CrewAIEventsBus
 from crewai.events.event_context import SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS
 from crewai.flow.runtime import Flow
 
-from tracefork_crewai.event_scope import METHOD, EventScope, begin, end, is_on_tape
+from tracefork_crewai.event_scope import (
+    METHOD,
+    EventScope,
+    begin,
+    end,
+    is_on_tape,
+    leaving_nothing_open,
+)
 from tracefork_crewai.labels import is_internal, method_label
 from tracefork_crewai.replacing import replaced
+
+_ENTRIES: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (Crew, ("kickoff", "akickoff")),
+    (Flow, ("kickoff", "kickoff_async")),
+    (Agent, ("kickoff", "kickoff_async")),
+)
+"""Where programs enter CrewAI, and leave it by an exception."""
 
 
 def instrument() -> Callable[[], None]:
@@ -22,7 +38,26 @@ def instrument() -> Callable[[], None]:
         scope = EventScope(SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS)
         stack.callback(replaced(CrewAIEventsBus, "_prepare_event", scope.follow))
         stack.callback(replaced(Flow, "_execute_method", _with_step))
+        for owner, names in _ENTRIES:
+            for name in names:
+                stack.callback(replaced(owner, name, _left_whole))
         return stack.pop_all().close
+
+
+def _left_whole(run: Callable[..., Any]) -> Callable[..., Any]:
+    """End the steps of what is run and cancelled, or interrupted: what comes next is not in it."""
+
+    @wraps(run)
+    def left(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with leaving_nothing_open():
+            return run(self, *args, **kwargs)
+
+    @wraps(run)
+    async def aleft(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with leaving_nothing_open():
+            return await run(self, *args, **kwargs)
+
+    return aleft if inspect.iscoroutinefunction(run) else left
 
 
 def _with_step(execute: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,7 +66,8 @@ def _with_step(execute: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(execute)
     async def executed(self: Any, name: str, *args: Any, **kwargs: Any) -> Any:
         if not self.suppress_flow_events or is_internal(self) or not is_on_tape():
-            return await execute(self, name, *args, **kwargs)
+            with leaving_nothing_open():
+                return await execute(self, name, *args, **kwargs)
         begin(METHOD, lambda _: method_label(name), self)
         error = None
         try:

@@ -88,9 +88,10 @@ def _hint(tape: Tape, source: Source) -> str:
     looks = f"looks like {_LOOKS[source]}"
     chance = tape.chance
     if kind in (chance.ambient or ()) or any(reads.source == kind for reads in chance.reads):
+        anew = "" if kind == "clock" else ", was drawn anew after a checkpoint that it resumed"
         return (
-            f"{looks}; {what} is on this tape: this came from elsewhere (another program, a file), "
-            f"or is replayed with --no-{kind}"
+            f"{looks}; {what} is on this tape: this came from elsewhere (another program, a file)"
+            f"{anew}, or is replayed with --no-{kind}"
         )
     return f"{looks}; this tape was recorded without {what} (--no-{kind})"
 
