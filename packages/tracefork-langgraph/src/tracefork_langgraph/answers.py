@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import dropwhile
+from collections.abc import Iterator
 from typing import Any
 
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
@@ -11,12 +10,15 @@ from langgraph.types import Command
 
 from tracefork_core import Tape, UsageError
 from tracefork_core.adapters import (
+    RecordedRun,
     SavedCheckpoint,
     SavedValue,
     SavedWrite,
+    check_asked,
     checkpoints,
+    fork_point,
     recorded_checkpoints,
-    recorded_resumes,
+    recorded_runs,
 )
 from tracefork_langgraph.checkpoint_history import Checkpoint, planned
 from tracefork_langgraph.saver import TapeSaver
@@ -30,61 +32,83 @@ _BY_HAND = (
 
 
 class Answers:
-    """What a thread was given from one of its checkpoints on: answers, and later turns."""
+    """What a thread was given from one of its checkpoints on: answers, inputs, or to go on."""
 
     def __init__(self, tape: Tape, saver: TapeSaver, place: Checkpoint) -> None:
         self._tape = tape
         self._saver = saver
-        self._thread = place.thread
-        self._left = deque(recorded_resumes(tape, place.thread, place.id))
+        self._place = place
         self._recorded = {
             one.id: one
             for one in recorded_checkpoints(tape)
             if (one.thread, one.ns) == (place.thread, "")
         }
-        later = list(dropwhile(lambda one: one.id != place.id, self._recorded.values()))[1:]
-        self._turns = deque(one for one in later if one.metadata.get("source") == "input")
 
-    def next(self) -> object:
-        """Return what the recorded run was given where this one stands, an answer or an input.
+    def __iter__(self) -> Iterator[object]:
+        """Yield what the recorded run was given next, while this one stands where that one did.
 
-        None where this one stands elsewhere, or that one was given nothing more.
+        That is an answer, the input of a turn, or None, to go on. What is yielded has to be run
+        before the next is asked for.
 
         Raises:
             UsageError: that was more than one answer, or a state that was edited.
+            DivergenceError: nothing is forked, and not all was asked that the thread asked.
         """
-        store = checkpoints(self._saver.path)
-        latest = store.find(self._thread, "")
-        if latest is None:
+        runs = recorded_runs(self._tape, self._place.thread, self._place.id)
+        if runs and runs[0].place == self._place.id and self._goes_on(runs[0]):
+            del runs[0]  # Whoever begins there does that.
+        for run in runs:
+            if run.travelled and not (self._stands_at(run) and self._waits_for_nobody()):
+                continue  # It is on the way of this run.
+            if not self._stands_at(run):
+                break
+            yield self._given(run)
+        if fork_point() is None:
+            check_asked(self._place.thread)
+
+    def _stands_at(self, run: RecordedRun) -> bool:
+        """Return whether the same nodes are to run next as there."""
+        latest, there = self._latest(), self._recorded.get(run.place)
+        if latest is None or there is None:
+            return False
+        return set(planned(latest)) == set(planned(there))
+
+    def _waits_for_nobody(self) -> bool:
+        """Return whether this run was halted, and no person was asked."""
+        latest = self._latest()
+        if latest is None or not planned(latest):
+            return False
+        written = checkpoints(self._saver.path).writes(self._place.thread, "", latest.id)
+        return all(one.channel != INTERRUPT for one in written)
+
+    def _latest(self) -> SavedCheckpoint | None:
+        return checkpoints(self._saver.path).find(self._place.thread, "")
+
+    def _goes_on(self, run: RecordedRun) -> bool:
+        """Return whether a run was given nothing at all."""
+        begun = run.led_to is not None and run.led_to.metadata.get("source") == "input"
+        return not (run.resumed or begun or _by_nobody(run.written))
+
+    def _given(self, run: RecordedRun) -> object:
+        """Return what to invoke the graph with."""
+        before = self._recorded[run.place]
+        if before.metadata.get("source") == "update" and run.place != self._place.id:
+            what = f"edited by hand (checkpoint {before.id}) before it was run on"
+            raise UsageError(_BY_HAND.format(what=what))
+        if self._goes_on(run):
             return None
-        if self._left and self._stands_at(latest, self._left[0][0]):
-            waits = store.writes(self._thread, "", latest.id)
-            if any(one.channel == INTERRUPT for one in waits):
-                return self._answer(*self._left.popleft())
-        if self._turns and self._stands_at(latest, self._turns[0].parent):
-            return self._turn(self._turns.popleft())
-        return None
-
-    def _stands_at(self, latest: SavedCheckpoint, recorded: str | None) -> bool:
-        """Return whether the same nodes are to run next as in a recorded checkpoint."""
-        there = self._recorded.get(recorded) if recorded else None
-        return there is not None and set(planned(latest)) == set(planned(there))
-
-    def _answer(self, place: str, written: list[SavedWrite]) -> Command[Any]:
-        given = [one for one in written if one.task == _NO_TASK]
+        if run.led_to is not None and run.led_to.metadata.get("source") == "input":
+            return self._input(run.led_to)
+        given = _by_nobody(run.written)
         if [one.channel for one in given] != [RESUME]:
             what = (
-                f"resumed here (checkpoint {place}) with more than one answer: an update, a goto, "
-                "or answers to several interrupts"
+                f"resumed here (checkpoint {run.place}) with more than one answer: an update, a "
+                "goto, or answers to several interrupts"
             )
             raise UsageError(_BY_HAND.format(what=what))
         return Command(resume=self._made(given[0].value))
 
-    def _turn(self, begun: SavedCheckpoint) -> object:
-        before = self._recorded[begun.parent or ""]
-        if before.metadata.get("source") == "update":
-            what = f"edited by hand (checkpoint {before.id}) before its next turn"
-            raise UsageError(_BY_HAND.format(what=what))
+    def _input(self, begun: SavedCheckpoint) -> object:
         if (given := begun.values.get(_INPUT)) is None:
             what = f"given an input that is not on the tape (checkpoint {begun.id})"
             raise UsageError(_BY_HAND.format(what=what))
@@ -92,3 +116,8 @@ class Answers:
 
     def _made(self, value: SavedValue) -> Any:
         return self._saver.serde.loads_typed((value.tag, self._tape.blob(value.sha)))
+
+
+def _by_nobody(written: list[SavedWrite]) -> list[SavedWrite]:
+    """Return what no task wrote: a person did."""
+    return [one for one in written if one.task == _NO_TASK]

@@ -183,8 +183,8 @@ def rerun(
     """
     place, past, answers = _again(graph, thread)
     output = past.invoke(None, merge_configs(config, place.config), **options)
-    while (answer := answers.next()) is not None:
-        output = past.invoke(answer, _on_thread(place, config), **options)
+    for given in answers:
+        output = past.invoke(given, _on_thread(place, config), **options)
     return output
 
 
@@ -198,8 +198,8 @@ async def arerun(
     """Do what `rerun` does, with `graph.ainvoke`."""
     place, past, answers = _again(graph, thread)
     output = await past.ainvoke(None, merge_configs(config, place.config), **options)
-    while (answer := answers.next()) is not None:
-        output = await past.ainvoke(answer, _on_thread(place, config), **options)
+    for given in answers:
+        output = await past.ainvoke(given, _on_thread(place, config), **options)
     return output
 
 

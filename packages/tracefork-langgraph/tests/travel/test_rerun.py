@@ -21,11 +21,11 @@ from .program import START, THREAD, Program, Shape
 Recorded = Callable[..., tuple[Program, Any]]
 
 
-def _again(program: Program) -> Any:
+def _again(program: Program, **options: Any) -> Any:
     program.ran.clear()
     if program.loop is not None:
-        return program.loop.run(arerun(program.graph))
-    return rerun(program.graph)
+        return program.loop.run(arerun(program.graph, **options))
+    return rerun(program.graph, **options)
 
 
 def _answered(program: Program) -> Any:
@@ -132,6 +132,89 @@ def test_each_turn_of_a_thread_is_run_again(recorded: Recorded) -> None:
         one.value for one in output["__interrupt__"]
     ]
     assert run.digest == run.tape.digest
+
+
+def _left_unanswered(program: Program) -> Any:
+    program.run(START)
+    program.run({"said": ["something else"]})
+    program.run(Command(resume="yes"))
+    program.run({"said": ["more"]})
+    return program.run(Command(resume="no"))
+
+
+def _answered_too_often(program: Program) -> Any:
+    program.run(START)
+    for _ in range(2):
+        program.run(Command(resume="yes"))
+    program.run({"said": ["more"]})
+    return program.run(Command(resume="no"))
+
+
+@pytest.mark.parametrize("does", [_left_unanswered, _answered_too_often])
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_what_a_person_did_comes_in_the_order_in_which_it_did(
+    does: Callable[[Program], Any],
+    program: Callable[[Shape], Program],
+    server: ProviderServer,
+    loop: None,
+) -> None:
+    """A question is left for something else, or answered where nobody asks: so it is again."""
+    made = program(approval)
+    with tracefork.record(made.tape):
+        output = does(made)
+    with tracefork.Tape.open(made.tape) as tape:
+        asked = len(tape.exchanges)
+    for at in range(asked):
+        with tracefork.fork(made.tape, at) as branch:
+            forked = _again(made)
+        assert len(forked["said"]) == len(output["said"])
+        with tracefork.replay(branch.path):
+            assert _again(made) == forked
+    server.stop()
+    with tracefork.replay(made.tape) as run:
+        assert _again(made) == output
+    assert run.digest == run.tape.digest
+
+
+HALTS = {"interrupt_before": ["n3", "n5"]}
+
+
+def _halted(program: Program) -> Any:
+    program.run(START, **HALTS)
+    program.run(None, **HALTS)
+    program.run(None, **HALTS)
+    program.run({"said": ["second"]}, **HALTS)
+    return program.run(None, **HALTS)
+
+
+def test_a_graph_that_halts_is_let_go_on_as_it_was(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """As often as when it was recorded: the second turn is left before its last node."""
+    made = program(five)
+    with tracefork.record(made.tape):
+        output = _halted(made)
+    for at in (0, 2, 5):
+        with tracefork.fork(made.tape, at) as branch:
+            forked = _again(made, **HALTS)
+        assert branch.live == 9 - at
+        with tracefork.replay(branch.path):
+            assert _again(made, **HALTS) == forked
+    server.stop()
+    with tracefork.replay(made.tape) as run:
+        assert _again(made, **HALTS) == output
+    assert run.digest == run.tape.digest
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_call_that_is_missing_is_told(recorded: Recorded) -> None:
+    """Run again from its beginning, a thread asks for all that it asked for."""
+    program, _ = recorded(five, _halted)
+    with (
+        pytest.raises(tracefork.DivergenceError, match="6 recorded exchanges were never asked"),
+        tracefork.replay(program.tape),
+    ):
+        _again(program, interrupt_before=["n3", "n4", "n5"])
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)

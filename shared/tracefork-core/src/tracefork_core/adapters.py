@@ -20,7 +20,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol
 
-from tracefork_core.checkpoints.contract import Checkpoints
+from tracefork_core.checkpoints.contract import Checkpoints, RecordedRun
 from tracefork_core.exchange import lane
 from tracefork_core.exchange.current import ask_where, current_session, current_step
 from tracefork_core.exchange.lane import Lane
@@ -51,6 +51,7 @@ __all__ = [
     "Instrument",
     "Lane",
     "Project",
+    "RecordedRun",
     "SavedCheckpoint",
     "SavedValue",
     "SavedWrite",
@@ -60,6 +61,7 @@ __all__ = [
     "atool_exchange",
     "begin_step",
     "branch_lane",
+    "check_asked",
     "check_session",
     "checkpoints",
     "count_lanes_anew",
@@ -70,7 +72,7 @@ __all__ = [
     "in_session",
     "lane_here",
     "recorded_checkpoints",
-    "recorded_resumes",
+    "recorded_runs",
     "tool_exchange",
     "tool_mark",
     "without_secrets",
@@ -199,6 +201,19 @@ def check_session() -> None:
         session.check()
 
 
+def check_asked(thread: str) -> None:
+    """Raise where this session has not asked for all that a recorded thread asked.
+
+    Where it is forked, or answered from no tape, it need not.
+
+    Raises:
+        DivergenceError: an exchange of the thread was not asked for.
+    """
+    session = current_session()
+    if session is not None:
+        session.check_asked(thread)
+
+
 def checkpoints(path: Path) -> Checkpoints:
     """Return where a framework's checkpoints lie: in the file of threads at `path`.
 
@@ -230,11 +245,11 @@ def recorded_checkpoints(tape: Tape) -> list[SavedCheckpoint]:
     return lineage_of(tape).checkpoints
 
 
-def recorded_resumes(tape: Tape, thread: str, at: str) -> list[tuple[str, list[SavedWrite]]]:
-    """Return where a recorded run was resumed, from a checkpoint on, and what was written then."""
-    from tracefork_core.checkpoints.recorded import resumes_of
+def recorded_runs(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
+    """Return how a recorded program ran a thread on, from a checkpoint on."""
+    from tracefork_core.checkpoints.recorded import runs_of
 
-    return resumes_of(tape, thread, at)
+    return runs_of(tape, thread, at)
 
 
 def answering_tape() -> Tape | None:

@@ -2,5 +2,5 @@
 
 `contract` is what an adapter asks. The file: `store`, by a `connection`; `rows` of it, values in
 `bodies` that rest on one another (`alignment`, `composing`), `removal`. The tape: `lineage` says
-which followed which, `recorded` what a run was resumed with.
+which followed which, `recorded` how a thread was run on.
 """

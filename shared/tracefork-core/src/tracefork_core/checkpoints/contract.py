@@ -7,6 +7,7 @@ session makes of it: recorded on the tape, or answered from one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from tracefork_core.tape.checkpoint import Checkpoint, Value, Write
@@ -17,6 +18,26 @@ Call = Literal["run", "resume", "look", "list"]
 Rests = Callable[[Checkpoint], Collection[str] | None]
 Bodies = Mapping[str, bytes]
 """The serialised values that are put, by the sha256 of their bytes."""
+
+
+@dataclass(slots=True)
+class RecordedRun:
+    """One time that a recorded thread was run on.
+
+    Attributes:
+        place: the checkpoint that it ran from.
+        resumed: whether it was given an answer.
+        travelled: whether that checkpoint was asked for by its id: the thread may have stood at
+            another one.
+        written: what was written to the outermost graph from then on, until it was run again.
+        led_to: the checkpoint that it went on to first; None where it went on to none.
+    """
+
+    place: str
+    resumed: bool
+    travelled: bool = False
+    written: list[Write] = field(default_factory=list)
+    led_to: Checkpoint | None = None
 
 
 class Checkpoints(Protocol):

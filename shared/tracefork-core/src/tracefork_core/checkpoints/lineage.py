@@ -23,7 +23,8 @@ from tracefork_core.tape.checkpoint import (
 
 ROOT = ""
 """The ns of a graph that runs by itself; those of graphs inside its nodes have names."""
-_STANDS_FOR_ITS_PARENT = frozenset({"fork", "update"})
+STANDS_FOR_ITS_PARENT = frozenset({"fork", "update"})
+"""Sources of checkpoints that somebody made by hand: nothing was run for them."""
 RUNS = frozenset({"run", "resume"})
 """The calls that run a thread."""
 _BEFORE = -1
@@ -202,7 +203,7 @@ def stand_in(lineage: Lineage, line: Iterable[Checkpoint]) -> str | None:
     for one in reversed(made):
         if place is None:
             return None
-        if one.metadata.get("source") not in _STANDS_FOR_ITS_PARENT:
+        if one.metadata.get("source") not in STANDS_FOR_ITS_PARENT:
             place = lineage.next(one.thread, place)
     return place
 

@@ -1,45 +1,60 @@
-"""What a recorded run was resumed with."""
+"""How often a recorded run ran a thread on, and with what."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 
-from tracefork_core.checkpoints.lineage import ROOT, RUNS, generations, lineage_of
+from tracefork_core.checkpoints.contract import RecordedRun
+from tracefork_core.checkpoints.lineage import (
+    ROOT,
+    RUNS,
+    STANDS_FOR_ITS_PARENT,
+    generations,
+    lineage_of,
+)
 from tracefork_core.tape import Tape
-from tracefork_core.tape.checkpoint import Called, Saved, Write, Written
+from tracefork_core.tape.checkpoint import Called, Saved, Written
 
-Resumed = dict[str, list[list[Write]]]
-"""By the checkpoint that a thread was resumed from: what was written then, each time."""
+_ByPlace = dict[str, list[RecordedRun]]
 
 
-def resumes_of(tape: Tape, thread: str, at: str) -> list[tuple[str, list[Write]]]:
-    """Return the checkpoints that a recorded run was resumed from, on the line that begins at one.
+def runs_of(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
+    """Return how a recorded thread was run on, on the line that begins at a checkpoint.
 
-    In that order, each with what was written to the outermost graph from then on, until the thread
-    was run again. Where a branch went its own way, what its parent was given is not told.
+    In that order; at each place up to the run that went on from there. Where a branch went its own
+    way, what its parent was given is not told.
     """
-    known = [_resumed(one, thread) for one in generations(tape)]
-    found: list[tuple[str, list[Write]]] = []
+    known = [_runs(one, thread) for one in generations(tape)]
+    found: list[RecordedRun] = []
     for place in lineage_of(tape).line(thread, at):
-        went_on = (resumed for parents, resumed in known if place in parents)
-        stayed = (resumed for _, resumed in known if place in resumed)
-        found += [(place, one) for one in next(went_on, next(stayed, {})).get(place, ())]
+        went_on = (runs for parents, runs in known if place in parents)
+        stayed = (runs for _, runs in known if place in runs)
+        for run in next(went_on, next(stayed, {})).get(place, ()):
+            found.append(run)
+            if run.led_to is not None:
+                break
     return found
 
 
-def _resumed(tape: Tape, thread: str) -> tuple[set[str | None], Resumed]:
-    """Return the checkpoints that a run went on from, by itself, and where it was resumed."""
+def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
+    """Return the checkpoints that a run went on from, by itself, and the runs from each of them."""
     parents: set[str | None] = set()
-    resumed: Resumed = defaultdict(list)
-    written: list[Write] = []
+    runs: _ByPlace = defaultdict(list)
+    latest = RecordedRun("", resumed=False)
     for event in tape.checkpoints:
         match event:
-            case Called(call=call, thread=of, found=place) if of == thread and call in RUNS:
-                written = []
-                if call == "resume" and place is not None:
-                    resumed[place].append(written)
+            case Called(call=call, thread=of, found=place, id=named) if (
+                of == thread and call in RUNS
+            ):
+                resumed, travelled = call == "resume", named is not None
+                latest = RecordedRun(place or "", resumed=resumed, travelled=travelled)
+                runs[latest.place].append(latest)
             case Saved(checkpoint=one, known=False) if (one.thread, one.ns) == (thread, ROOT):
                 parents.add(one.parent)
+                stands_for_itself = one.metadata.get("source") not in STANDS_FOR_ITS_PARENT
+                if latest.led_to is None and one.parent == latest.place and stands_for_itself:
+                    latest.led_to = one
             case Written(writes=writes, known=False):
-                written.extend(one for one in writes if (one.thread, one.ns) == (thread, ROOT))
-    return parents, resumed
+                own = (one for one in writes if (one.thread, one.ns) == (thread, ROOT))
+                latest.written.extend(own)
+    return parents, runs

@@ -161,6 +161,9 @@ class Session(Protocol):
     def check(self) -> None:
         """Raise a copy of the error that poisoned the session, if one did."""
 
+    def check_asked(self, thread: str) -> None:
+        """Raise where not all was asked that a recorded thread of a framework asked."""
+
     def checkpoints(self, path: Path) -> Checkpoints:
         """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
 

@@ -66,6 +66,9 @@ class Member:
         """Raise the error that poisoned the session of the parent, if one did."""
         self._remote().check()
 
+    def check_asked(self, thread: str) -> None:
+        """Nothing: no thread of a framework runs here."""
+
     def checkpoints(self, path: Path) -> Checkpoints:
         """Refuse: what a child process saves would be on no tape."""
         from tracefork_core.errors import UsageError

@@ -66,6 +66,16 @@ class Answers:
         left = self.source.left_over()
         return DivergenceError(self._with_suspects(left)) if left is not None else None
 
+    def check_asked(self, thread: str) -> None:
+        """Raise where something that a recorded thread of a framework asked was not asked for.
+
+        Raises:
+            DivergenceError: it was not.
+        """
+        left = self.source.left_on(thread)
+        if left is not None:
+            raise self._diverge(left)
+
     @property
     def completed(self) -> list[int]:
         """The exchanges in the order in which a reordered replay answered them whole."""

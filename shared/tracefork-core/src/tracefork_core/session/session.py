@@ -140,6 +140,16 @@ class Session:
         if self.poison is not None:
             raise again(self.poison)
 
+    def check_asked(self, thread: str) -> None:
+        """Raise where not all was asked that a recorded thread of a framework asked.
+
+        Raises:
+            DivergenceError: an exchange of the thread was not asked for.
+        """
+        if self.answers is not None and self.fork is None:
+            with self._lock:
+                self.answers.check_asked(thread)
+
     def begin_step(
         self, kind: str, name: str, parent: str | None, detail: dict[str, object]
     ) -> str:

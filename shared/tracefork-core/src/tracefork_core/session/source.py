@@ -178,6 +178,11 @@ class Source:
                 left.append(first)
         return divergence.left_over(self.tape, left) if left else None
 
+    def left_on(self, thread: str) -> Divergence | None:
+        """Say what of a framework's thread was not asked for, if anything: wherever it began."""
+        left = [one for one in self._unused.remaining() if (one.checkpoint or ("",))[0] == thread]
+        return divergence.left_over(self.tape, left) if left else None
+
     def _missed(self, asked: Form, lane: str) -> Exchange | Divergence:
         tape, due = self.tape, self._unused.due(lane)
         if not tape.complete and (due is None or lane == UNORDERED):
