@@ -167,9 +167,9 @@ def rerun(
     """Run a recorded graph again, in a replay, a fork or a blame of it; return its output.
 
     It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
-    even from the tape. Where nothing is forked that is the first one, with the recorded input.
-    Where it waits for a person as the recorded run did, it is resumed with what that was; where a
-    turn has ended as there, the next one begins with its recorded input.
+    even from the tape. Where nothing is forked that is the first one, with the recorded input. Then
+    the graph is given what the recorded program gave it, in that order, while it stands where that
+    one did: what people answered, the inputs of later turns, nothing where it was halted.
 
     Args:
         graph: the compiled graph; its checkpointer is the tape, whatever it was.
@@ -180,6 +180,7 @@ def rerun(
     Raises:
         UsageError: there is no session here that is answered from a tape, or the tape has no
             checkpoints; or the run was resumed with more than one answer, or edited by hand.
+        DivergenceError: nothing is forked, and not all was asked that the thread asked.
     """
     place, past, answers = _again(graph, thread)
     output = past.invoke(None, merge_configs(config, place.config), **options)

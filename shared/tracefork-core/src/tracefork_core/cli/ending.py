@@ -75,7 +75,8 @@ def failure(
     if outcome not in ("ok", recorded):
         return FAILED, f"the agent failed by itself with {outcome}"
     if asked != exchanges:
-        return FAILED, f"the agent failed with {outcome} before it asked for everything"
+        how = "ended" if outcome == "ok" else f"failed with {outcome}"
+        return FAILED, f"the agent {how} before it asked for everything"
     if recorded is not None and outcome != recorded:
         return DIFFERENT, f"the agent ended well now; when recorded it ended with {recorded}"
     return None
