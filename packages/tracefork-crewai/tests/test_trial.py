@@ -87,7 +87,7 @@ def test_no_such_task_is_said(tape: Path, make: Callable[[], Any]) -> None:
     """With the names of those that there are."""
     with tracefork.record(tape):
         make().kickoff()
-    for task in ("fourth", 4, -1, "second:2"):
+    for task in ("fourth", 4, -1, "second:2", "second:0"):
         with pytest.raises(UsageError, match="first, second, apart, third"):
             fork(tape, at_task=task)
 

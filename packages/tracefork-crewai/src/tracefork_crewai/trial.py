@@ -90,7 +90,7 @@ def _named(tape: Tape, at: str | int) -> str:
     else:
         name, _, nth = at.rpartition(":")
         found = [step for step in tasks if step.name == at]
-        if not found and nth.isdecimal():
+        if not found and nth.isdecimal() and int(nth) > 0:
             found = [step for step in tasks if step.name == name][int(nth) - 1 :]
     if not found:
         names = ", ".join(step.name for step in tasks) or "none"

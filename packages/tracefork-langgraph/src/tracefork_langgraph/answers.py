@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 from langgraph.types import Command
 
 from tracefork_core import Tape, UsageError
@@ -15,6 +18,7 @@ from tracefork_core.adapters import (
     SavedValue,
     SavedWrite,
     check_asked,
+    check_session,
     checkpoints,
     fork_point,
     recorded_checkpoints,
@@ -38,33 +42,48 @@ class Answers:
         self._tape = tape
         self._saver = saver
         self._place = place
+        self._left = deque(recorded_runs(tape, place.thread, place.id))
         self._recorded = {
             one.id: one
             for one in recorded_checkpoints(tape)
             if (one.thread, one.ns) == (place.thread, "")
         }
 
-    def __iter__(self) -> Iterator[object]:
-        """Yield what the recorded run was given next, while this one stands where that one did.
+    def __iter__(self) -> Iterator[tuple[object, RunnableConfig]]:
+        """Yield what the recorded run was given, and where, while this one stands where that did.
 
-        That is an answer, the input of a turn, or None, to go on. What is yielded has to be run
-        before the next is asked for.
+        First that is None, at the checkpoint to begin at; then an answer, the input of a turn, or
+        None, to go on. What is yielded has to be run before the next is asked for.
 
         Raises:
             UsageError: that was more than one answer, or a state that was edited.
             DivergenceError: nothing is forked, and not all was asked that the thread asked.
         """
-        runs = recorded_runs(self._tape, self._place.thread, self._place.id)
-        if runs and runs[0].place == self._place.id and self._goes_on(runs[0]):
-            del runs[0]  # Whoever begins there does that.
-        for run in runs:
-            if run.travelled and not (self._stands_at(run) and self._waits_for_nobody()):
-                continue  # It is on the way of this run.
+        left = self._left
+        if left and left[0].place == self._place.id and self._goes_on(left[0]):
+            left.popleft()  # To begin there is just that.
+        yield None, self._place.config
+        while left:
+            run = left.popleft()
             if not self._stands_at(run):
+                if run.travelled or (_had_failed(run) and self._goes_on(run)):
+                    continue  # It is on the way of this run.
                 break
-            yield self._given(run)
+            if run.travelled and not self._is_halted():
+                continue  # Who travelled there asks, or is at an end, by itself.
+            yield self._given(run), {"configurable": {"thread_id": self._place.thread}}
         if fork_point() is None:
             check_asked(self._place.thread)
+
+    @contextmanager
+    def failing_as_recorded(self) -> Iterator[None]:
+        """Suppress what is raised where the recorded run failed, and was run on all the same."""
+        try:
+            yield
+        except Exception:
+            check_session()
+            if not (self._left and _had_failed(self._left[0]) and self._stands_at(self._left[0])):
+                raise
 
     def _stands_at(self, run: RecordedRun) -> bool:
         """Return whether the same nodes are to run next as there."""
@@ -73,8 +92,8 @@ class Answers:
             return False
         return set(planned(latest)) == set(planned(there))
 
-    def _waits_for_nobody(self) -> bool:
-        """Return whether this run was halted, and no person was asked."""
+    def _is_halted(self) -> bool:
+        """Return whether something is left to run, and no person is asked first."""
         latest = self._latest()
         if latest is None or not planned(latest):
             return False
@@ -116,6 +135,11 @@ class Answers:
 
     def _made(self, value: SavedValue) -> Any:
         return self._saver.serde.loads_typed((value.tag, self._tape.blob(value.sha)))
+
+
+def _had_failed(run: RecordedRun) -> bool:
+    """Return whether a task had failed where a run went on."""
+    return any(one.channel == ERROR for one in run.before) and not run.travelled
 
 
 def _by_nobody(written: list[SavedWrite]) -> list[SavedWrite]:

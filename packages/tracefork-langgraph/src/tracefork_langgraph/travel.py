@@ -169,7 +169,8 @@ def rerun(
     It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
     even from the tape. Where nothing is forked that is the first one, with the recorded input. Then
     the graph is given what the recorded program gave it, in that order, while it stands where that
-    one did: what people answered, the inputs of later turns, nothing where it was halted.
+    one did: what people answered, the inputs of later turns, nothing where it was halted or had
+    failed.
 
     Args:
         graph: the compiled graph; its checkpointer is the tape, whatever it was.
@@ -182,10 +183,11 @@ def rerun(
             checkpoints; or the run was resumed with more than one answer, or edited by hand.
         DivergenceError: nothing is forked, and not all was asked that the thread asked.
     """
-    place, past, answers = _again(graph, thread)
-    output = past.invoke(None, merge_configs(config, place.config), **options)
-    for given in answers:
-        output = past.invoke(given, _on_thread(place, config), **options)
+    past, answers = _again(graph, thread)
+    output = None
+    for given, where in answers:
+        with answers.failing_as_recorded():
+            output = past.invoke(given, merge_configs(config, where), **options)
     return output
 
 
@@ -197,15 +199,16 @@ async def arerun(
     **options: Any,
 ) -> Any:
     """Do what `rerun` does, with `graph.ainvoke`."""
-    place, past, answers = _again(graph, thread)
-    output = await past.ainvoke(None, merge_configs(config, place.config), **options)
-    for given in answers:
-        output = await past.ainvoke(given, _on_thread(place, config), **options)
+    past, answers = _again(graph, thread)
+    output = None
+    for given, where in answers:
+        with answers.failing_as_recorded():
+            output = await past.ainvoke(given, merge_configs(config, where), **options)
     return output
 
 
-def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G, Answers]:
-    """Return where a recorded graph is run again from, the graph, and what people answered."""
+def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
+    """Return a recorded graph, and what it is given when it is run again, and where."""
     tape = answering_tape()
     if tape is None:
         raise UsageError(
@@ -225,7 +228,7 @@ def _again(graph: G, thread: str | None) -> tuple[Checkpoint, G, Answers]:
         place = (asking or found[:1])[-1]
     past = _past(tape.path, graph)
     assert isinstance(past.checkpointer, TapeSaver)
-    return place, past, Answers(tape, past.checkpointer, place)
+    return past, Answers(tape, past.checkpointer, place)
 
 
 def _ready(tape: str | Path, graph: G, at: At, thread: str | None) -> tuple[Checkpoint, G]:
@@ -239,11 +242,6 @@ def _past(tape: str | Path, graph: G) -> G:
     past = copy.copy(graph)
     past.checkpointer = TapeSaver(tape)
     return attach(past)
-
-
-def _on_thread(place: Checkpoint, config: RunnableConfig | None) -> RunnableConfig:
-    """Return the config of a run that goes on where the thread stands."""
-    return merge_configs(config, {"configurable": {"thread_id": place.thread}})
 
 
 def _first(tape: str | Path, place: Checkpoint) -> int:

@@ -10,6 +10,7 @@ import pytest
 from langgraph.graph import START as BEGIN
 from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
+from openai import APIConnectionError, InternalServerError
 
 import tracefork_core as tracefork
 from tracefork_langgraph import TapeSaver, arerun, attach, history, rerun
@@ -204,6 +205,37 @@ def test_a_graph_that_halts_is_let_go_on_as_it_was(
     with tracefork.replay(made.tape) as run:
         assert _again(made, **HALTS) == output
     assert run.digest == run.tape.digest
+
+
+def _failed(program: Program) -> Any:
+    with pytest.raises(InternalServerError):
+        program.run(START)
+    program.run(None)
+    return program.run({"said": ["second"]})
+
+
+def _unlucky(model: Any, ran: Ran) -> StateGraph[State]:
+    """A graph whose third node is told twice that the provider is ill."""
+    return five(model, ran, n3="@fail 500")
+
+
+def test_a_graph_that_failed_and_was_run_on_is_run_on(
+    program: Callable[[Shape], Program], server: ProviderServer
+) -> None:
+    """What the recorded program caught is caught; what fails elsewhere is raised."""
+    made = program(_unlucky)
+    with tracefork.record(made.tape):
+        output = _failed(made)
+    with tracefork.fork(made.tape, 1) as branch:
+        forked = _again(made)
+    assert len(forked["said"]) == len(output["said"])
+    assert branch.live == 9
+    server.stop()
+    with tracefork.replay(made.tape) as run:
+        assert _again(made) == output
+    assert run.digest == run.tape.digest
+    with pytest.raises(APIConnectionError), tracefork.fork(made.tape, 0):
+        _again(made)
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)

@@ -29,6 +29,7 @@ class RecordedRun:
         resumed: whether it was given an answer.
         travelled: whether that checkpoint was asked for by its id: the thread may have stood at
             another one.
+        before: what tasks had written there by then.
         written: what was written to the outermost graph from then on, until it was run again.
         led_to: the checkpoint that it went on to first; None where it went on to none.
     """
@@ -36,6 +37,7 @@ class RecordedRun:
     place: str
     resumed: bool
     travelled: bool = False
+    before: list[Write] = field(default_factory=list)
     written: list[Write] = field(default_factory=list)
     led_to: Checkpoint | None = None
 

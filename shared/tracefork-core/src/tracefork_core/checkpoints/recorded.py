@@ -13,7 +13,7 @@ from tracefork_core.checkpoints.lineage import (
     lineage_of,
 )
 from tracefork_core.tape import Tape
-from tracefork_core.tape.checkpoint import Called, Saved, Written
+from tracefork_core.tape.checkpoint import Called, Saved, Write, Written
 
 _ByPlace = dict[str, list[RecordedRun]]
 
@@ -41,20 +41,25 @@ def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
     parents: set[str | None] = set()
     runs: _ByPlace = defaultdict(list)
     latest = RecordedRun("", resumed=False)
+    written: dict[str, list[Write]] = defaultdict(list)
     for event in tape.checkpoints:
         match event:
             case Called(call=call, thread=of, found=place, id=named) if (
                 of == thread and call in RUNS
             ):
                 resumed, travelled = call == "resume", named is not None
-                latest = RecordedRun(place or "", resumed=resumed, travelled=travelled)
+                before = list(written[place or ""])
+                latest = RecordedRun(place or "", resumed, travelled, before)
                 runs[latest.place].append(latest)
             case Saved(checkpoint=one, known=False) if (one.thread, one.ns) == (thread, ROOT):
                 parents.add(one.parent)
                 stands_for_itself = one.metadata.get("source") not in STANDS_FOR_ITS_PARENT
                 if latest.led_to is None and one.parent == latest.place and stands_for_itself:
                     latest.led_to = one
-            case Written(writes=writes, known=False):
-                own = (one for one in writes if (one.thread, one.ns) == (thread, ROOT))
-                latest.written.extend(own)
+            case Written(writes=writes, known=known):
+                own = [write for write in writes if (write.thread, write.ns) == (thread, ROOT)]
+                for write in own:
+                    written[write.id].append(write)
+                if not known:
+                    latest.written.extend(own)
     return parents, runs
