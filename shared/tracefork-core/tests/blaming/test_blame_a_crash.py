@@ -41,3 +41,16 @@ def test_the_step_that_a_run_crashed_for_is_named(tmp_path: Path, desk: Drawing)
     result = blame(path, otherwise, drawing.good, settings=QUICK, folder=tmp_path / "other").result
     assert result.verdict.units == ()
     assert result.undefined.forks > 0
+
+
+def test_an_agent_that_cannot_begin_says_why(tmp_path: Path, desk: Drawing) -> None:
+    """And not that it asked for nothing: that is no wonder."""
+    path = tmp_path / "run.tape"
+    with record(path):
+        drawing.agent()
+
+    def unset() -> str:
+        raise KeyError("DESK_URL")
+
+    reasons = blame(path, unset, drawing.good, settings=QUICK, folder=tmp_path / "b").result
+    assert set(reasons.undefined.reasons) == {"the agent ended with KeyError: 'DESK_URL'"}

@@ -15,10 +15,11 @@ import msgspec
 
 from tracefork_core.blaming.probe import Probe, Trial
 from tracefork_core.blaming.taken import Spending, Taken, lost_with, set_aside, taken
-from tracefork_core.errors import TraceforkError, UnwritableError, UsageError
+from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.exchange.current import outside
 from tracefork_core.run.fork import Forking, fork
 from tracefork_core.run.scope import Scope
+from tracefork_core.session.divergence import LEFTOVER
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit, Intervention, Keep
 from tracefork_core.session.prepared_exchange import recorded_answer
@@ -106,7 +107,7 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     lost = lost_with(to)
     if job.grading is not None and isinstance(oracle, Placed):
         oracle = oracle.capped(job.grading)
-    failed, undefined = None, None
+    failed, undefined, came = None, None, _Came()
     grades: tuple[bool, ...] = ()
     try:
         with _forked(job, to, lost.calls) as run:
@@ -121,6 +122,8 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
         raise  # The run has an outcome; it is we who cannot put it down.
     except TraceforkError as error:
         undefined = _words(error)
+        if came.error is not None and _is_leftover(error):
+            undefined = _ended_with(came.error)  # So it did not come to the rest.
     took = taken(to)
     took.add(lost)
     return Trial(
@@ -193,7 +196,7 @@ def _graded(
     if came.error is not None and not getattr(oracle, "grades_errors", False):
         if type(came.error).__name__ == job.crash:
             return not job.credit, None
-        return None, f"the agent ended with {_words(came.error)}"
+        return None, _ended_with(came.error)
     end = came.value if came.error is None else came.error
     regrade: Callable[[object, int], object] | None = getattr(oracle, "again", None)
     try:
@@ -232,6 +235,14 @@ def _place(exchange: Exchange) -> int | None:
     """Return the unit that an exchange of a branch is; those of the parent are themselves."""
     aside = exchange.aside
     return exchange.n if aside.place is None and not aside.answered else aside.place
+
+
+def _is_leftover(error: TraceforkError) -> bool:
+    return isinstance(error, DivergenceError) and error.divergence.kind == LEFTOVER
+
+
+def _ended_with(error: BaseException) -> str:
+    return f"the agent ended with {_words(error)}"
 
 
 def _words(error: BaseException) -> str:

@@ -209,7 +209,8 @@ def _function(module: str, name: str) -> Callable[..., object]:
         ) from error
     if not callable(found):
         what = f"no function {name}" if found is None else f"{name}, which is no function"
-        close = guess(name, dir(sys.modules[module]))
+        known = vars(sys.modules[module]).items()
+        close = guess(name, [other for other, value in known if callable(value)])
         raise NoAgentError(f"tracefork: the module {module} has {what}.{close}")
     function: Callable[..., object] = found
     return function

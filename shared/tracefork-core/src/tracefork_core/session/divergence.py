@@ -12,6 +12,8 @@ from tracefork_core.session.form import Form
 from tracefork_core.session.hints import hints
 from tracefork_core.tape import Exchange, Tape
 
+LEFTOVER = "leftover"
+"""The kind of a divergence that was found at the end: something was never asked for."""
 _CANDIDATES = 3
 _COMPARED = 64
 _NAMED = 8
@@ -61,7 +63,7 @@ def left_over(tape: Tape, unused: Sequence[Exchange]) -> Divergence:
     numbers += ", …" if len(unused) > _NAMED else ""
     were = "exchange was" if len(unused) == 1 else "exchanges were"
     summary = f"{len(unused)} recorded {were} never asked for: {numbers}"
-    return replace(_about(tape, first, "leftover", summary), caller=first.aside.caller)
+    return replace(_about(tape, first, LEFTOVER, summary), caller=first.aside.caller)
 
 
 def cut_off(tape: Tape, exchange: Exchange) -> str:
