@@ -87,8 +87,8 @@ class Live(Protocol):
 
     def fail(self, failure: Failure) -> None: ...
 
-    def cancel(self) -> None:
-        """The agent gave up waiting for an answer."""
+    def cancel(self, rounds: int = 0) -> None:
+        """The agent gave up waiting for an answer; that took `rounds` of the event loop."""
 
 
 class Recorded(Protocol):

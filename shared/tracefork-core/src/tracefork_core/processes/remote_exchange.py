@@ -51,7 +51,7 @@ class RemoteLive:
         message = failure.message.encode("utf-8", "backslashreplace").decode()
         self._tell(words.Failed(Failure(failure.kind, message)), last=True)
 
-    def cancel(self) -> None:
+    def cancel(self, rounds: int = 0) -> None:
         self._tell(words.LeftOff(waiting=True), last=True)
 
     def _tell(self, word: Word, *, last: bool = False) -> None:

@@ -8,8 +8,9 @@ Functions of the agent's own have a third: `tools.tool` decorates them.
 Of each library (`aiohttp_…`, `httpx_…`, `requests_…`) a `…_client` instruments and binds (`ambient`
 and `binding` say how); the rest turns requests, bodies and failures into the words of the contract
 and back. `refusal` is how a seam says no, `failure_kinds` how its library fails, `builtin_failures`
-how Python does. Tools are `tools` and `tool_…`: those of a framework by `tool_exchange`, with its
-`framework_values`. `frameworks` has the instruments that adapters bring.
+how Python does, `cancelling` how long it takes to be given up. Tools are `tools` and `tool_…`:
+those of a framework by `tool_exchange`, with its `framework_values`. `frameworks` has the
+instruments that adapters bring.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from tracefork_core.seams.aiohttp_reader import GIVEN_UP, LiveSource, Source, re
 from tracefork_core.seams.aiohttp_request import Requests
 from tracefork_core.seams.aiohttp_response import Refusal, Responses
 from tracefork_core.seams.ambient import Undo
+from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.refusal import wants_response
 
 Handler = Callable[[Any], Awaitable[Any]]
@@ -164,15 +165,16 @@ class Crossing:
 
     async def _record(self, live: Live, request: Any, handler: Handler) -> Any:
         self._seam.requests.send_instead(request, live.sends)
+        asking = Cancellable(handler(request))
         try:
             with crossing_seam():
-                response = await handler(request)
+                response = await asking
         except GIVEN_UP:
             if getattr(request._timer, "_cancelled", False):
                 # aiohttp's own limit on the whole request: it becomes a TimeoutError above us.
                 live.fail(Failure("TimeoutError", ""))
             else:
-                live.cancel()
+                live.cancel(asking.rounds)
             raise
         except Exception as error:
             live.fail(self._seam.failures.failure(error))

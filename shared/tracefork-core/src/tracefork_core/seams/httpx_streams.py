@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tracefork_core.exchange.contract import Failure, Live, Recorded
+from tracefork_core.seams.cancelling import Cancellable
 
 GIVEN_UP = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, SystemExit)
 
@@ -81,8 +82,16 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
             self._live = live
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
+            pieces, rounds = aiter(self._inner), 0
             try:
-                async for chunk in self._inner:
+                while True:
+                    reading = Cancellable(anext(pieces))
+                    try:
+                        chunk = await reading
+                    except StopAsyncIteration:
+                        break
+                    finally:
+                        rounds = reading.rounds
                     await self._live.quiet()
                     self._live.chunk(chunk)
                     yield chunk
@@ -90,7 +99,7 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
             except GeneratorExit:
                 raise
             except GIVEN_UP:
-                self._live.cancel()
+                self._live.cancel(rounds)
                 raise
             except Exception as error:
                 await self._live.quiet()

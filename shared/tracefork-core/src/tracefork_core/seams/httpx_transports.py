@@ -8,6 +8,7 @@ from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
 from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
 from tracefork_core.exchange.running import loop_is_running
+from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.httpx_family import Family
 from tracefork_core.seams.httpx_streams import GIVEN_UP
 
@@ -111,12 +112,13 @@ def _async_transport(seam: Family) -> type:
         return seam.response(head, seam.replayed_async(answer, request))
 
     async def _arecord(live: Live, request: Any, inner: Any) -> Any:
+        asking = Cancellable(inner.handle_async_request(seam.sent(request, live)))
         try:
             with crossing_seam():
-                response = await inner.handle_async_request(seam.sent(request, live))
+                response = await asking
             await live.quiet()
         except GIVEN_UP:
-            live.cancel()
+            live.cancel(asking.rounds)
             raise
         except Exception as error:
             await live.quiet()

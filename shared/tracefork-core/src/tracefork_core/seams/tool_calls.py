@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from tracefork_core.exchange.contract import Failure, Head, Recorded, Session
 from tracefork_core.exchange.current import crossing_seam
+from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.tool_definition import Args, Kwargs, Tool
 from tracefork_core.seams.tool_running import Running
 
@@ -56,12 +57,13 @@ def _record(running: Running) -> Any:
 
 
 async def _arecord(running: Running) -> Any:
-    live = running.live
+    live, working = running.live, None
     try:
         with crossing_seam():
-            value = await running.start()
+            working = Cancellable(running.start())
+            value = await working
     except BaseException as error:
-        ended = running.raised(error)
+        ended = running.raised(error, working.rounds if working else 0)
     else:
         ended = running.kept(value)
     await running.quiet()

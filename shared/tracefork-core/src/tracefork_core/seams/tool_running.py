@@ -45,10 +45,13 @@ class Running:
             return Ended(failure=self.tool.failures.failure(error), error=error)
         return Ended(body, given)
 
-    def raised(self, error: BaseException) -> Ended:
-        """Return what the tape and the agent get of an exception of the tool; raise any other."""
+    def raised(self, error: BaseException, rounds: int = 0) -> Ended:
+        """Return what the tape and the agent get of an exception of the tool; raise any other.
+
+        `rounds` are those of the event loop that it took to cancel it.
+        """
         if isinstance(error, TraceforkError) or not isinstance(error, Exception):
-            self.live.cancel()
+            self.live.cancel(rounds)
             raise error
         failure = self.tool.failures.failure(error)
         seen = self.tool.failures.seen(error, failure)

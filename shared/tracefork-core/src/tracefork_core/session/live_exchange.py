@@ -135,7 +135,9 @@ class LiveExchange:
                 message = self._session.masking.text(message)
                 self._finish("failed", FailureRecord(failure.kind, message))
 
-    def cancel(self) -> None:
+    def cancel(self, rounds: int = 0) -> None:
+        if self._put_off_as is None:
+            self._aside.rounds = rounds
         self._put_off("cancelled")
 
     def settle(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from asyncio import sleep
 from collections.abc import Iterator
 from itertools import chain, repeat
 from typing import Protocol
@@ -12,6 +14,7 @@ from tracefork_core.session.turnstile import StallError, Turnstile
 from tracefork_core.tape import Exchange
 from tracefork_core.tape.event import ExchangeAside
 
+_MOST_ROUNDS = 100  # A tape may say anything.
 _NOTHING = b"\0nothing"
 """Told apart by identity: the tape holds no further piece, and no end."""
 
@@ -121,7 +124,11 @@ class ReplayedExchange:
         if self._is_cut_off():
             await self._await()
         elif self._exchange.end in ("open", "cancelled"):
-            await self._session.turnstile.await_end(self._patience)
+            try:
+                await self._session.turnstile.await_end(self._patience)
+            except asyncio.CancelledError:
+                await self._close_connection()
+                raise
         raise self._session.unanswered(self._exchange)
 
     def _is_cut_off(self) -> bool:
@@ -153,12 +160,19 @@ class ReplayedExchange:
                 )
             except StallError as stalled:
                 raise self._session.stalled(self._exchange, stalled) from None
-            except BaseException:
+            except BaseException as error:
                 self._put_back(turn, moment)
                 if not self._has_head:  # A body can be read on after a read was cancelled.
                     self.close()
+                if isinstance(error, asyncio.CancelledError):
+                    await self._close_connection()
                 raise
         self._session.check()
+
+    async def _close_connection(self) -> None:
+        """Let as many rounds of the event loop go by as closing the connection took."""
+        for _ in range(min(self._exchange.aside.rounds, _MOST_ROUNDS)):
+            await sleep(0)
 
     def _put_back(self, turn: int, moment: int) -> None:
         self._turns = chain((turn,), self._turns)

@@ -1,0 +1,58 @@
+"""How long it takes to cancel a live request, in rounds of the event loop.
+
+A client that is cancelled closes its connection first, over some rounds. What else is ready on the
+loop runs meanwhile, and so comes before whatever the end of the cancelled task sets off. A replay
+has no connection to close, and takes as many rounds all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Generator
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+MOST = 16
+"""More rounds than any client takes that waits for nobody. What waits for a peer is not counted."""
+
+
+class Cancellable(Generic[T]):
+    """Awaits something else, and counts the `rounds` from its cancellation to its end."""
+
+    def __init__(self, awaited: Awaitable[T]) -> None:
+        self._awaited = awaited
+        self._cancelled: asyncio.Task[Any] | None = None
+        self.rounds = 0
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        inner: Any = self._awaited.__await__()
+        step = partial(inner.send, None)
+        try:
+            while True:
+                waits_for = step()
+                try:
+                    step = partial(inner.send, (yield waits_for))
+                except BaseException as error:
+                    if isinstance(error, asyncio.CancelledError) and self._cancelled is None:
+                        self._cancelled = asyncio.current_task()
+                        self._at_each_round()
+                    step = partial(inner.throw, error)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            self._cancelled = None
+
+    def _at_each_round(self) -> None:
+        asyncio.get_running_loop().call_soon(self._count)
+
+    def _count(self) -> None:
+        if self._cancelled is None or self.rounds >= MOST:
+            return
+        if self._cancelled.cancelling():
+            self.rounds += 1
+            self._at_each_round()
+        else:  # A client cancels parts of its own work, too, and goes on.
+            self._cancelled, self.rounds = None, 0
