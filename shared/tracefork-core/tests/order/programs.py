@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
 from typing import Any
 
@@ -128,6 +130,32 @@ async def in_the_order_of_completion(model: Async) -> str:
 
 
 @runs
+async def tried_again_until_completed(model: Async) -> str:
+    """Coroutines that nobody started, and that draw and sleep: each its own."""
+
+    async def stubborn(i: int) -> str:
+        first = await model.ask(f"{i}")
+        await asyncio.sleep(random.random() / 200)
+        return await model.ask(f"{i} again, after {first}: {random.random()}")
+
+    came = [await next_done for next_done in asyncio.as_completed([stubborn(i) for i in range(5)])]
+    return await model.ask(f"{came}")
+
+
+@runs
+async def all_at_once(model: Async) -> str:
+    """Who goes through a set of tasks finds them in the order in which they were started."""
+    tasks = [asyncio.create_task(model.ask(f"{i}")) for i in range(9)]
+    done, _ = await asyncio.wait(set(tasks))
+    came = [task.result() for task in done]
+    tasks = [asyncio.create_task(model.ask(f"slow {i}"), name=f"{i}") for i in range(9)]
+    _, pending = await asyncio.wait(tasks, timeout=0.01)
+    for task in pending:
+        task.cancel()
+    return await model.ask(f"{came} {[task.get_name() for task in pending]}")
+
+
+@runs
 async def nursery(model: Async) -> str:
     came: list[Any] = []
     sent, received = anyio.create_memory_object_stream[str](10)
@@ -156,6 +184,16 @@ def pool(model: Sync) -> str:
     with ThreadPoolExecutor(4) as executor:
         jobs = [executor.submit(job, i) for i in range(4)]
         came.extend(future.result() for future in as_completed(jobs))
+    return model.ask(f"{came}")
+
+
+@sync
+def all_of_a_pool(model: Sync) -> str:
+    with ThreadPoolExecutor(9) as executor:
+        jobs = [executor.submit(model.ask, f"{i}") for i in range(9)]
+        done, _ = futures.wait(jobs)
+        came = [job.result() for job in done]
+        came += [job.result() for job in futures.as_completed(set(jobs))]
     return model.ask(f"{came}")
 
 

@@ -7,7 +7,8 @@ drawn from `streams`; `ambient` switches on what draws it: `os_entropy`, `uuids`
 told by `whose` and `sites`; `sightings` are for those who watch. `nondet` is for programs that want
 nothing patched.
 
-Lanes are named as work is started: `spawning`; `waiting` shows the agent's own sleeps.
+Lanes are named as work is started: `spawning`; what was started comes `in_order`; `waiting` shows
+the agent's own sleeps.
 `surroundings` notes what is read around the agent, where `surroundings_reads` sees it. `boundary`
 names what goes past the tape: `boundary_doors` are known, `boundary_calls` wraps them,
 `boundary_watch` switches that on.

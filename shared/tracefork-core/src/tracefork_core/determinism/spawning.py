@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from tracefork_core.determinism.in_order import note
 from tracefork_core.exchange.current import crossing_seam, is_crossing_seam
 from tracefork_core.exchange.lane import (
     Lane,
@@ -79,6 +80,7 @@ def _named_task(
     context.run(set_lane, lane)
     task = _create_task(self, coro, context=context, **more)
     lane.owners.add(id(task))
+    note(task)
     return task
 
 
@@ -127,7 +129,9 @@ def _named_job(
         with serving(lane) if contexts else on_lane(lane):
             return fn(*args, **kwargs)
 
-    return _submit(self, run_on_lane)
+    future = _submit(self, run_on_lane)
+    note(future)
+    return future
 
 
 def _below_seam(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -14,6 +14,7 @@ import threading
 import time
 from typing import Any
 
+from tracefork_core.determinism import in_order
 from tracefork_core.determinism.sites import call_site
 from tracefork_core.determinism.swaps import Swaps
 from tracefork_core.exchange.contract import Timer, Waits
@@ -150,4 +151,4 @@ def _timer() -> Timer | None:
     return None if site is None or site.startswith(_CLIENTS) else waits.timer(site)
 
 
-_swaps = Swaps([(_sleep, _told_sleep), (_asleep, _told_asleep)])
+_swaps = Swaps([(_sleep, _told_sleep), (_asleep, _told_asleep), *in_order.SWAPS])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from asyncio import wait
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -37,7 +38,7 @@ def sleeper() -> tuple[asyncio.Future[None], Callable[[], None]]:
 
 async def woken(future: asyncio.Future[None], seconds: float) -> bool:
     """Wait to be woken, for so long, and return whether that happened."""
-    done, _ = await asyncio.wait([future], timeout=seconds)
+    done, _ = await wait([future], timeout=seconds)
     return bool(done)
 
 
