@@ -76,6 +76,7 @@ PUBLIC = {
         "lane_here",
         "recorded_checkpoints",
         "recorded_runs",
+        "sent_back",
         "tool_exchange",
         "tool_mark",
         "without_secrets",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +24,7 @@ from tracefork_core.adapters import (
     fork_point,
     recorded_checkpoints,
     recorded_runs,
+    sent_back,
 )
 from tracefork_langgraph.checkpoint_history import Checkpoint, planned
 from tracefork_langgraph.saver import TapeSaver
@@ -52,25 +54,28 @@ class Answers:
     def __iter__(self) -> Iterator[tuple[object, RunnableConfig]]:
         """Yield what the recorded run was given, and where, while this one stands where that did.
 
-        First that is None, at the checkpoint to begin at; then an answer, the input of a turn, or
-        None, to go on. What is yielded has to be run before the next is asked for.
+        An answer, the input of a turn, or None, to go on; first at the checkpoint to begin at. What
+        is yielded has to be run before the next is asked for.
 
         Raises:
-            UsageError: that was more than one answer, or a state that was edited.
+            UsageError: that was more than one answer, a state that was edited, or an earlier state.
             DivergenceError: nothing is forked, and not all was asked that the thread asked.
         """
-        left = self._left
-        if left and left[0].place == self._place.id and self._goes_on(left[0]):
-            left.popleft()  # To begin there is just that.
-        yield None, self._place.config
+        self._refuse_travel()
+        left, given = self._left, None
+        if left and left[0].place == self._place.id and not left[0].before:
+            given = self._given(left.popleft())  # Nothing had been run there: it begins with this.
+        yield given, self._place.config
         while left:
             run = left.popleft()
+            self._refuse_edit(run)
             if not self._stands_at(run):
-                if run.travelled or (_had_failed(run) and self._goes_on(run)):
+                if run.travelled or self._goes_on(run):
                     continue  # It is on the way of this run.
+                self._say_ended(run)
                 break
             if run.travelled and not self._is_halted():
-                continue  # Who travelled there asks, or is at an end, by itself.
+                continue  # Who travelled there asks, fails, or is at an end, by itself.
             yield self._given(run), {"configurable": {"thread_id": self._place.thread}}
         if fork_point() is None:
             check_asked(self._place.thread)
@@ -82,8 +87,27 @@ class Answers:
             yield
         except Exception:
             check_session()
-            if not (self._left and _had_failed(self._left[0]) and self._stands_at(self._left[0])):
+            run = next((run for run in self._left if not run.travelled), None)
+            if run is None or not (_had(ERROR, run.before) and self._stands_at(run)):
                 raise
+
+    def _refuse_travel(self) -> None:
+        if (back := sent_back(self._tape, self._place.thread)) is not None:
+            raise UsageError(_BY_HAND.format(what=f"sent back to checkpoint {back} by its program"))
+
+    def _refuse_edit(self, run: RecordedRun) -> None:
+        before = self._recorded.get(run.place)
+        if before is not None and before.metadata.get("source") == "update":
+            what = f"edited by hand (checkpoint {before.id}) before it was run on"
+            raise UsageError(_BY_HAND.format(what=what))
+
+    def _say_ended(self, run: RecordedRun) -> None:
+        if fork_point() is not None:
+            warnings.warn(
+                f"`rerun` ends before the recorded run did: that was run on from checkpoint "
+                f"{run.place}, and this one stands at another node.",
+                stacklevel=4,
+            )
 
     def _stands_at(self, run: RecordedRun) -> bool:
         """Return whether the same nodes are to run next as there."""
@@ -93,12 +117,12 @@ class Answers:
         return set(planned(latest)) == set(planned(there))
 
     def _is_halted(self) -> bool:
-        """Return whether something is left to run, and no person is asked first."""
+        """Return whether something is left to run that has not begun."""
         latest = self._latest()
         if latest is None or not planned(latest):
             return False
         written = checkpoints(self._saver.path).writes(self._place.thread, "", latest.id)
-        return all(one.channel != INTERRUPT for one in written)
+        return not _had(INTERRUPT, written) and not _had(ERROR, written)
 
     def _latest(self) -> SavedCheckpoint | None:
         return checkpoints(self._saver.path).find(self._place.thread, "")
@@ -110,15 +134,14 @@ class Answers:
 
     def _given(self, run: RecordedRun) -> object:
         """Return what to invoke the graph with."""
-        before = self._recorded[run.place]
-        if before.metadata.get("source") == "update" and run.place != self._place.id:
-            what = f"edited by hand (checkpoint {before.id}) before it was run on"
-            raise UsageError(_BY_HAND.format(what=what))
         if self._goes_on(run):
             return None
         if run.led_to is not None and run.led_to.metadata.get("source") == "input":
             return self._input(run.led_to)
         given = _by_nobody(run.written)
+        if not given:
+            what = f"resumed here (checkpoint {run.place}) with an answer that is not on the tape"
+            raise UsageError(_BY_HAND.format(what=what))
         if [one.channel for one in given] != [RESUME]:
             what = (
                 f"resumed here (checkpoint {run.place}) with more than one answer: an update, a "
@@ -137,9 +160,8 @@ class Answers:
         return self._saver.serde.loads_typed((value.tag, self._tape.blob(value.sha)))
 
 
-def _had_failed(run: RecordedRun) -> bool:
-    """Return whether a task had failed where a run went on."""
-    return any(one.channel == ERROR for one in run.before) and not run.travelled
+def _had(channel: str, written: Iterable[SavedWrite]) -> bool:
+    return any(one.channel == channel for one in written)
 
 
 def _by_nobody(written: list[SavedWrite]) -> list[SavedWrite]:

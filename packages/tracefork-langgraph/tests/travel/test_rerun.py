@@ -182,7 +182,7 @@ HALTS = {"interrupt_before": ["n3", "n5"]}
 
 def _halted(program: Program) -> Any:
     program.run(START, **HALTS)
-    program.run(None, **HALTS)
+    program.run(Command(resume=True), **HALTS)
     program.run(None, **HALTS)
     program.run({"said": ["second"]}, **HALTS)
     return program.run(None, **HALTS)
@@ -226,10 +226,13 @@ def test_a_graph_that_failed_and_was_run_on_is_run_on(
     made = program(_unlucky)
     with tracefork.record(made.tape):
         output = _failed(made)
-    with tracefork.fork(made.tape, 1) as branch:
-        forked = _again(made)
-    assert len(forked["said"]) == len(output["said"])
-    assert branch.live == 9
+    for at, live in ((1, 9), (2, 8), (3, 8)):
+        with tracefork.fork(made.tape, at) as branch:
+            forked = _again(made)
+        assert len(forked["said"]) == len(output["said"])
+        assert branch.live == live
+        with tracefork.replay(branch.path):
+            assert _again(made) == forked
     server.stop()
     with tracefork.replay(made.tape) as run:
         assert _again(made) == output
@@ -281,6 +284,49 @@ def test_a_state_that_was_edited_between_turns_is_refused(recorded: Recorded) ->
         tracefork.replay(program.tape),
     ):
         _again(program)
+
+
+def _edited_while_it_waits(program: Program) -> Any:
+    program.run(START)
+    program.graph.update_state(THREAD, {"said": ["edited"]}, "ask")
+    return program.run(None)
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_state_that_was_edited_while_it_waits_is_refused(
+    program: Callable[[Shape], Program], server: ProviderServer, loop: None
+) -> None:
+    """In a replay, and in a fork, which would end where the edit was."""
+    made = program(approval)
+    with tracefork.record(made.tape):
+        _edited_while_it_waits(made)
+    for again in (tracefork.replay(made.tape), tracefork.fork(made.tape, 0)):
+        with pytest.raises(tracefork.UsageError, match="edited by hand"), again:
+            _again(made)
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_program_that_travelled_is_refused(
+    program: Callable[[Shape], Program], server: ProviderServer, loop: None
+) -> None:
+    """Which of its two ways was meant is not guessed. To name the latest is not to travel."""
+
+    def travelled(place: int) -> None:
+        made.run(START)
+        made.run({"said": ["second"]}, made.states()[place].config)
+        made.run({"said": ["third"]})
+
+    made = program(five)
+    with tracefork.record(made.tape):
+        travelled(3)
+    for again in (tracefork.replay(made.tape), tracefork.fork(made.tape, 0)):
+        with pytest.raises(tracefork.UsageError, match="sent back"), again:
+            _again(made)
+    made.tape.unlink()
+    with tracefork.record(made.tape):
+        travelled(-1)
+    with tracefork.replay(made.tape):
+        assert "third" in _again(made)["said"]
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)

@@ -73,6 +73,7 @@ __all__ = [
     "lane_here",
     "recorded_checkpoints",
     "recorded_runs",
+    "sent_back",
     "tool_exchange",
     "tool_mark",
     "without_secrets",
@@ -250,6 +251,13 @@ def recorded_runs(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
     from tracefork_core.checkpoints.recorded import runs_of
 
     return runs_of(tape, thread, at)
+
+
+def sent_back(tape: Tape, thread: str) -> str | None:
+    """Return the first checkpoint that a recorded program went back to by itself, if it did."""
+    from tracefork_core.checkpoints.recorded import sent_back
+
+    return sent_back(tape, thread)
 
 
 def answering_tape() -> Tape | None:

@@ -27,8 +27,7 @@ class RecordedRun:
     Attributes:
         place: the checkpoint that it ran from.
         resumed: whether it was given an answer.
-        travelled: whether that checkpoint was asked for by its id: the thread may have stood at
-            another one.
+        travelled: whether that checkpoint was asked for by its id, and was not the last one.
         before: what tasks had written there by then.
         written: what was written to the outermost graph from then on, until it was run again.
         led_to: the checkpoint that it went on to first; None where it went on to none.

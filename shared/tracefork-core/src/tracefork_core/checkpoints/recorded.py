@@ -36,23 +36,38 @@ def runs_of(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
     return found
 
 
+def sent_back(tape: Tape, thread: str) -> str | None:
+    """Return the first checkpoint that a recorded program went back to by itself, if it did.
+
+    The first run of a branch is that of the fork that made it.
+    """
+    for one in generations(tape):
+        runs = [run for at_place in _runs(one, thread)[1].values() for run in at_place]
+        forked = runs[:1] if one.parent is not None else []
+        for run in runs:
+            if run.travelled and run not in forked:
+                return run.place
+    return None
+
+
 def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
     """Return the checkpoints that a run went on from, by itself, and the runs from each of them."""
     parents: set[str | None] = set()
     runs: _ByPlace = defaultdict(list)
-    latest = RecordedRun("", resumed=False)
+    latest, last = RecordedRun("", resumed=False), None
     written: dict[str, list[Write]] = defaultdict(list)
     for event in tape.checkpoints:
         match event:
             case Called(call=call, thread=of, found=place, id=named) if (
                 of == thread and call in RUNS
             ):
-                resumed, travelled = call == "resume", named is not None
+                resumed, travelled = call == "resume", named not in (None, last)
                 before = list(written[place or ""])
                 latest = RecordedRun(place or "", resumed, travelled, before)
                 runs[latest.place].append(latest)
             case Saved(checkpoint=one, known=False) if (one.thread, one.ns) == (thread, ROOT):
                 parents.add(one.parent)
+                last = one.id
                 stands_for_itself = one.metadata.get("source") not in STANDS_FOR_ITS_PARENT
                 if latest.led_to is None and one.parent == latest.place and stands_for_itself:
                     latest.led_to = one
