@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 from langgraph.graph import StateGraph
 
 import tracefork_core as tracefork
-from tracefork_langgraph import rerun
+from tracefork_langgraph import arerun, rerun
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .graphs import Node, Ran, State, row
-from .program import START, Program, Shape
+from .program import START, THREAD, Program, Shape
 
 
 class _Misled:
@@ -66,6 +67,32 @@ def test_the_node_that_doomed_a_run_is_named(program: Callable[[Shape], Program]
     assert runs[0] == ["first", "look", "tell"]  # The replay, from the recorded input.
     assert ["look", "tell"] in runs
     assert ["tell"] in runs
+
+
+@pytest.mark.parametrize("loop", ["async"], indirect=True)
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_the_node_that_doomed_an_async_run_is_named(
+    program: Callable[[Shape], Program], loop: asyncio.Runner, *, by_itself: bool
+) -> None:
+    """A fork begins in the middle: there the tasks of the nodes have other numbers, and names."""
+    made = program(three)
+    run = loop.get_loop().run_until_complete
+
+    async def under_another_name() -> Any:
+        return await made.graph.ainvoke(START, THREAD)
+
+    with tracefork.record(made.tape):
+        made.run(START) if by_itself else run(under_another_name())
+
+    def agent() -> Any:
+        return loop.run(arerun(made.graph)) if by_itself else run(arerun(made.graph))
+
+    def is_right(output: Any) -> bool:
+        return "look: wrong" not in output["said"]
+
+    report = tracefork.blame(made.tape, agent, is_right, budget="200 calls")
+    assert report.result.verdict.units == (1,)
+    assert report.result.undefined.forks == 0
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)

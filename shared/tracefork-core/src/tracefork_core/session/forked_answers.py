@@ -6,7 +6,7 @@ from functools import cache
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import current_lane, lane_names
+from tracefork_core.exchange.lane import lane_names
 from tracefork_core.session.answers import Answer, Answered, Answers
 from tracefork_core.session.forking import Fork
 from tracefork_core.session.form import Form, form
@@ -51,13 +51,13 @@ class ForkedAnswers(Answers):
         def same(exchange: Exchange) -> bool:
             return self.source.asks(exchange, keys())
 
-        fork, lane = self._fork, current_lane(self._session)
-        if (first := fork.awaited(request, lane)) is not None:
+        fork, line = self._fork, self.source.line(*lane_names(self._session))
+        if (first := fork.awaited(request, line)) is not None:
             differs = self.source.differs(first, comparable, keys())
             if differs is not None:
                 raise self._diverge(differs)
         try:
-            step = fork.step(request, lane, comparable, same)
+            step = fork.step(request, line, comparable, same)
         except TraceforkError as error:
             raise self.poison_with(error) from error.__cause__
         self._pass_point(fork.plan.at)

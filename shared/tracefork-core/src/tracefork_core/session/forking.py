@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Literal
 
 from tracefork_core.errors import StoppedError, UsageError, WriteError
@@ -97,34 +98,52 @@ class Fork:
         self._number = plan.at
         self._over = plan.until is not None and plan.until < plan.at
         self._lanes = {exchange.lane for exchange in recorded}
-        self._places: dict[_Place, deque[Exchange]] = defaultdict(deque)
-        for exchange in recorded[plan.at :]:
-            self._places[_place(exchange.lane, exchange.request)].append(exchange)
+        self._recorded = recorded
+        self._lines: set[str] | None = None
+        self._line: Callable[[Exchange], str] = attrgetter("lane")
+        self._places = self._placed(recorded[plan.at :])
         self._unasked = recorded[plan.at :] if plan.reuse else []
 
     def knows(self, lane: str) -> bool:
         """Return whether the recorded run had a lane of this name."""
         return lane in self._lanes
 
+    def travel(self, line: Callable[[Exchange], str]) -> None:
+        """Tell the lines of a run that begins in the middle otherwise than by their lanes."""
+        waiting = [exchange for queue in self._places.values() for exchange in queue]
+        self._line, self._lines = line, set(map(line, self._recorded))
+        self._places = self._placed(sorted(waiting, key=attrgetter("n")))
+
+    def _placed(self, recorded: Sequence[Exchange]) -> dict[_Place, deque[Exchange]]:
+        places: dict[_Place, deque[Exchange]] = defaultdict(deque)
+        for exchange in recorded:
+            places[self._place_of(exchange)].append(exchange)
+        return places
+
+    def _place_of(self, exchange: Exchange) -> _Place:
+        return _place(self._line(exchange), exchange.request)
+
     def next_number(self) -> int:
         """Return the number of the next exchange of the branch."""
         number, self._number = self._number, self._number + 1
         return number
 
-    def awaited(self, request: Request, lane: str) -> Exchange | None:
+    def awaited(self, request: Request, line: str) -> Exchange | None:
         """Return the exchange at the fork point, where a request on its lane is the first there.
 
         It has to ask the same, since nothing was changed yet. An auxiliary one may come or not.
         """
         first = self.first
-        if first is None or self.reached or self._over or lane != first.lane or lane == UNORDERED:
+        if first is None or self.reached or self._over or line == UNORDERED:
+            return None
+        if line != self._line(first):
             return None
         return first if first.is_auxiliary == is_auxiliary(request.method, request.url) else None
 
     def step(
-        self, request: Request, lane: str, comparable: Form, same: Callable[[Exchange], bool]
+        self, request: Request, line: str, comparable: Form, same: Callable[[Exchange], bool]
     ) -> ForkStep:
-        """Return what becomes of a request after the fork point.
+        """Return what becomes of a request on a line after the fork point.
 
         `same` says whether it is that of a recorded exchange, where no order tells.
 
@@ -135,29 +154,29 @@ class Fork:
         """
         if self._over:
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
-        known = self._known(lane, same)
+        known = self._known(line, same)
         if known is not None and not self._is_asked_anew(known):
             self._over = known.n == self.plan.until
             step = ForkStep(known, recorded_answer(known), answered=RECORDED)
         else:
-            step = self._step(request, known or self._taken(_place(lane, comparable.record), same))
+            step = self._step(request, known or self._taken(_place(line, comparable.record), same))
         self.counts[step.answered] += 1
         if not step.answered and is_auxiliary(request.method, request.url):
             self.counts[COUNTING] += 1
         self.reached = self.reached or step.place is self.first
         return step
 
-    def _known(self, lane: str, same: Callable[[Exchange], bool]) -> Exchange | None:
-        """Use up what asked the same, of this lane first; None if nothing did, or none is reused.
+    def _known(self, line: str, same: Callable[[Exchange], bool]) -> Exchange | None:
+        """Use up what asked the same, of this line first; None if nothing did, or none is reused.
 
-        What is not answered as recorded has its place on its own lane alone.
+        What is not answered as recorded has its place on its own line alone.
         """
-        for recorded in sorted(self._unasked, key=lambda one: one.lane != lane):
-            if self._is_asked_anew(recorded) and recorded.lane != lane:
+        for recorded in sorted(self._unasked, key=lambda one: self._line(one) != line):
+            if self._is_asked_anew(recorded) and self._line(recorded) != line:
                 continue
             if same(recorded):
                 self._unasked.remove(recorded)
-                waiting = self._places[_place(recorded.lane, recorded.request)]
+                waiting = self._places[self._place_of(recorded)]
                 if recorded in waiting:
                     waiting.remove(recorded)
                 return recorded
@@ -168,15 +187,22 @@ class Fork:
 
     def _taken(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
         """Use up the recorded exchange in whose place one is; None where there is none."""
-        waiting = self._places.get(place)
-        if not waiting:
-            return None
-        recorded = waiting[0] if place[0] != UNORDERED else next(filter(same, waiting), None)
+        recorded = self._due(place, same)
         if recorded is not None:
-            waiting.remove(recorded)
+            self._places[self._place_of(recorded)].remove(recorded)
             if self._is_asked_anew(recorded) and recorded in self._unasked:
                 self._unasked.remove(recorded)
         return recorded
+
+    def _due(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
+        line, *asked = place
+        if self._lines is None or line in self._lines or line == UNORDERED:
+            waiting = self._places.get(place, ())
+            return next(filter(same, waiting) if line == UNORDERED else iter(waiting), None)
+        # A run that begins in the middle, under another name: the first that asks there, or alike.
+        there = (queue for (_, *which), queue in self._places.items() if which == asked)
+        others = sorted((one for queue in there for one in queue), key=attrgetter("n"))
+        return next(filter(same, others), others[0] if others else None)
 
     def _step(self, request: Request, recorded: Exchange | None) -> ForkStep:
         # Only here: what providers mean takes long to load, and a recording needs nothing of it.

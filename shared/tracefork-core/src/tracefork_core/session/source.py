@@ -84,7 +84,7 @@ class Source:
         Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
         that it does not hold is one of those in flight.
         """
-        lane = self._line(lane, in_step)
+        lane = self.line(lane, in_step)
         taken = self._take(asked, lane)
         if taken is None:
             asked = mask()
@@ -109,6 +109,8 @@ class Source:
         come, and are past now.
         """
         self._is_by_thread = True
+        if self._fork is not None:
+            self._fork.travel(_line_of_thread)
         waiting = self.waiting
         self._let_come([*left, *sorted(waiting.difference(left, gone))])
         return sorted(waiting.intersection(gone))
@@ -147,7 +149,7 @@ class Source:
             return False
         if lane == UNORDERED or not fork.knows(lane):
             return not any(self._unused.has(key) for key in self._keys(asked))
-        return self._unused.due(self._line(lane, in_step)) is None
+        return self._unused.due(self.line(lane, in_step)) is None
 
     def keys(self, asked: Form, plain: Form) -> frozenset[bytes]:
         """Return what a request is known by: as it is kept, and as it was asked."""
@@ -213,7 +215,7 @@ class Source:
         key, place = self._key(exchange), exchange.checkpoint
         return key if place is None else _on_thread(key, place)
 
-    def _line(self, lane: str, in_step: str) -> str:
+    def line(self, lane: str, in_step: str) -> str:
         """Return the line that a request belongs to, on which one comes after the other.
 
         In a run that begins in the middle each thread of a framework has its own: what was asked
