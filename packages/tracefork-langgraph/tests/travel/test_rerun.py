@@ -242,6 +242,23 @@ def test_a_graph_that_failed_and_was_run_on_is_run_on(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_fork_that_stands_elsewhere_ends_and_warns(
+    program: Callable[[Shape], Program], server: ProviderServer, loop: None
+) -> None:
+    """What a single call was given besides its input is not on the tape: here, where to halt."""
+    made = program(five)
+    with tracefork.record(made.tape):
+        made.run(START, interrupt_before=["n3"])
+        made.run({"said": ["second"]})
+    with (
+        pytest.warns(UserWarning, match="`rerun` ends before the recorded run did"),
+        tracefork.fork(made.tape, 0) as branch,
+    ):
+        assert "second" not in _again(made)["said"]
+    assert branch.live == 5
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
 def test_a_call_that_is_missing_is_told(recorded: Recorded) -> None:
     """Run again from its beginning, a thread asks for all that it asked for."""
     program, _ = recorded(five, _halted)
