@@ -169,9 +169,8 @@ class _Fork(Writing[Forking]):
         # An agent that ended before it asked for all that comes before the fork is another one.
         verdict = session.poison or session.left_over
         unforked = isinstance(verdict, DivergenceError | UsageError) and not self._run.live
-        if session.poison is None and verdict is not None and isinstance(error, Exception):
-            error.add_note(str(verdict).partition("\n")[0])  # Its error says more than ours.
-            verdict = None
+        if session.poison is None and isinstance(error, UsageError):
+            verdict = None  # Ours too, and it says more: that is why nothing was asked for.
         if unforked and session.sink.broken is None:
             self._writer.discard()  # Nothing was forked, and nothing was paid for.
             return verdict
