@@ -209,3 +209,10 @@ def test_what_a_tape_is_asked_for_and_does_not_have(errs: Errs, name: str, words
     before = sorted(errs.folder.iterdir())
     assert errs(name, *words.split()).exit == 2
     assert sorted(errs.folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["show", "replay", "ls", "verify", "scan"])
+def test_a_name_that_is_too_long_is_said(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file system refuses it, before anybody could say that there is no such tape."""
+    assert main([command, "a" * 300]) == 2
+    assert "no file system takes a name of 300 characters" in capsys.readouterr().err

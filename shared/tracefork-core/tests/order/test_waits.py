@@ -11,6 +11,7 @@ from contextvars import Context, ContextVar
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import httpx2
 import openai
 import pytest
@@ -44,6 +45,41 @@ def test_a_replay_does_not_sleep(tape: Path, provider: ProviderServer) -> None:
         assert run() >= 2.1
     with replay(tape):
         assert run() < 0.7
+
+
+def test_a_seam_that_does_not_wait_does_not_stop_who_does(tape: Path) -> None:
+    """A task that waits for its turn is on the loop that an answer of aiohttp comes on."""
+    ended: list[list[str]] = []
+
+    async def run(url: str) -> list[str]:
+        await asyncio.to_thread(str, 1)  # From here on there is another thread to be waited for.
+        came: list[str] = []
+
+        async def read(session: aiohttp.ClientSession, text: str) -> None:
+            async with session.post(**asking(url, text, stream=True)) as answer:
+                await answer.read()
+            came.append(text)
+
+        async def beat() -> None:
+            for _ in range(40):
+                await asyncio.sleep(0.002)
+
+        async with aiohttp.ClientSession() as session:
+            await asyncio.gather(beat(), beat(), *(read(session, f"{i}") for i in range(3)))
+        return came
+
+    def recorded_and_replayed() -> None:
+        with ProviderServer(chunk_delay=0.003) as provider, record(tape):
+            url = provider.url
+            ended.append(asyncio.run(run(url)))
+        with replay(tape):
+            ended.append(asyncio.run(run(url)))
+
+    thread = threading.Thread(target=recorded_and_replayed, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert len(ended) == 2
+    assert ended[0] == ended[1]
 
 
 def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:

@@ -5,6 +5,7 @@ A person's mistake never shows a traceback; a mistake of ours does, with TRACEFO
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -48,14 +49,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("TRACEFORK_TRACEBACK"):
             raise
-        wrapped = TraceforkError(
-            f"tracefork: this is a bug in tracefork: {type(error).__name__}: {error}. "
-            "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
-        )
-        return _report(name, wrapped, as_json="--json" in rest)
+        return _report(name, _in_words(error), as_json="--json" in rest)
     finally:
         if argv is not None:  # The process is somebody else's.
             screen.give_stdout_back()
+
+
+def _in_words(error: Exception) -> TraceforkError:
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        named = str(error.filename or "")
+        return UsageError(f"tracefork: no file system takes a name of {len(named)} characters.")
+    return TraceforkError(
+        f"tracefork: this is a bug in tracefork: {type(error).__name__}: {error}. "
+        "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
+    )
 
 
 def _run(name: str, rest: list[str], after: list[str] | None) -> int:

@@ -33,11 +33,13 @@ class Gate:
         self._rest = rest
         self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
         self._lock = threading.Lock()
+        self._passing: int | None = None
         self.last: object = None
 
     def pass_on(self, owner: object, limit: float | None = None) -> None:
         """Block this thread until `owner` may deliver; pieces of one owner follow at once."""
-        if self._rest.alone:
+        # A task of a loop that this thread runs may be passing: to wait for it is to stop it.
+        if self._rest.alone or self._passing == threading.get_ident():
             self.last = owner
             return
         with self._lock:
@@ -55,12 +57,14 @@ class Gate:
             # Nobody tells a loop that a lock of threads is free.
             while not (alone or self._lock.acquire(blocking=False)):  # noqa: ASYNC110
                 await sleep(_POLL)
+            self._passing = None if alone else threading.get_ident()
             try:
                 if self.last != owner:
                     await until_quiet(self._rest, limit=limit)
                     self.last = owner
             finally:
                 if not alone:
+                    self._passing = None
                     self._lock.release()
 
 
