@@ -129,15 +129,14 @@ class Answers:
 
     def _goes_on(self, run: RecordedRun) -> bool:
         """Return whether a run was given nothing at all."""
-        begun = run.led_to is not None and run.led_to.metadata.get("source") == "input"
-        return not (run.resumed or begun or _by_nobody(run.written))
+        return not (run.resumed or _turn(run) or _by_nobody(run.written))
 
     def _given(self, run: RecordedRun) -> object:
         """Return what to invoke the graph with."""
         if self._goes_on(run):
             return None
-        if run.led_to is not None and run.led_to.metadata.get("source") == "input":
-            return self._input(run.led_to)
+        if (begun := _turn(run)) is not None:
+            return self._input(begun)
         given = _by_nobody(run.written)
         if not given:
             what = f"resumed here (checkpoint {run.place}) with an answer that is not on the tape"
@@ -158,6 +157,12 @@ class Answers:
 
     def _made(self, value: SavedValue) -> Any:
         return self._saver.serde.loads_typed((value.tag, self._tape.blob(value.sha)))
+
+
+def _turn(run: RecordedRun) -> SavedCheckpoint | None:
+    """Return the checkpoint of the input that a run was given; None where it was given none."""
+    led_to = run.led_to
+    return led_to if led_to is not None and led_to.metadata.get("source") == "input" else None
 
 
 def _had(channel: str, written: Iterable[SavedWrite]) -> bool:

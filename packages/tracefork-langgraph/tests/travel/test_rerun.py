@@ -29,6 +29,13 @@ def _again(program: Program, **options: Any) -> Any:
     return rerun(program.graph, **options)
 
 
+def _replays(program: Program, output: Any, **options: Any) -> None:
+    """Hold a recorded run to its digest."""
+    with tracefork.replay(program.tape) as run:
+        assert _again(program, **options) == output
+    assert run.digest == run.tape.digest
+
+
 def _answered(program: Program) -> Any:
     program.run(START)
     return program.run(Command(resume="yes"))
@@ -56,9 +63,7 @@ def _twice(model: Any, ran: Ran) -> StateGraph[State]:
 def test_a_run_that_was_resumed_is_resumed_with_the_recorded_answer(recorded: Recorded) -> None:
     """Nobody is asked again: the answer is on the tape, and what came of it."""
     program, output = recorded(approval, _answered)
-    with tracefork.replay(program.tape) as run:
-        assert _again(program) == output
-    assert run.digest == run.tape.digest
+    _replays(program, output)
     assert program.ran == ["ask", "ask", "act"]
 
 
@@ -172,9 +177,7 @@ def test_what_a_person_did_comes_in_the_order_in_which_it_did(
         with tracefork.replay(branch.path):
             assert _again(made) == forked
     server.stop()
-    with tracefork.replay(made.tape) as run:
-        assert _again(made) == output
-    assert run.digest == run.tape.digest
+    _replays(made, output)
 
 
 HALTS = {"interrupt_before": ["n3", "n5"]}
@@ -202,9 +205,7 @@ def test_a_graph_that_halts_is_let_go_on_as_it_was(
         with tracefork.replay(branch.path):
             assert _again(made, **HALTS) == forked
     server.stop()
-    with tracefork.replay(made.tape) as run:
-        assert _again(made, **HALTS) == output
-    assert run.digest == run.tape.digest
+    _replays(made, output, **HALTS)
 
 
 def _failed(program: Program) -> Any:
@@ -215,7 +216,7 @@ def _failed(program: Program) -> Any:
 
 
 def _unlucky(model: Any, ran: Ran) -> StateGraph[State]:
-    """A graph whose third node is told twice that the provider is ill."""
+    """A graph whose third node is told once that the provider is ill."""
     return five(model, ran, n3="@fail 500")
 
 
@@ -234,9 +235,7 @@ def test_a_graph_that_failed_and_was_run_on_is_run_on(
         with tracefork.replay(branch.path):
             assert _again(made) == forked
     server.stop()
-    with tracefork.replay(made.tape) as run:
-        assert _again(made) == output
-    assert run.digest == run.tape.digest
+    _replays(made, output)
     with pytest.raises(APIConnectionError), tracefork.fork(made.tape, 0):
         _again(made)
 
