@@ -209,26 +209,3 @@ def test_a_fork_of_a_branch_is_a_branch(tape: Path) -> None:
         assert run(url) == answers
     with Tape.open(grandchild.path) as branch:
         assert branch.needs == [child.path.name, tape.name]
-
-
-def test_a_fork_draws_anew_on_demand(tape: Path, url: str) -> None:
-    """Past the fork point other values, and the branch replays with them."""
-
-    def agent() -> list[list[str]]:
-        drawn = []
-        with httpx2.Client(verify=False) as client:
-            for _ in range(3):
-                one = [str(time.time_ns()), str(uuid.uuid4()), str(random.random())]
-                drawn.append(one)
-                client.post(url, json=question(f"a {' '.join(one)}"))
-        return drawn
-
-    with record(tape):
-        recorded = agent()
-    with fork(tape, at=1, redraw=True) as branch:
-        forked = agent()
-    assert forked[:2] == recorded[:2]
-    assert all(then != now for then, now in zip(recorded[2], forked[2], strict=True))
-    with replay(branch.path) as again:
-        assert agent() == forked
-    assert (again.clock_misses, again.entropy_misses) == (0, 0)

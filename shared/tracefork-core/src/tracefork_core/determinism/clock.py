@@ -20,7 +20,7 @@ from tracefork_core.determinism import wall
 from tracefork_core.determinism.sightings import observers, sighted
 from tracefork_core.determinism.sites import call_site, is_loading
 from tracefork_core.determinism.whose import Open
-from tracefork_core.exchange.lane import current_lane, drawing_lane
+from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew
 from tracefork_core.tape.event import Reads
 
 SOURCE = "clock"
@@ -84,7 +84,7 @@ class RecordedClock:
             given = _unnumbered(current_lane(self.session)) if self._is_elsewhere else lane
             if values := self._given.get((given, site)):
                 self._last = values.popleft()
-            elif self._forked and lane != current_lane(self.session):
+            elif self._forked and draws_anew(self.session):
                 self._last = wall.real_ns()  # Drawn anew: as it is.
             else:
                 # In real time: a wait for a moment to come must not need a million reads.

@@ -27,11 +27,15 @@ UNORDERED = "threads"
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """What a fork at exchange `at` draws anew: all on the lanes that are past it (`since`)."""
+    """What a fork at exchange `at` draws anew: all on the lanes that are past it (`since`).
+
+    `is_recorded` where the tape that is forked was drawn so.
+    """
 
     salt: str
     at: int
     since: set[str] = field(default_factory=set)
+    is_recorded: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -116,10 +120,23 @@ def lane_names(session: object) -> tuple[str, str]:
 def drawing_lane(session: object) -> str:
     """Return the name under which this lane draws: another one where a fork draws anew."""
     name = current_lane(session)
-    anew = getattr(session, "anew", None)
-    if anew is None or anew.since.isdisjoint(_line(name)):
-        return name
-    return f"{name}~{anew.salt}"
+    anew = _anew(session, name)
+    return name if anew is None else f"{name}~{anew.salt}"
+
+
+def draws_anew(session: object) -> bool:
+    """Return whether this lane draws what no tape knows: a fork draws anew here."""
+    anew = _anew(session, current_lane(session))
+    return anew is not None and not anew.is_recorded
+
+
+def _anew(session: object, lane: str) -> Anew | None:
+    """Return the last place past which this lane is that draws anew."""
+    places: tuple[Anew, ...] = getattr(session, "anew", ())
+    for anew in reversed(places):
+        if not anew.since.isdisjoint(_line(lane)):
+            return anew
+    return None
 
 
 def _line(name: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ from tracefork_core.run.versions import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.failure_kinds import check_kind
 from tracefork_core.session import Session
-from tracefork_core.session.forking import GIVEN, Plan, Writes, checked
+from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, drawn_anew
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
 from tracefork_core.tape import Receipt, Tape, TapeWriter
 from tracefork_core.tape.event import BRANCH, Branch, Change
@@ -121,7 +121,7 @@ class _Fork(Writing[Forking]):
             at=plan.at,
         )
         stack.callback(self._discard_unless_switched_on)
-        self._described = _described(plan)
+        self._described = _described(plan, tape.branch)
         self._writer.note(BRANCH, aside=self._described)
         self._session = Session(
             source=tape,
@@ -194,13 +194,21 @@ def _free(parent: Path, at: int) -> Path:
     raise AssertionError
 
 
-def _described(plan: Plan) -> Branch:
+def _described(plan: Plan, parent: Branch | None) -> Branch:
     changes = [
         Change(n, type(change).__name__.lower(), described(change))
         for n, change in sorted(plan.changes.items())
     ]
     tail = described(plan.tail) if plan.tail else {}
-    return Branch(plan.at, changes, plan.writes, tail, plan.salt, plan.reuse)
+    return Branch(
+        plan.at,
+        changes,
+        plan.writes,
+        tail,
+        plan.salt,
+        plan.reuse,
+        anew=drawn_anew(parent, plan),
+    )
 
 
 def fork(

@@ -30,7 +30,7 @@ class Answered(Protocol):
     """What answers need of their session."""
 
     masking: Masking
-    anew: Anew | None
+    anew: tuple[Anew, ...]
     asked: int
     suspects: list[Callable[[], Iterable[str]]]
 
@@ -131,9 +131,9 @@ class Answers:
 
     def _pass_point(self, n: int) -> None:
         """Draw anew on this lane from here on, where the fork does, or did when it was made."""
-        anew = self._session.anew
-        if anew is not None and n >= anew.at:
-            anew.since.add(current_lane(self._session))
+        for anew in self._session.anew:
+            if n >= anew.at:
+                anew.since.add(current_lane(self._session))
 
     def _diverge(self, what: Divergence) -> TraceforkError:
         return self.poison_with(DivergenceError(self._with_suspects(what)))

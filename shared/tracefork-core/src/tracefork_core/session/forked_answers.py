@@ -60,11 +60,9 @@ class ForkedAnswers(Answers):
             step = fork.step(request, line, comparable, same)
         except TraceforkError as error:
             raise self.poison_with(error) from error.__cause__
-        self._pass_point(fork.plan.at)
+        number, place = fork.next_number(), step.place.n if step.place else None
+        self._pass_point(number)
         self._session.asked += 1
-        place = step.place.n if step.place else None
-        live = self._sink.live(
-            fork.next_number(), request, comparable, answered=step.answered, place=place
-        )
+        live = self._sink.live(number, request, comparable, answered=step.answered, place=place)
         live.sends = step.sends
         return live if step.given is None else PreparedExchange(step.given, live)

@@ -24,7 +24,7 @@ from tracefork_core.session.form import Form
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.event import RequestRecord
+from tracefork_core.tape.event import Branch, RequestRecord
 
 Writes = Literal["refuse", "stub", "allow"]
 """What becomes of a live exchange that may change the world: an error, its recorded answer, or it
@@ -63,6 +63,19 @@ class Plan:
     tail: Edit | None = None
     salt: str | None = None
     reuse: bool = False
+
+
+def drawn_anew(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
+    """Return from which exchanges on a branch was drawn anew, and the salts; forked, what is left.
+
+    Where a fork draws anew itself, that takes the place of all that comes after it.
+    """
+    if branch is None:
+        return []
+    drawn = [*branch.anew, *([(branch.at, branch.salt)] if branch.salt else [])]
+    if plan is None or plan.salt is None:
+        return drawn
+    return [(at, salt) for at, salt in drawn if at < plan.at]
 
 
 @dataclass(frozen=True, slots=True)

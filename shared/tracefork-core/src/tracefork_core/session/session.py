@@ -29,7 +29,7 @@ from tracefork_core.session.answers import Answer, Answers
 from tracefork_core.session.forked_answers import ForkedAnswers
 from tracefork_core.session.forked_turnstile import ForkedTurnstile
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
-from tracefork_core.session.forking import Fork, Plan
+from tracefork_core.session.forking import Fork, Plan, drawn_anew
 from tracefork_core.session.form import form
 from tracefork_core.session.matchers import check_matchers
 from tracefork_core.session.pace import Pace
@@ -63,7 +63,7 @@ class Session:
         left_over: what should have been asked for and was not, once it is closed.
         asked: how many exchanges were asked for.
         suspects: asked, where it diverges, what is otherwise than when this was recorded.
-        anew: what is drawn anew: by this fork, or by the one that made the branch.
+        anew: what is drawn anew: by the forks that made the branch, and at last by this one.
     """
 
     def __init__(
@@ -221,6 +221,9 @@ class Session:
         return self.sink.live(n, request, form(self.masking.request(request)))
 
 
-def _anew(source: Tape | None, plan: Plan | None) -> Anew | None:
-    made = plan or (source.branch if source else None)
-    return Anew(made.salt, made.at) if made and made.salt else None
+def _anew(source: Tape | None, plan: Plan | None) -> tuple[Anew, ...]:
+    recorded = drawn_anew(source.branch, plan) if source else []
+    places = [Anew(salt, at, is_recorded=True) for at, salt in recorded]
+    if plan and plan.salt:
+        places.append(Anew(plan.salt, plan.at))
+    return tuple(places)

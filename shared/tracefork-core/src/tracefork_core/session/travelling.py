@@ -28,7 +28,7 @@ class Travelling(Run, Protocol):
     """What this needs of a session."""
 
     turnstile: Turnstile
-    anew: Anew | None
+    anew: tuple[Anew, ...]
 
     def check(self) -> None: ...
 
@@ -128,9 +128,8 @@ class Travels:
         It has used up what comes first, and its ids are in the state: a message with the id of
         another one would take its place.
         """
-        before = self._session.anew
-        salt = f"{before.salt if before else ''}{made:x}"
-        self._session.anew = Anew(salt, 0, {MAIN, UNORDERED})
+        before = "".join(anew.salt for anew in self._session.anew)
+        self._session.anew = (Anew(f"{before}{made:x}", 0, {MAIN, UNORDERED}),)
 
     @property
     def run(self) -> Run:

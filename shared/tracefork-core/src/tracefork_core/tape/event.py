@@ -234,7 +234,8 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `writes` says what became of writes: "refuse", "stub" or "allow"; `tail` how models were asked
     that were not changed otherwise. Past the fork point a lane draws under its name, "~" and
-    `salt`, where there is one. With `reuse`, what was asked as in the parent was answered as there.
+    `salt`, where there is one; `anew` are the fork points and salts of the branches that it is a
+    branch of. With `reuse`, what was asked as in the parent was answered as there.
     `skipped` are exchanges of the parent that it went past: it began in the middle.
     """
 
@@ -245,6 +246,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     salt: str | None = None
     reuse: bool = False
     skipped: list[int] = []
+    anew: list[tuple[int, str]] = []
 
 
 class Moved(msgspec.Struct, frozen=True):
