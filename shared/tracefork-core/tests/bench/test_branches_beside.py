@@ -1,0 +1,47 @@
+"""Why what runs beside the step on trial is live: see docs/explanation/blame.md, *What is live*."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tracefork_core.bench.exact import THRESHOLD, Recorded
+from tracefork_core.bench.planting import fault, graded, planted
+
+STEPS = 8
+BRANCHES = (range(4), range(4, STEPS))
+"""Two branches that run side by side: no step of one depends on a step of the other."""
+
+
+def recorded(*bad: int) -> Recorded:
+    """Return a run that each of these steps doomed by itself."""
+    steps = {place: fault(1 << i, 0.15) for i, place in enumerate(bad)}
+    fails = graded(2 ** len(bad), bool)
+    program = planted(STEPS, Random(0), fails, steps)
+    return Recorded(program, tuple(int(place in bad) for place in range(STEPS)))
+
+
+def effect_with_the_other_branch_held(run: Recorded, step: int) -> float:
+    """Return what it changes to keep a step, where live is only what may depend on it."""
+    mine = next(branch for branch in BRANCHES if step in branch)
+    beside = {place for branch in BRANCHES if branch is not mine for place in branch}
+    before = {place for place in mine if place < step}
+    return run.risk(beside | before | {step}) - run.risk(beside | before)
+
+
+@pytest.mark.parametrize("first", BRANCHES[0])
+@pytest.mark.parametrize("second", BRANCHES[1])
+def test_held_beside_each_other_two_faults_hide_each_other(first: int, second: int) -> None:
+    run = recorded(first, second)
+    for step in range(STEPS):
+        assert effect_with_the_other_branch_held(run, step) == pytest.approx(0, abs=1e-9)
+    assert run.decisive() == first
+    assert run.responsibility()[first] > THRESHOLD
+
+
+@pytest.mark.parametrize("place", range(STEPS))
+def test_held_beside_it_one_fault_is_found_either_way(place: int) -> None:
+    run = recorded(place)
+    assert effect_with_the_other_branch_held(run, place) > THRESHOLD
+    assert run.decisive() == place
