@@ -20,6 +20,7 @@ from tracefork_core.determinism import wall
 from tracefork_core.determinism.sightings import observers, sighted
 from tracefork_core.determinism.sites import call_site, is_loading
 from tracefork_core.determinism.whose import Open
+from tracefork_core.exchange.known_sites import KnownSites
 from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew
 from tracefork_core.tape.event import Reads
 
@@ -44,6 +45,7 @@ class RecordedClock:
         self._fresh: deque[tuple[str, str, int]] = deque()
         self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
         self._recorded: list[Reads] = []
+        self._known = KnownSites()
         self._is_elsewhere = False
         self.give(recorded or ())
         self._last = min((values[0] for values in self._given.values() if values), default=None)
@@ -54,6 +56,7 @@ class RecordedClock:
         for reads in recorded:
             if reads.source == SOURCE:
                 self._recorded.append(reads)
+                self._known.add(reads.site)
                 self._given[reads.lane, reads.site].extend(accumulate(reads.values))
 
     def go_to(self, moment: int) -> None:
@@ -80,6 +83,7 @@ class RecordedClock:
             now = wall.real_ns()
             self._fresh.append((lane, site, now))  # One step: it needs no lock.
             return now
+        site = self._known.named(site)
         with self._lock:
             given = _unnumbered(current_lane(self.session)) if self._is_elsewhere else lane
             if values := self._given.get((given, site)):

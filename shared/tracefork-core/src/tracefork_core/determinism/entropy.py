@@ -17,6 +17,7 @@ from tracefork_core.determinism.lane_generators import LaneGenerators
 from tracefork_core.determinism.sites import is_loading
 from tracefork_core.determinism.streams import SEED_BYTES, Streams, seeded
 from tracefork_core.determinism.whose import Open
+from tracefork_core.exchange.known_sites import KnownSites
 from tracefork_core.exchange.lane import drawing_lane
 from tracefork_core.tape.event import Draws, Reads
 
@@ -53,6 +54,7 @@ class RecordedEntropy:
         self._named: dict[tuple[str, str], random.Random] = {}
         self._fresh: Counter[tuple[str, str]] = Counter()
         self._given: Counter[tuple[str, str]] = Counter()
+        self._known = KnownSites()
         self.give(recorded.reads if recorded else ())
         self.generators = LaneGenerators(
             session, self._fallback, recorded, alone=lambda: len(sessions.all) < 2
@@ -62,11 +64,12 @@ class RecordedEntropy:
         """Take in how often was drawn when this was recorded."""
         for reads in recorded:
             if reads.source == SOURCE:
+                self._known.add(reads.site)
                 self._given[reads.lane, reads.site] += sum(reads.values)
 
     def draw(self, site: str, size: int) -> bytes:
         """Return the next bytes of this call site on this lane."""
-        key = (drawing_lane(self.session), site)
+        key = (drawing_lane(self.session), self._known.named(site))
         with self._lock:
             if self.recorded is None or self.forked:
                 self._fresh[key] += 1

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from tracefork_core.exchange.contract import Session
+from tracefork_core.exchange.known_sites import KnownSites
 from tracefork_core.exchange.lane import UNORDERED, current_lane
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import Gate
@@ -136,8 +137,10 @@ class ReplayedWaits:
         self._turns: dict[Key, deque[int]] = defaultdict(deque)
         self._begun: dict[Key, int] = defaultdict(int)
         self._firings: dict[tuple[Key, int], int] = {}
+        self._known = KnownSites()
         for reads in recorded:
             key = reads.lane, reads.site
+            self._known.add(reads.site)
             if reads.source == SLEEP:
                 self._turns[key].extend(reads.values)
             else:
@@ -180,13 +183,14 @@ class ReplayedWaits:
             raise
 
     def timer(self, site: str) -> ReplayedTimer:
-        key = current_lane(self._session), site
+        key = current_lane(self._session), self._known.named(site)
         number = self._begun[key] = self._begun[key] + 1
         return ReplayedTimer(self._turnstile, self._firings.get((key, number)))
 
     def next(self, site: str) -> int | None:
         """Return the turn of the next sleep of this site on this lane; None where none is known."""
         lane = current_lane(self._session)
+        site = self._known.named(site)
         turns = self._turns.get((lane, site)) if lane != UNORDERED else None
         return turns.popleft() if turns else None
 

@@ -1,0 +1,74 @@
+"""One program, run as a script, as a module, as a function and by another program."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from .conftest import Shell
+
+pytestmark = pytest.mark.many_processes
+
+AGENT = """\
+import os, random, secrets, time, uuid
+import httpx2
+
+def drawn():
+    return f"{time.time()} {uuid.uuid4()} {secrets.token_hex(4)} {random.random()} {os.urandom(3)}"
+
+class Agent:
+    def ask(self):
+        time.sleep(0.01)
+        for word in ["one", "two"]:
+            httpx2.post(os.environ["PROVIDER"] + "/echo", content=f"{word} {drawn()}".encode())
+
+def main():
+    Agent().ask()
+
+if __name__ == "__main__":
+    main()
+"""
+OTHER = "import agent\nagent.main()\n"
+WAYS = {
+    "script": ["agent.py"],
+    "module": ["-m", "agent"],
+    "function": ["--agent", "agent:main"],
+    "imported": ["other.py"],
+    "packaged": ["--agent", "pkg.agent:main"],
+}
+
+
+TWO_MODULES = [("function", "packaged"), ("imported", "packaged")]
+"""Neither of both is the program: they are not taken for one."""
+PAIRS = [pair for pair in itertools.combinations(WAYS, 2) if pair not in TWO_MODULES]
+
+
+@pytest.fixture
+def there(shell: Shell) -> Shell:
+    shell.write("agent.py", AGENT)
+    shell.write("pkg/agent.py", AGENT)
+    shell.write("other.py", OTHER)
+    return shell
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_chance_is_that_of_the_program_however_it_is_called(there: Shell, pair: list[str]) -> None:
+    for recorded, replayed in itertools.permutations(pair):
+        tape = f"{recorded}.tape"
+        done = there.tracefork("record", "-o", tape, *WAYS[recorded])
+        assert done.exit == 0, done.err
+        done = there.tracefork("replay", tape, *WAYS[replayed], "--json")
+        assert done.exit == 0, done.err
+        assert done.document["clock_misses"] == done.document["entropy_misses"] == 0
+
+
+def test_a_fork_goes_on_with_the_chance_of_the_program(there: Shell) -> None:
+    assert there.tracefork("record", "agent.py").exit == 0
+    forked = there.tracefork(
+        "fork", "agent.tape", "--at", "1", "--agent", "agent:main", "--allow-writes", "-o", "b.tape"
+    )
+    assert forked.exit == 0, forked.err
+    for way in ("script", "function"):
+        done = there.tracefork("replay", "b.tape", *WAYS[way])
+        assert done.exit == 0, done.err
