@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -95,3 +98,41 @@ def test_a_recording_is_ended_from_outside(errs: Errs) -> None:
     with Tape.open(errs.folder / "waiting.tape") as tape:
         assert not tape.complete
         assert tape.exchanges[0].end == "eof"
+
+
+READY = "import pathlib, time\npathlib.Path('ready').touch(); time.sleep(60)\n"
+RUNS_IT = {
+    "verify": ["agent.tape", "ready.py"],
+    "calibrate": ["ready.py"],
+    "race": ["agent.tape", "ready.py"],
+    "bisect": ["agent.tape", "ready.py", "--oracle=exit"],
+    "blame": ["agent.tape", "ready.py", "--oracle=exit", "--yes", "--stub-writes"],
+}
+
+
+@pytest.mark.parametrize("verb", RUNS_IT)
+def test_a_document_says_that_it_was_stopped(errs: Errs, verb: str) -> None:
+    """With --json there is one, however a command ends: whoever reads it is told."""
+    errs.shell.write("ready.py", READY)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tracefork_core.cli.main", verb, *RUNS_IT[verb], "--json"],
+        cwd=errs.folder,
+        env=errs.shell.full_environment(PYTHONHASHSEED="0"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,  # Ctrl-C goes to all that run in a terminal.
+        preexec_fn=heeding,  # noqa: PLW1509 - no other thread runs here
+    )
+    for _ in range(450):
+        if (errs.folder / "ready").exists() or running.poll() is not None:
+            break
+        time.sleep(0.1)
+    if running.poll() is None:
+        os.killpg(running.pid, signal.SIGINT)
+    out, err = running.communicate(timeout=45)
+    assert running.returncode == 130, out + err
+    document = json.loads(out)
+    assert (document["command"], document["exit"], document["result"]) == (verb, 130, "interrupted")
+    assert "Traceback" not in err

@@ -130,3 +130,26 @@ def test_a_narrow_screen_loses_no_word(errs: Errs) -> None:
     assert errs.shell.tracefork("record", "gone.py", COLUMNS="20").err == wide.err
     assert errs.shell.tracefork("record", "gone.py", COLUMNS="none").err == wide.err
     assert errs.shell.tracefork("record", "gone.py", FORCE_COLOR="1").err == wide.err
+
+
+def test_a_folder_that_may_not_be_written(errs: Errs) -> None:
+    """What a system says of a place is passed on, whoever runs into it."""
+    with TemporaryDirectory() as place:
+        folder = Path(place, "work")
+        folder.mkdir()
+        for name in ("left.tape", "left.tape-wal"):  # of a recording that was killed
+            (folder / name).touch()
+        folder.chmod(0o555)
+        folder.parent.chmod(0o755)
+        errs.shell, errs.folder = errs.shell.at(folder), folder
+        begun_as = WEAK.replace('["show", name]', '["gc", "--dry-run"]')
+        begun_as = begun_as.replace('pathlib.Path("agent.tape").chmod(0)', "")
+        assert errs.told("no-writing", ["gc"], begun(errs, begun_as, "gc")).exit == 5
+
+
+def test_a_disk_that_is_full_before_a_fork(errs: Errs) -> None:
+    """Nothing is left of the branch that was not made."""
+    words = ["fork", "agent.tape", "agent.py", "--at", "1", "--allow-writes"]
+    done = errs.told("no-disk-for-a-fork", words, begun(errs, FULL, *words))
+    assert done.exit == 5
+    assert not list(errs.folder.glob("agent.1*"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -13,8 +14,10 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     as_completed,
 )
+from contextlib import contextmanager
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from multiprocessing.resource_tracker import ensure_running
 from types import TracebackType
 from typing import Self
 
@@ -152,7 +155,7 @@ def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     here, there = _PROCESSES.Pipe(duplex=False)
     process = _PROCESSES.Process(target=_child, args=(there, job, agent, oracle), daemon=False)
     with here:
-        with there:
+        with there, _interrupted_later():
             process.start()
         try:
             came: Trial | UnwritableError = here.recv()
@@ -166,12 +169,32 @@ def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
 
 
 def _child(there: Connection, job: Job, agent: Agent, oracle: Oracle) -> None:
-    _end_with_parent()
-    with there:
-        try:
-            there.send(carry_out(job, agent, oracle))
-        except UnwritableError as error:
-            there.send(error)
+    try:
+        _heed_interrupts(heed=True)
+        _end_with_parent()
+        with there:
+            try:
+                there.send(carry_out(job, agent, oracle))
+            except UnwritableError as error:
+                there.send(error)
+    except KeyboardInterrupt:
+        os._exit(130)  # Ctrl-C in a terminal: who began it says so, once.
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Let a process that is started here be told of Ctrl-C when it is ready to hear of it."""
+    ensure_running()  # It unblocks them, where it has to start something first.
+    _heed_interrupts(heed=False)
+    try:
+        yield
+    finally:
+        _heed_interrupts(heed=True)
+
+
+def _heed_interrupts(*, heed: bool) -> None:
+    if hasattr(signal, "pthread_sigmask"):  # Windows has none.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK if heed else signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _end_with_parent() -> None:

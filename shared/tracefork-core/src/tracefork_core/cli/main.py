@@ -14,12 +14,16 @@ from importlib import import_module
 from tracefork_core.cli import hash_seed
 from tracefork_core.cli.commands import SUMMARIES, WITH_AGENT, overview
 from tracefork_core.cli.exits import EXITS, INTERRUPTED
-from tracefork_core.errors import DivergenceError, TraceforkError, UsageError
+from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.version import __version__
+
+_SAYS_NO = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a system says of a place where nothing more can be written."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    _open_what_is_closed()
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("--help", "-h", "help"):
         print(overview(), end="")
@@ -37,11 +41,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     from tracefork_core.cli import screen
 
     try:
-        return _run(name, rest, after)
+        code = _run(name, rest, after)
+        return _interrupted(name, as_json="--json" in rest) if code == INTERRUPTED else code
     except TraceforkError as error:
         return _report(name, error, as_json="--json" in rest)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _interrupted(name, as_json="--json" in rest)
     except BrokenPipeError:
         # Whoever read our output has gone; Python would complain once more while it exits.
         screen.close_stdout()
@@ -55,10 +60,26 @@ def main(argv: Sequence[str] | None = None) -> int:
             screen.give_stdout_back()
 
 
+def _open_what_is_closed() -> None:
+    """Let nothing of ours have the descriptor of a standard stream that was closed (`>&-`)."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != descriptor:
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+            setattr(sys, name, open(descriptor, "w" if descriptor else "r"))  # noqa: PTH123, SIM115
+
+
 def _in_words(error: Exception) -> TraceforkError:
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         named = str(error.filename or "")
         return UsageError(f"tracefork: no file system takes a name of {len(named)} characters.")
+    if isinstance(error, OSError) and error.errno in _SAYS_NO:
+        named = f"{error.filename} cannot be written" if error.filename else "cannot write"
+        return UnwritableError(
+            f"tracefork: {named}: {error.strerror}. Make room, or name a place that can be written."
+        )
     return TraceforkError(
         f"tracefork: this is a bug in tracefork: {type(error).__name__}: {error}. "
         "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
@@ -100,6 +121,18 @@ def _guess(name: str) -> str:
     return guess(name, SUMMARIES)
 
 
+def _interrupted(name: str, *, as_json: bool) -> int:
+    """Say in a document that a command was stopped, unless it did."""
+    from tracefork_core.cli import screen
+
+    if as_json and screen.takes_a_document():
+        error = {"kind": "KeyboardInterrupt", "message": "it was interrupted"}
+        screen.say_json(
+            {"command": name, "exit": INTERRUPTED, "result": "interrupted", "error": error}
+        )
+    return INTERRUPTED
+
+
 def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     """Print an error for people or as a document, and return its exit code."""
     from dataclasses import replace
@@ -113,7 +146,7 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     if divergence:
         divergence = replace(divergence, tape=tapes.shown(Path(divergence.tape)))
     message = str(error).removeprefix("tracefork: ")
-    if as_json:
+    if as_json and screen.takes_a_document():
         screen.say_json(
             {
                 "command": name,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
+
+from tracefork_core.errors import UnwritableError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 _kept: TextIO | None = None
 """Where documents go, once what is printed goes to stderr."""
+_is_closed = False
+"""Whether stdout takes no more: what was to be written there goes nowhere."""
+_has_document = False
 GOOD, BAD, WARN, DIM, STRONG = "green", "red", "yellow", "dim", "bold"
 
 
@@ -33,6 +38,8 @@ def say_json(document: dict[str, object]) -> None:
 
     Non-ASCII characters are escaped: the document is as safe in a terminal as the text.
     """
+    global _has_document
+    _has_document = True
     _say(json.dumps(document, indent=2))
 
 
@@ -94,7 +101,8 @@ def _keep_stdout() -> None:
 
 def give_stdout_back() -> None:
     """Let what is printed go to stdout again."""
-    global _kept
+    global _has_document, _is_closed, _kept
+    _has_document = _is_closed = False
     if _kept is not None:
         sys.stdout.flush()
         os.dup2(_kept.fileno(), 1)
@@ -102,18 +110,65 @@ def give_stdout_back() -> None:
         _kept = None
 
 
+def takes_a_document() -> bool:
+    """Return whether the one document may still be written, and would arrive."""
+    return not _is_closed and not _has_document
+
+
 def close_stdout() -> None:
     """Write no more to stdout: nobody reads it."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, _kept):
         if stream is not None:
-            os.dup2(nowhere, stream.fileno())
+            _close(stream)
+
+
+def _close(stream: TextIO) -> None:
+    """Let what is written from now on, and what waits to be written, go nowhere."""
+    global _is_closed
+    _is_closed = _is_closed or stream is not sys.stderr
+    descriptor = stream.fileno()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != descriptor:
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
 
 def _say(line: str) -> None:
-    stream = _kept or sys.stdout
+    stream = _Lasting(_kept or sys.stdout)
     stream.write(line + "\n")
     stream.flush()
+
+
+class _Lasting:
+    """A stream that may break off: the command goes on, and ends with the exit code it comes to."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._do(self._stream.write, text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._do(self._stream.flush)
+
+    def _do(self, what: Callable[..., object], *words: str) -> None:
+        """Write; where nobody reads, or nobody can be told, nothing is written any more.
+
+        Raises:
+            UnwritableError: it is stdout, and it cannot be written.
+        """
+        try:
+            what(*words)
+        except OSError as error:
+            _close(self._stream)
+            if self._stream is not sys.stderr and not isinstance(error, BrokenPipeError):
+                raise UnwritableError(
+                    f"tracefork: stdout cannot be written: {error.strerror}."
+                ) from error
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 @contextmanager
@@ -133,15 +188,11 @@ def stdout_to(descriptor: int) -> Iterator[None]:
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
-    class Piped(Console):
-        def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # For `main`: that nobody reads on is no failure.
-
     stream = sys.stderr if stderr else _kept or sys.stdout
     if "utf" not in (stream.encoding or "").lower() and hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
-    return Piped(
-        file=stream,
+    return Console(
+        file=cast(TextIO, _Lasting(stream)),
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         markup=False,
         highlight=False,

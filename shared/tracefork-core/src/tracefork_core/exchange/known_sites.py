@@ -41,4 +41,4 @@ class KnownSites:
         main = sys.modules.get(MAIN)
         spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
         name = spec.name if spec is not None else PurePath(file or "").stem
-        return [m for m in self._modules if m.rpartition(".")[2] == name.rpartition(".")[2]]
+        return [m for m in sorted(self._modules) if m.rpartition(".")[2] == name.rpartition(".")[2]]

@@ -54,7 +54,7 @@ class TapeFile:
                 origin=canonical(origin) if origin else None,
             )
         except BaseException:
-            self._db.close()
+            self.discard()
             raise
 
     def commit(self, events: bytes, bodies: Iterable[Body] = ()) -> None:
@@ -127,6 +127,11 @@ class TapeFile:
     def close(self) -> None:
         """Leave the tape as it is, incomplete, its log beside it."""
         self._db.close()
+
+    def discard(self) -> None:
+        """Leave nothing behind."""
+        self._db.close()
+        schema.discard(self.absolute)
 
     def stopped(self, error: Exception) -> TapeError:
         """Say that nothing more can be written, and why."""

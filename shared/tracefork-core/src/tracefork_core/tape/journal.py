@@ -87,7 +87,8 @@ class Journal:
 
     def close(self, *, remove: bool) -> None:
         """Close the journal, and remove it where the tape holds everything."""
-        os.close(self._file)
+        with suppress(OSError):  # A program that closes all descriptors closed this one too.
+            os.close(self._file)
         if remove:
             self._path.unlink(missing_ok=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -40,13 +40,22 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
     try:
         # Created empty and exclusively first: two recorders of one file cannot both win.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        return _lay_out(path)
     except FileExistsError as error:
         raise _is_taken(path) from error
+    except OSError as error:
+        raise _is_unwritable(path, error) from error
+    try:
+        return _lay_out(path)
     except (OSError, sqlite3.Error) as error:
-        raise UnwritableError(
-            f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
-        ) from error
+        discard(path)
+        raise _is_unwritable(path, error) from error
+
+
+def discard(path: Path) -> None:
+    """Leave nothing of a tape behind."""
+    for suffix in ("", *BESIDE):
+        with suppress(OSError):
+            beside(path, suffix).unlink()
 
 
 def check_place(path: Path, *, overwrite: bool = False) -> None:
@@ -267,6 +276,12 @@ def _remove(path: Path) -> None:
         raise TapeError(f"tracefork: cannot overwrite {path}: {error}.") from error
     for suffix in ("-wal", "-shm", "-flight", ""):
         beside(path, suffix).unlink(missing_ok=True)
+
+
+def _is_unwritable(path: Path, error: Exception) -> UnwritableError:
+    return UnwritableError(
+        f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
+    )
 
 
 def _is_taken(path: Path) -> UsageError:

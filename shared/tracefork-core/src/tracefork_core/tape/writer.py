@@ -33,7 +33,6 @@ from tracefork_core.tape.journal import Journal
 from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.origin import Origin
 from tracefork_core.tape.reader import Tape
-from tracefork_core.tape.schema import BESIDE
 from tracefork_core.tape.sealing import Key
 
 P = ParamSpec("P")
@@ -84,7 +83,7 @@ class TapeWriter:
             self._journal = self._journalled(Journal, self._file.absolute, self._file.cipher)
             self._commit()
         except BaseException:
-            self._file.close()
+            self._file.discard()  # Nothing was recorded: nothing is left.
             raise
 
     def note(self, kind: str, *, payload: object = None, aside: object = None) -> None:
@@ -164,9 +163,9 @@ class TapeWriter:
 
     def discard(self) -> None:
         """Leave nothing behind."""
-        self.abort()
-        for suffix in ("", *BESIDE):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        with self._lock:
+            self._journal.close(remove=False)
+            self._file.discard()
 
     def _commit(self, event: bytes = b"", bodies: Sequence[Body] = ()) -> None:
         """Write what waits, and an event with its bodies."""
