@@ -92,6 +92,17 @@ async def limited() -> None:
     await asyncio.wait(tasks)
 
 
+async def hedged() -> None:
+    """Take the first answer, and give the others up."""
+    model = Model()
+    tasks = [asyncio.create_task(model.ask(f"@say {word}")) for word in WORDS]
+    done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in others:
+        task.cancel()
+    await asyncio.wait(tasks)
+    await model.ask("First " + min(task.result() for task in done))
+
+
 async def single() -> None:
     """Ask one thing, and sleep meanwhile."""
     model = Model()

@@ -126,6 +126,23 @@ def test_an_agent_that_asks_one_thing_at_a_time_is_run_once(agents: Shell) -> No
     assert done.out.splitlines() == [told]
 
 
+def test_who_was_given_up_cannot_win(agents: Shell) -> None:
+    """What the losers of a race would have answered is on no tape: it is said, and no order is."""
+    found = documented(agents, "hedged")
+    with Tape.open(agents.folder / "hedged.tape") as tape:
+        given_up = [one.n for one in tape.exchanges if one.end == "cancelled"]
+        assert len(given_up) == 2
+    assert found["unanswered"] == given_up
+    assert (found["exit"], found["overlapping"], found["orders"]) == (0, 0, 1)
+    done = agents.tracefork("race", "hedged.tape")
+    told, note = done.out.splitlines()
+    assert " · nothing that was answered overlaps in 4 exchanges: there is no other order" in told
+    which = ", ".join(map(str, given_up))
+    assert note.endswith(
+        f"the tape has no answer of exchanges {which}, given up: no order lets it win"
+    )
+
+
 def test_what_is_printed_in_arrival_order_is_told(agents: Shell) -> None:
     """An agent that asks the same and prints something else has an outcome of its own."""
     found = documented(agents, "printing")

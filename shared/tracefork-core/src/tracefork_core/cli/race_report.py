@@ -69,6 +69,10 @@ def print_report(agent: Agent, result: Result) -> None:
             _print_group(console, group)
         if found.smallest is not None:
             _print_smallest(console, result, found.smallest)
+    if unanswered := sorted(result.taped.overlap.unanswered):
+        which = _exchanges(unanswered, {})
+        note = f"  note  the tape has no answer of {which}, given up: no order lets it win"
+        console.print(note, style=screen.DIM, soft_wrap=True)
     if not result.prints_compared:
         note = "  note  what the agent prints differs in equal runs: it was not compared"
         console.print(note, style=screen.DIM, soft_wrap=True)
@@ -94,6 +98,7 @@ def document(agent: Agent, result: Result) -> dict[str, object]:
         "agent": agent.words,
         "exchanges": result.taped.exchanges,
         "overlapping": len(overlap.exchanges),
+        "unanswered": sorted(overlap.unanswered),
         "runs": result.runs,
         "orders": found.orders if found else 0 if failure else 1,
         "prints_compared": result.prints_compared,
@@ -132,7 +137,8 @@ def _verdict(result: Result) -> str:
     overlap, found = result.taped.overlap, result.found
     exchanges = figures.several(result.taped.exchanges, "exchange")
     if found is None:
-        return f"{name} · nothing overlaps in {exchanges}: there is no other order · 1 run"
+        what = "nothing that was answered" if overlap.unanswered else "nothing"
+        return f"{name} · {what} overlaps in {exchanges}: there is no other order · 1 run"
     together = f"{len(overlap.exchanges)} of {exchanges} overlap"
     cost = f"{figures.several(result.runs, 'run')} · $0 · {figures.duration(result.seconds)}"
     if found.smallest is None:
