@@ -51,6 +51,7 @@ class Answers:
         self.turnstile = turnstile
         self._pace = pace
         self.auxiliary_misses = 0
+        self.check, self.poison_with = session.check, session.poison_with
 
     def open(self, request: Request) -> Answer:
         """Answer a request.
@@ -86,14 +87,6 @@ class Answers:
     def is_complete(self) -> bool:
         """Whether the recording was closed."""
         return self.source.tape.complete
-
-    def check(self) -> None:
-        """Raise the error that poisoned the session, if one did."""
-        self._session.check()
-
-    def poison_with(self, error: TraceforkError) -> TraceforkError:
-        """Poison the session."""
-        return self._session.poison_with(error)
 
     def unanswered(self, exchange: Exchange) -> TraceforkError:
         """Poison the session: more is asked of an exchange than the tape holds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import sleep
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat
 from typing import Protocol
 
 from tracefork_core.errors import TapeError, TraceforkError
@@ -180,16 +180,14 @@ class ReplayedExchange:
 
 
 def _moments(aside: ExchangeAside) -> Iterator[int]:
-    """Yield when each delivery came, in the time of the recording."""
+    """Return when each delivery came, in the time of the recording."""
+    ended = aside.started + (aside.took or 0)
     if aside.pace:
-        at = aside.started
-        for milliseconds in aside.pace:
-            at += milliseconds * 1_000_000
-            yield at
+        came = [aside.started + after * 1_000_000 for after in accumulate(aside.pace)]
     else:
-        yield aside.started + (aside.first_byte or aside.took or 0)
-    yield from repeat(aside.started + (aside.took or 0))
+        came = [aside.started + (aside.first_byte or aside.took or 0)]
+    return chain(came, repeat(ended))
 
 
 def _expand(runs: list[list[int]]) -> Iterator[int]:
-    return (first + i for first, count in runs for i in range(count))
+    return chain.from_iterable([range(first, first + count) for first, count in runs])

@@ -55,8 +55,8 @@ class Turns:
         self._given_up: set[int] = set()
         self._absent: set[int] = set()
         self._lock = threading.Lock()
-        self._letting_leave = Locked(self._lock, self._let_leave)
         self._leaving: deque[int] = deque()
+        self._letting_leave = Locked(self._lock, self._leaving, self._let_leave)
         self._waiting: dict[object, Callable[[], object]] = {}
         self._here: set[int] = set()
         self._standing: set[int] = set()  # Whoever was woken still stands here, and looks anew.

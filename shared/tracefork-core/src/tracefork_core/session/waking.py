@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import wait
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from contextlib import suppress
 
 
 class Locked:
-    """Hold a lock, and do something after letting it go."""
+    """Hold a lock, and do what is `left` to do after letting it go."""
 
-    def __init__(self, lock: threading.Lock, afterwards: Callable[[], None]) -> None:
+    def __init__(self, lock: threading.Lock, left: Sized, afterwards: Callable[[], None]) -> None:
         self._lock = lock
+        self._left = left
         self._afterwards = afterwards
 
     def __enter__(self) -> None:
@@ -21,7 +22,8 @@ class Locked:
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()
-        self._afterwards()
+        if self._left:
+            self._afterwards()
 
 
 def sleeper() -> tuple[asyncio.Future[None], Callable[[], None]]:

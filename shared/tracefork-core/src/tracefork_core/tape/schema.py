@@ -23,7 +23,7 @@ THREADS_VERSION = 1001
 """Of a file of threads; the versions of tapes are below 1000."""
 
 _PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
-_CHECKPOINT = 64  # Pages in the log before they are folded into the file: it stays as small.
+_CHECKPOINT = 256  # Pages in the log before they are folded into the file, which takes two fsyncs.
 
 
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
