@@ -70,3 +70,19 @@ def test_a_run_without_exchanges_has_no_units(tmp_path: Path) -> None:
         pass
     with Tape.open(run.path) as recorded, pytest.raises(UsageError, match="no exchange"):
         Run.of(recorded)
+
+
+def test_an_answer_that_does_not_tell_its_tokens_is_not_free(
+    tmp_path: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """A stream tells them where it is asked to; what is no model's takes none."""
+    question = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    told = question | {"stream_options": {"include_usage": True}}
+    with record(tmp_path / "run.tape"):
+        for body in (question, told):
+            http.post(f"{provider.url}/v1/chat/completions", json=body)
+        http.get(f"{provider.url}/bytes/3")
+    with Tape.open(tmp_path / "run.tape") as recorded:
+        silent, telling, other = Run.of(recorded).tokens
+    assert (silent, other) == (None, 0)
+    assert telling

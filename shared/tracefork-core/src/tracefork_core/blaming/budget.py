@@ -98,14 +98,14 @@ class Purse:
     Attributes:
         budget: the limits.
         usd: what each unit cost when it was recorded, None where that is not known.
-        tokens: how many each unit took.
+        tokens: how many each unit took, None where that is not known.
         grading: what the oracle took so far, where it asks a model, and what a call takes at most.
         free: units that are no calls: token counts.
     """
 
     budget: Budget
     usd: Sequence[float | None]
-    tokens: Sequence[int]
+    tokens: Sequence[int | None]
     grading: Spending = field(default_factory=lambda: Spending(Taken(), Taken()))
     free: frozenset[int] = frozenset()
     spent_usd: float = 0.0
@@ -114,6 +114,12 @@ class Purse:
     _began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
+        if self.budget.tokens is not None and None in self.tokens:
+            raise UsageError(
+                "tracefork: a budget in tokens needs answers that tell how many they took, and "
+                "there is one that does not (OpenAI's streams do with stream_options="
+                "{'include_usage': True}). Give it in calls."
+            )
         if self.budget.usd is None:
             return
         where = "in calls or tokens"
@@ -193,7 +199,9 @@ class Purse:
             limits.append(_Limit(left, _pico(self._dearest), _pico(grade.usd or 0.0)))
         if budget.tokens is not None:
             tokens = self.spent_tokens + graded.tokens + sum(one.tokens for one in lost)
-            limits.append(_Limit(budget.tokens - tokens, max(self.tokens), grade.tokens))
+            limits.append(
+                _Limit(budget.tokens - tokens, max(n or 0 for n in self.tokens), grade.tokens)
+            )
         return limits
 
     @property

@@ -46,7 +46,7 @@ class Run:
     Attributes:
         digest: of the run.
         usd: what each unit cost; None where its price is not known.
-        tokens: how many each took.
+        tokens: how many each took; None where its answer does not say.
         costs: what the engine weighs forks by: dollars where all are known, else calls.
         units: each in words.
         crash: the exception that the run ended with, None where it ran to its end.
@@ -54,7 +54,7 @@ class Run:
 
     digest: str
     usd: list[float | None]
-    tokens: list[int]
+    tokens: list[int | None]
     costs: list[float]
     units: tuple[UnitName, ...]
     crash: str | None
@@ -73,13 +73,14 @@ class Run:
                 "seam. `tracefork doctor` lists what has one."
             )
         usd: list[float | None] = []
-        tokens, names = [], []
+        tokens: list[int | None] = []
+        names = []
         for exchange in exchanges:
             call = model_call(exchange)
             took = Taken()
             charge(took, exchange, call)
             usd.append(took.usd)
-            tokens.append(took.tokens)
+            tokens.append(None if _is_unsaid(exchange, call) else took.tokens)
             asked = f"{exchange.method} {exchange.url.partition('?')[0]}"
             if call is not None and call.error is None:
                 asked = call.request_model or asked
@@ -97,6 +98,13 @@ class Run:
             for unit, usd in zip(self.units, prices, strict=True)
         )
         return replace(self, usd=list(prices), costs=_costs(prices), units=units)
+
+
+def _is_unsaid(exchange: Exchange, call: ModelCall | None) -> bool:
+    """Return whether a model answered and did not say how many tokens that took."""
+    if call is None or call.error is not None or exchange.is_auxiliary:
+        return False
+    return call.usage is None
 
 
 def _costs(usd: Sequence[float | None]) -> list[float]:
