@@ -120,6 +120,8 @@ def lane_names(session: object) -> tuple[str, str]:
 def drawing_lane(session: object) -> str:
     """Return the name under which this lane draws: another one where a fork draws anew."""
     name = current_lane(session)
+    if not getattr(session, "anew", ()):
+        return name  # Every draw asks.
     anew = _anew(session, name)
     return name if anew is None else f"{name}~{anew.salt}"
 
