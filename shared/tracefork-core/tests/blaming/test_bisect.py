@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,8 @@ def test_the_step_is_found_in_few_forks(tape: Path, wrong: int) -> None:
 
 
 @pytest.mark.parametrize("tape", [5], indirect=True)
-def test_what_cannot_be_graded_is_skipped(tape: Path) -> None:
+@pytest.mark.parametrize("error", [LookupError(), SystemExit(0), asyncio.CancelledError()])
+def test_what_cannot_be_graded_is_skipped(tape: Path, error: BaseException) -> None:
     """An oracle that raises says nothing: the step is found around it, or a range that holds it."""
     graded = 0
 
@@ -71,7 +73,7 @@ def test_what_cannot_be_graded_is_skipped(tape: Path) -> None:
         nonlocal graded
         graded += 1
         if graded == 3:
-            raise LookupError
+            raise error
         return answer == "refund"
 
     found = bisect(tape, agent, oracle)

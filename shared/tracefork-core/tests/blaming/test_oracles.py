@@ -19,7 +19,8 @@ from .drawn import QUICK, SHORT
 GRADED = [
     ("exit", Ended(0, "done"), Ended(3, "done")),
     ("exit", "returned", KeyError("raised")),
-    ("exit", "returned", SystemExit(0)),
+    ("exit", SystemExit(0), SystemExit(3)),
+    ("exit", SystemExit(None), SystemExit("No order.")),
     ("regex:ord.r \\d+$", "for order 17", Ended(0, "for order 17.")),
     ("regex:a:b", "a:b", "a"),
     ("not-regex:(?i)sorry", Ended(1, "done"), "I am SORRY"),
@@ -42,6 +43,12 @@ def test_words_tell_good_from_bad(words: str, good: object, bad: object) -> None
     oracle = read_oracle(words)
     assert oracle(good)
     assert not oracle(bad)
+
+
+@pytest.mark.parametrize("end", [Ended(125, ""), SystemExit(125)])
+def test_a_status_says_that_nobody_can_tell(end: object) -> None:
+    with pytest.raises(LookupError, match="cannot be graded"):
+        read_oracle("exit")(end)
 
 
 @pytest.mark.parametrize(

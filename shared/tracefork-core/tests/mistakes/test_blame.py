@@ -72,6 +72,7 @@ def test_nothing_to_blame(errs: Errs) -> None:
 AGENT = """\
 import os
 import resource
+import sys
 
 import httpx2
 
@@ -83,6 +84,9 @@ def run():
 
 def raises(output):
     raise ValueError("no such order")
+
+def exits(output):
+    sys.exit(0)
 """
 
 
@@ -103,6 +107,8 @@ def test_oracles_that_say_nothing(desk: Errs) -> None:
     assert desk.runs("a-journal-of-another", *again, "--resume").exit == 2
     raising = [*words, "--oracle=desk:raises", "--to=other"]
     assert desk.runs("an-oracle-that-raises", *raising).exit == 1
+    exiting = [*words, "--oracle=desk:exits", "--to=exits"]
+    assert desk.runs("an-oracle-that-exits", *exiting).exit == 1
     assert Path(desk.folder / "other" / "journal.jsonl").exists()
 
 

@@ -47,11 +47,18 @@ class Exits:
 
     def __call__(self, outcome: object) -> bool:
         """Say whether it did."""
+        if isinstance(outcome, SystemExit):  # As a function ends that is a program's `main`.
+            outcome = Ended(_status(outcome.code), "")
         if isinstance(outcome, BaseException):
             return False
         if isinstance(outcome, Ended) and outcome.status == SKIPS:
             raise LookupError(f"status {SKIPS} says that it cannot be graded")
         return not isinstance(outcome, Ended) or outcome.status == 0
+
+
+def _status(code: object) -> int:
+    """Return the status that Python exits with, for the code of a SystemExit."""
+    return code & 0xFF if isinstance(code, int) else int(code is not None)
 
 
 @dataclass(frozen=True, slots=True)

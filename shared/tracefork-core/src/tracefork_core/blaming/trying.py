@@ -173,7 +173,9 @@ def _ended(agent: Agent, number: int) -> _Came:
     token = trial_number.set(number)
     try:
         value = finished(agent())
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the agent's, whatever it is
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the agent's, SystemExit and CancelledError too
         return _Came(error=error)
     finally:
         trial_number.reset(token)
@@ -205,7 +207,9 @@ def _graded(
         return bool(good) is job.credit, None
     except AssertionError:
         return not job.credit, None
-    except Exception as error:  # noqa: BLE001 - whatever it is, there is no verdict
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, there is no verdict
         return None, f"the oracle ended with {_words(error)}"
 
 
