@@ -28,7 +28,7 @@ def described(response: aiohttp.ClientResponse) -> dict[str, Any]:
     return {
         "type": type(response).__name__,
         "status": (response.status, response.reason, response.version, response.ok),
-        "headers": (response.headers, response.raw_headers),
+        "headers": (response.headers, list(response.headers), response.raw_headers),
         "url": (str(response.url), str(response.real_url), response.host, response.method),
         "asked": (str(info.url), info.method, info.headers, str(info.real_url)),
         "kind": (response.content_type, response.charset, response.links),

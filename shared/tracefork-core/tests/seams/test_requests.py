@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import io
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,31 @@ def test_an_exception_wraps_what_it_wrapped(round_trip: Callable[..., Any], brok
         trip = round_trip(server, act)
     assert trip.recorded[:2] == (outer, inner)
     assert trip.replayed == trip.recorded
+
+
+@pytest.mark.parametrize("kind", ["refused", "no such host"])
+def test_why_no_connection_came_about_is_told_as_it_was(tmp_path: Path, kind: str) -> None:
+    """Agents tell a name that is not known from a server that is down by the reason within."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+
+    def act() -> tuple[type, str]:
+        url = (
+            "http://no.such.host.invalid/"
+            if kind == "no such host"
+            else f"http://127.0.0.1:{port}/"
+        )
+        with pytest.raises(requests.ConnectionError) as error:
+            requests.get(url, timeout=9)
+        reason = error.value.args[0].reason
+        return type(reason), str(reason)
+
+    with record(tmp_path / "run.tape"):
+        recorded = act()
+    with replay(tmp_path / "run.tape"):
+        assert act() == recorded
+    expected = "NameResolutionError" if kind == "no such host" else "NewConnectionError"
+    assert recorded[0] is getattr(urllib3.exceptions, expected)
 
 
 def test_tries_inside_of_urllib3_are_one_exchange(round_trip: Callable[..., Any]) -> None:

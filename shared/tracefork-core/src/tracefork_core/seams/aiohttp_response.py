@@ -31,6 +31,7 @@ class Responses:
     def __init__(self, lib: ModuleType, failures: Failures) -> None:
         self._lib = lib
         self._failures = failures
+        self._names = _known_names(lib)
 
     def head(self, response: Any) -> Head:
         """Return the head of a live response."""
@@ -71,7 +72,8 @@ class Responses:
         """Return what aiohttp's parser makes of such a head."""
         raw = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in head.headers]
         made = self._lib.client_reqrep
-        headers = made.CIMultiDict([(_text(name), _text(value)) for name, value in raw])
+        named = ((_text(name), _text(value)) for name, value in raw)
+        headers = made.CIMultiDict((self._names.get(n.lower(), n), value) for n, value in named)
         major, _, minor = head.http_version.removeprefix("HTTP/").partition(".")
         return self._lib.http_parser.RawResponseMessage(
             version=self._lib.HttpVersion(int(major), int(minor or 0)),
@@ -106,6 +108,17 @@ class Refusal:
         return next(self._pieces, None)
 
     def close(self) -> None: ...
+
+
+def _known_names(lib: ModuleType) -> dict[str, str]:
+    """Return how aiohttp spells the names of headers that it knows, however they came.
+
+    Its parser in Python spells none.
+    """
+    if lib.http_parser.HttpResponseParser is lib.http_parser.HttpResponseParserPy:
+        return {}
+    kind = type(lib.hdrs.CONTENT_TYPE)
+    return {name.lower(): name for name in vars(lib.hdrs).values() if isinstance(name, kind)}
 
 
 def _text(raw: bytes) -> str:
