@@ -55,10 +55,11 @@ def test_a_place_that_is_none_is_refused(stepped: Path, place: str) -> None:
 
 @pytest.fixture
 def crewed(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
-    """Record tasks with agents of the same names under them; a guardrail and a memory ask last."""
+    """Record tasks: with agents of the same names and what asks after these, and without agents."""
     under = {
         "plan": ["agent plan"],
-        "task": ["agent plan", "agent plan", "guardrail g", "memory m"],
+        "task": ["agent plan", "agent plan", "guardrail g", "memory m", "model m", "callback c"],
+        "lone": ["model m", "tool t"],
     }
 
     def ask(kind: str, name: str, inside: list[str], parent: str | None = None) -> None:
@@ -73,7 +74,7 @@ def crewed(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
         end_step(step)
 
     with record(tape):
-        for name in ("plan", "task", "plan"):
+        for name in ("plan", "task", "plan", "lone"):
             ask("task", name, under[name])
     return tape
 
@@ -82,16 +83,18 @@ def crewed(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
     ("place", "n"),
     [
         ("task:plan", 0),
-        ("task:plan:2", 5),
+        ("task:plan:2", 7),
         ("agent:plan", 0),
         ("agent:plan:2", 1),
         ("plan:3", 1),
         ("task:task", 1),
         ("task:task:answer", 2),
         ("task:1", 1),
-        ("task:plan:2:answer", 5),
+        ("task:plan:2:answer", 7),
         ("task:answer", 2),
         ("guardrail:g:answer", 3),
+        ("callback:c:answer", 6),
+        ("task:lone:answer", 9),
     ],
 )
 def test_a_step_is_found_by_its_kind(crewed: Path, place: str, n: int) -> None:

@@ -14,6 +14,8 @@ _TELLING = 4
 _ANSWER = "answer"
 _ASIDE = frozenset({"guardrail", "knowledge", "memory"})
 """Kinds of steps that look at what a step around them answered, or keep it."""
+_TASK, _AGENT = "task", "agent"
+"""A task that agents work on has its answer from them: what else it asks comes after that."""
 
 Place = int | str
 """The number of an exchange, a step by its id or name, or a checkpoint by (the end of) its id.
@@ -23,7 +25,8 @@ Of a step that is the first exchange under it, of a checkpoint the first that wa
 Of a step that asks for nothing, a checkpoint say, the first exchange after it began. Where several
 steps have one name, `name:2` is the second of them, and `kind:name` is one of that kind:
 `task:plan`, `task:plan:2`. With `:answer` behind it a step is where it got what it came to: the
-last exchange under it, but for what checks that answer or remembers it.
+last exchange under it, but for what checks that answer or remembers it. Of a task that agents work
+on that is the last of theirs: what converts their answer, or is told of it, asks after that.
 """
 
 
@@ -77,15 +80,18 @@ def _meant(steps: Sequence[StepRecord], words: str) -> StepRecord | None:
 
 def _answers(tape: Tape, step: StepRecord) -> list[int]:
     """Return the exchanges under a step that lead to what it came to."""
-    found = []
+    found, of_agents = [], []
     for exchange in tape.exchanges:
         path = exchange.steps
         place = next((i for i, one in enumerate(path) if one.id == step.id), None)
         if place is None or exchange.is_auxiliary:
             continue
-        if not any(one.kind in _ASIDE for one in path[place + 1 :]):
+        inside = path[place + 1 :]
+        if not any(one.kind in _ASIDE for one in inside):
             found.append(exchange.n)
-    return found
+            if step.kind == _TASK and inside and inside[0].kind == _AGENT:
+                of_agents.append(exchange.n)
+    return of_agents or found
 
 
 def _from_checkpoint(tape: Tape, id_or_end: str) -> list[int]:
