@@ -22,14 +22,16 @@ from typing import Any
 from tracefork_core import UsageError
 from tracefork_core.adapters import begin_step, current_step, end_step, in_session, lane_here
 from tracefork_crewai.inside import is_inside
-from tracefork_crewai.labels import Label, label_of
+from tracefork_crewai.labels import CALLBACK, Label, label_of
 from tracefork_crewai.refusals import LANE, recorded_refusal
 
 _CREW = "crew_kickoff_started"
 METHOD = "method_execution_started"
 _AGAIN = "it failed, and was tried again"
-_AGENTS = frozenset({"agent_execution_started", "lite_agent_execution_started"})
-_HOLDERS = _AGENTS | {"flow_started", METHOD, _CREW, "task_started"}
+_TASK = "task_started"
+_BY_ITSELF = "lite_agent_execution_started"
+_AGENTS = frozenset({"agent_execution_started", _BY_ITSELF})
+_HOLDERS = _AGENTS | {"flow_started", METHOD, _CREW, _TASK}
 """What others run in. The end of any other event closes nothing beyond the innermost of these."""
 
 
@@ -90,6 +92,8 @@ def begin(
     """
     if began in _AGENTS and _is_tried_again(source):
         end(began, _AGAIN)
+    if began == _BY_ITSELF and _is_in_a_task():
+        begin("", lambda _: CALLBACK, source)  # It ends with the task.
     before = current_step.get()
     # Steps are numbered anew in each session: what an earlier one left here is of no more use.
     around = _scope.get() if before is not None else None
@@ -169,6 +173,14 @@ def _is_tried_again(agent: object) -> bool:
     while scope is not None and (scope.ended or scope.step is None):
         scope = scope.around
     return scope is not None and scope.began in _AGENTS and scope.source is agent
+
+
+def _is_in_a_task() -> bool:
+    """Return whether nothing but a task is around: an agent that works on it is not asked alone."""
+    scope = _scope.get()
+    while scope is not None and (scope.ended or scope.step is None):
+        scope = scope.around
+    return scope is not None and scope.began == _TASK
 
 
 def agent_here() -> Scope | None:

@@ -21,6 +21,11 @@ _DELEGATION = frozenset(
 """The tools by which an agent gives work to another, as native calling and ReAct spell them."""
 _PLAN = "PlannerTaskPydanticOutput"
 """What the hidden task answers with that plans a whole crew; no task of the user's own does."""
+_SCORE = "TaskEvaluationPydanticOutput"
+"""What the task answers with by which `Crew.test` judges another one.
+
+It is told what that one came to, so that its key is another one in every run.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,10 @@ class Label:
     kind: str
     name: str
     detail: dict[str, object] = field(default_factory=dict)
+
+
+CALLBACK = Label("callback", "callback")
+"""What a task's callbacks have agents of their own do: these did not work on the task."""
 
 
 def label_of(source: Any, event: Any, tasks: Sequence[Any]) -> Label | None:
@@ -91,8 +100,11 @@ def _aside(event: Any) -> Label | None:
 
 
 def _task(task: Any, tasks: Sequence[Any]) -> Label:
-    if getattr(getattr(task, "output_pydantic", None), "__name__", None) == _PLAN:
+    answer = getattr(getattr(task, "output_pydantic", None), "__name__", None)
+    if answer == _PLAN:
         return Label("planner", "planner")
+    if answer == _SCORE:
+        return Label("evaluator", "evaluator")
     place = next((n for n, one in enumerate(tasks) if one is task), None)
     name = _task_name(task)
     if place is None:

@@ -1,0 +1,139 @@
+"""The answer of a task is what its agent said last, whatever the task asks after that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from crewai import LLM
+from crewai.tools import tool
+from pydantic import BaseModel
+
+import tracefork_core as tracefork
+from tracefork_crewai import fork
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+
+class Trip(BaseModel):
+    """What a drafted text is converted to."""
+
+    city: str
+
+
+class Desk:
+    """Drafts, reviews, converts and judges; notes what the reviews are told."""
+
+    def __init__(self) -> None:
+        self.reviewed: list[str] = []
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        if "response_format" in request.payload:
+            return Reply('{"city": "Rome", "quality": 7}')
+        said = request.last_user_text
+        if "do review" not in said or "Task Output" in said:
+            return Reply("What was drafted.")
+        self.reviewed.append("given" if "What was given." in said else "drafted")
+        return Reply("Fine.")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+@pytest.fixture
+def server(desk: Desk) -> Iterator[ProviderServer]:
+    with ProviderServer(desk) as server:
+        yield server
+
+
+@tool
+def look(word: str) -> str:
+    """Look a word up."""
+    return word
+
+
+def converted(crew: Any, llm: LLM, url: str) -> None:
+    """An agent that has tools is asked for text, and then a model to convert that."""
+    crew.tasks[0].output_pydantic = Trip
+
+
+def told_to_a_model(crew: Any, llm: LLM, url: str) -> None:
+    """A model is asked in no agent's name."""
+    crew.tasks[0].callback = lambda output: llm.call(f"Log this: {output.raw}")
+
+
+def told_to_its_agent(crew: Any, llm: LLM, url: str) -> None:
+    """The very agent is asked, outside the task."""
+    writer = crew.tasks[0].agent
+    crew.tasks[0].callback = lambda output: writer.kickoff(f"Log this: {output.raw}")
+
+
+def told_for_the_crew(crew: Any, llm: LLM, url: str) -> None:
+    """Each task is told of, by one function."""
+    crew.task_callback = lambda output: llm.call(f"Log this: {output.raw}")
+
+
+def told_over_http(crew: Any, llm: LLM, url: str) -> None:
+    """No model is asked at all."""
+    crew.tasks[0].callback = lambda output: httpx.post(f"{url}/echo", json=output.raw)
+
+
+AFTER = (converted, told_to_a_model, told_to_its_agent, told_for_the_crew, told_over_http)
+"""What a task asks once its agent has answered."""
+
+
+@pytest.fixture
+def making(crew: Callable[..., Any], llm: Callable[..., Any], url: str) -> Callable[..., Any]:
+    """Make a crew that drafts and reviews, whose first task asks more than its agent does."""
+
+    def make(after: Callable[[Any, LLM, str], None]) -> Any:
+        made = crew(draft="do draft", review="do review", agents_={"tools": [look]})
+        after(made, llm(), url)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_the_answer_of_the_agent_is_replaced(
+    after: Callable[..., Any], making: Callable[..., Any], tape: Path, desk: Desk
+) -> None:
+    """What the task asks after that is asked about the new answer, and so are later tasks."""
+    with tracefork.record(tape):
+        making(after).kickoff()
+    with fork(tape, at_task="draft", replace="What was given.", writes="allow") as branch:
+        first, _ = making(after).kickoff().tasks_output
+    assert first.raw == "What was given."
+    assert first.pydantic == (Trip(city="Rome") if after is converted else None)
+    assert desk.reviewed == ["drafted", "given"]
+    assert branch.given == 1
+    with tracefork.replay(branch.path):
+        making(after).kickoff()
+
+
+def test_what_a_crew_is_tested_on_is_replaced(
+    crew: Callable[..., Any], llm: Callable[..., Any], tape: Path, desk: Desk, tmp_path: Path
+) -> None:
+    """The judge of `Crew.test` is no task of the crew, and is called alike in every run."""
+
+    def run() -> None:
+        crew(draft="do draft", review="do review").test(n_iterations=1, eval_llm=llm())
+
+    def judged(tape: Path) -> list[tuple[str, ...]]:
+        with tracefork.Tape.open(tape) as opened:
+            return [one.step_path[:-1] for one in opened.exchanges]
+
+    with tracefork.record(tape):
+        run()
+    with fork(tape, at_task="draft", replace="What was given.") as branch:
+        run()
+    assert desk.reviewed == ["drafted", "given"]
+    assert judged(tape)[1] == ("desk", "draft", "evaluator", "Task Execution Evaluator")
+    assert judged(branch.path) == judged(tape)
+    with fork(tape, at_task=1, to=tmp_path / "again.tape"):
+        run()
+    assert desk.reviewed == ["drafted", "given", "drafted"]
