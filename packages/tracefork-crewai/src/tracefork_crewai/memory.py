@@ -7,7 +7,6 @@ Saving goes on in a thread of CrewAI's after the call is over; that too is below
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial, wraps
@@ -15,6 +14,7 @@ from typing import Any
 
 from crewai.memory.unified_memory import Memory
 
+from tracefork_crewai.memory_usage import CountedValues, Usage
 from tracefork_crewai.methods import as_exchange
 from tracefork_crewai.replacing import replaced
 from tracefork_crewai.tool_calls import Effect
@@ -32,30 +32,32 @@ _ASKED = (
 _TOLD = ("remember", "remember_many", "forget", "update", "reset", "reset_all")
 
 Method = Callable[..., Any]
+Wrap = Callable[[Method], Method]
 
 
 def instrument() -> Callable[[], None]:
     """Make what is asked of memories exchanges of the session that is open; return the undoing."""
-    untold = Untold()
+    untold, usage = Untold(), Usage()
+    values = CountedValues()
     with ExitStack() as stack:
         stack.callback(untold.forget)
+        stack.callback(usage.forget)
+        stack.callback(usage.instrument())
         for name in _ASKED:
-            asked = as_exchange(f"memory.{name}", lambda _: "read")
-            stack.callback(replaced(Memory, name, partial(_asking, untold, asked)))
+            asked = _exchange(untold, usage, as_exchange(f"memory.{name}", _of_asking, values))
+            stack.callback(replaced(Memory, name, asked))
         for name in _TOLD:
-            told = as_exchange(f"memory.{name}", _of_storing)
+            told = _exchange(untold, usage, as_exchange(f"memory.{name}", _of_storing, values))
             stack.callback(replaced(Memory, name, partial(_telling, untold, told)))
         return stack.pop_all().close
 
 
-def _asking(untold: Untold, wrap: Callable[[Method], Method], method: Method) -> Method:
-    if inspect.iscoroutinefunction(method):
-        return wrap(method)
-    return wrap(_live(untold, method))
+def _exchange(untold: Untold, usage: Usage, wrap: Wrap) -> Wrap:
+    return lambda method: usage.counting(wrap(usage.telling(_live(untold, method))))
 
 
-def _telling(untold: Untold, wrap: Callable[[Method], Method], method: Method) -> Method:
-    exchange = wrap(_live(untold, method))
+def _telling(untold: Untold, wrap: Wrap, method: Method) -> Method:
+    exchange = wrap(method)
 
     @wraps(method)
     def told(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -72,6 +74,10 @@ def _live(untold: Untold, method: Method) -> Method:
         return method(self, *args, **kwargs)
 
     return live
+
+
+def _of_asking(_: Any) -> Effect:
+    return "read"
 
 
 def _of_storing(memory: Any) -> Effect:

@@ -14,17 +14,20 @@ from tracefork_crewai.tool_values import Values
 Method = Callable[..., Any]
 
 
-def as_exchange(name: str, effect: Callable[[Any], Effect]) -> Callable[[Method], Method]:
+def as_exchange(
+    name: str, effect: Callable[[Any], Effect], values: Values | None = None
+) -> Callable[[Method], Method]:
     """Return what makes a method an exchange that is called `name` on the tape.
 
     Args:
         name: what it is called on the tape.
         effect: returns what the method of this object does to the world.
+        values: how its results are told; as those of tools, where it is not said.
     """
 
     def wrap(method: Method) -> Method:
         signature = inspect.signature(method)
-        leaf_of = partial(Leaf, name, method, Values())
+        leaf_of = partial(Leaf, name, method, values or Values())
 
         def arguments(self: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
             bound = dict(signature.bind(self, *args, **kwargs).arguments)

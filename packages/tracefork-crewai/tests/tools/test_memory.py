@@ -15,6 +15,7 @@ from crewai.memory.unified_memory import Memory
 from pydantic import Field
 
 import tracefork_core as tracefork
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 
 class Drawer:
@@ -59,7 +60,7 @@ def memory(llm: Any, ran: Any) -> Any:
         ran.append("embed")
         return [[float(len(text)), 1.0, 0.5] for text in texts]
 
-    return lambda: Memory(llm=llm(), embedder=embed, storage=Drawer())
+    return lambda model=None: Memory(llm=model or llm(), embedder=embed, storage=Drawer())
 
 
 def test_a_crew_with_memory(
@@ -88,6 +89,59 @@ def test_a_crew_with_memory(
     assert "Found memories:" in prompts()
     assert "Relevant memories:" in prompts()
     assert {path[1] for path in paths()} == {"research", "write"}
+
+
+def test_what_a_memory_has_used_is_counted(
+    crew: Any, llm: Any, memory: Any, tape: Path, exchanges: Any
+) -> None:
+    """It asks below the seam and counts as an agent's: at replay too, where it asks for nothing."""
+
+    def answer(request: ModelRequest) -> Reply:
+        is_text = "response_format" not in request.payload
+        return Reply("Facts." if is_text else '{"memories": ["A fact."], "importance": 0.5}')
+
+    with ProviderServer(answer) as provider:
+
+        def run() -> Any:
+            model = llm(base_url=f"{provider.url}/v1")
+            made = crew(write="Write.", llm_=model, options_={"memory": memory(model)})
+            return made.kickoff().token_usage
+
+        with tracefork.record(tape):
+            recorded = run()
+        with tracefork.replay(tape):
+            assert run() == recorded
+    assert [name for name, _ in exchanges()][1:] == [
+        "memory.extract_memories",
+        "memory.remember_many",
+    ]
+    assert recorded.successful_requests == 2  # The agent, and what was to be remembered.
+
+
+def test_what_a_memory_uses_in_the_background_is_counted_with_what_it_says_next(
+    llm: Any, memory: Any, tape: Path
+) -> None:
+    """Nobody knows when that comes; recordings and replays count it at the same place."""
+
+    def answer(_: ModelRequest) -> Reply:
+        return Reply('{"suggested_scope": "/a", "categories": ["x"], "importance": 0.5}')
+
+    with ProviderServer(answer) as provider:
+
+        def run() -> list[int]:
+            model = llm(base_url=f"{provider.url}/v1")
+            kept = memory(model)
+            kept.remember_many(["One thing."])
+            kept.drain_writes()
+            used = [model.get_token_usage_summary().successful_requests]
+            kept.list_records()
+            return [*used, model.get_token_usage_summary().successful_requests]
+
+        assert run() == [1, 1]
+        with tracefork.record(tape):
+            assert run() == [0, 1]
+        with tracefork.replay(tape):
+            assert run() == [0, 1]
 
 
 def test_another_question_diverges(tape: Path, memory: Any) -> None:
