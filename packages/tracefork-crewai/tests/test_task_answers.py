@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from crewai import LLM
+from crewai import LLM, Agent
 from crewai.tools import tool
 from pydantic import BaseModel
 
@@ -113,6 +113,27 @@ def test_the_answer_of_the_agent_is_replaced(
     assert branch.given == 1
     with tracefork.replay(branch.path):
         making(after).kickoff()
+
+
+def test_the_answer_of_an_agent_that_is_asked_by_itself_is_replaced(
+    llm: Callable[..., Any], tape: Path
+) -> None:
+    """Its answer is converted in a step: the model that does that says nothing in its stead."""
+
+    def run() -> Any:
+        known = {"goal": "help", "backstory": "You help.", "tools": [look]}
+        writer = Agent(role="Writer", llm=llm(), **known)
+        return writer.kickoff("Pick a city.", response_format=Trip)
+
+    with tracefork.record(tape):
+        assert run().raw == "What was drafted."
+    right = tracefork.Replace("What was given.")
+    with tracefork.fork(tape, "agent:Writer:answer", right) as branch:
+        output = run()
+    assert (output.raw, output.pydantic) == ("What was given.", Trip(city="Rome"))
+    with tracefork.Tape.open(branch.path) as opened:
+        paths = [one.step_path for one in opened.exchanges]
+    assert paths == [("Writer", "gpt-4o-mini"), ("Writer", "converter", "gpt-4o-mini")]
 
 
 def test_what_a_crew_is_tested_on_is_replaced(

@@ -22,6 +22,7 @@ def _instrument() -> Callable[[], None]:
     # CrewAI has been imported by now: what these modules need of it costs nothing more.
     from tracefork_crewai import (
         clients,
+        converting,
         executors,
         knowledge,
         mcp_clients,
@@ -33,7 +34,7 @@ def _instrument() -> Callable[[], None]:
     )
 
     with ExitStack() as stack:
-        asked = (hermetic, clients, misses, steps, planning, executors)
+        asked = (hermetic, clients, misses, steps, converting, planning, executors)
         done = (tools, memory, knowledge, mcp_clients)
         for part in (*asked, *done):
             stack.callback(part.instrument())

@@ -161,10 +161,10 @@ def begin_step(
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
-    `kind` is run, crew, flow, method, planner, agent, task, delegation, guardrail, callback,
-    evaluator, node, subgraph, chain, model, tool, retriever, memory, knowledge, mcp, checkpoint or
-    interrupt; `name` must be the same in every run (no ids). To attribute exchanges to the step,
-    set `current_step` to its id in the context that makes them.
+    `kind` is run, crew, flow, method, planner, agent, task, delegation, guardrail, converter,
+    callback, evaluator, node, subgraph, chain, model, tool, retriever, memory, knowledge, mcp,
+    checkpoint or interrupt; `name` must be the same in every run (no ids). To attribute exchanges
+    to the step, set `current_step` to its id in the context that makes them.
     """
     session = current_session()
     return session.begin_step(kind, name, parent, detail or {}) if session else None

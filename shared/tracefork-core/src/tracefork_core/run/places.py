@@ -12,8 +12,8 @@ _TELLING = 4
 """Characters of the end of a checkpoint's id that are taken for it, at least."""
 
 _ANSWER = "answer"
-_ASIDE = frozenset({"guardrail", "knowledge", "memory"})
-"""Kinds of steps that look at what a step around them answered, or keep it."""
+_ASIDE = frozenset({"converter", "guardrail", "knowledge", "memory"})
+"""Kinds of steps that look at what a step around them answered, change its form, or keep it."""
 _TASK, _AGENT = "task", "agent"
 """A task that agents work on has its answer from them: what else it asks comes after that."""
 
@@ -25,8 +25,8 @@ Of a step that is the first exchange under it, of a checkpoint the first that wa
 Of a step that asks for nothing, a checkpoint say, the first exchange after it began. Where several
 steps have one name, `name:2` is the second of them, and `kind:name` is one of that kind:
 `task:plan`, `task:plan:2`. With `:answer` behind it a step is where it got what it came to: the
-last exchange under it, but for what checks that answer or remembers it. Of a task that agents work
-on that is the last of theirs: what converts their answer, or is told of it, asks after that.
+last exchange under it, but for what checks that answer, converts or remembers it. Of a task that
+agents work on that is the last of theirs: who is told of their answer asks after that.
 """
 
 
