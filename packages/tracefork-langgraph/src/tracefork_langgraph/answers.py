@@ -26,7 +26,9 @@ from tracefork_core.adapters import (
     recorded_runs,
     sent_back,
 )
+from tracefork_langgraph.answers_by_id import answered_by_id, asked_by_id
 from tracefork_langgraph.checkpoint_history import Checkpoint, planned
+from tracefork_langgraph.records import loaded
 from tracefork_langgraph.saver import TapeSaver
 
 _NO_TASK = "00000000-0000-0000-0000-000000000000"
@@ -58,7 +60,7 @@ class Answers:
         is yielded has to be run before the next is asked for.
 
         Raises:
-            UsageError: that was more than one answer, a state that was edited, or an earlier state.
+            UsageError: that was more than answers, a state that was edited, or an earlier state.
             DivergenceError: nothing is forked, and not all was asked that the thread asked.
         """
         self._refuse_travel()
@@ -138,16 +140,30 @@ class Answers:
         if (begun := _turn(run)) is not None:
             return self._input(begun)
         given = _by_nobody(run.written)
+        if not given and (answered := answered_by_id(run, self._made)):
+            return self._by_id(answered)
         if not given:
             what = f"resumed here (checkpoint {run.place}) with an answer that is not on the tape"
             raise UsageError(_BY_HAND.format(what=what))
         if [one.channel for one in given] != [RESUME]:
             what = (
-                f"resumed here (checkpoint {run.place}) with more than one answer: an update, a "
-                "goto, or answers to several interrupts"
+                f"resumed here (checkpoint {run.place}) with more than an answer: an update, or a "
+                "goto"
             )
             raise UsageError(_BY_HAND.format(what=what))
         return Command(resume=self._made(given[0].value))
+
+    def _by_id(self, answered: dict[str, object]) -> object:
+        """Return the answers to what is asked here, by the ids that the questions have here."""
+        latest, thread = self._latest(), self._place.thread
+        store = checkpoints(self._saver.path)
+
+        def made(value: SavedValue) -> Any:
+            return loaded(self._saver.serde, store, thread, value)
+
+        asked = asked_by_id(store, thread, latest.id, made) if latest is not None else {}
+        resume = {asked[place]: answer for place, answer in answered.items() if place in asked}
+        return Command(resume=resume) if resume else None
 
     def _input(self, begun: SavedCheckpoint) -> object:
         if (given := begun.values.get(_INPUT)) is None:

@@ -180,8 +180,8 @@ def rerun(
 
     Raises:
         UsageError: there is no session here that is answered from a tape, or the tape has no
-            checkpoints; or the run was resumed with more than one answer, edited by hand, or went
-            back to an earlier checkpoint by itself.
+            checkpoints; or the run was resumed with more than answers, edited by hand, or went back
+            to an earlier checkpoint by itself.
         DivergenceError: nothing is forked, and not all was asked that the thread asked.
     """
     past, answers = _again(graph, thread)

@@ -114,7 +114,7 @@ def test_more_than_an_answer_is_refused(recorded: Recorded) -> None:
 
     program, _ = recorded(approval, changed)
     with (
-        pytest.raises(tracefork.UsageError, match="more than one answer"),
+        pytest.raises(tracefork.UsageError, match="more than an answer"),
         tracefork.replay(program.tape),
     ):
         _again(program)

@@ -30,6 +30,8 @@ class RecordedRun:
         travelled: whether that checkpoint was asked for by its id, and was not the last one.
         before: what tasks had written there by then.
         written: what was written to the outermost graph from then on, until it was run again.
+        before_inside: what tasks of graphs inside its nodes had written by then, ever.
+        written_inside: what they wrote from then on, until it was run again.
         led_to: the checkpoint that it went on to first; None where it went on to none.
     """
 
@@ -38,6 +40,8 @@ class RecordedRun:
     travelled: bool = False
     before: list[Write] = field(default_factory=list)
     written: list[Write] = field(default_factory=list)
+    before_inside: list[Write] = field(default_factory=list)
+    written_inside: list[Write] = field(default_factory=list)
     led_to: Checkpoint | None = None
 
 

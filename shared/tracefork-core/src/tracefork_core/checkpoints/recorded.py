@@ -56,6 +56,7 @@ def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
     runs: _ByPlace = defaultdict(list)
     latest, last = RecordedRun("", resumed=False), None
     written: dict[str, list[Write]] = defaultdict(list)
+    inside: list[Write] = []
     for event in tape.checkpoints:
         match event:
             case Called(call=call, thread=of, found=place, id=named) if (
@@ -63,7 +64,9 @@ def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
             ):
                 resumed, travelled = call == "resume", named not in (None, last)
                 before = list(written[place or ""])
-                latest = RecordedRun(place or "", resumed, travelled, before)
+                latest = RecordedRun(
+                    place or "", resumed, travelled, before, before_inside=list(inside)
+                )
                 runs[latest.place].append(latest)
             case Saved(checkpoint=one, known=False) if (one.thread, one.ns) == (thread, ROOT):
                 parents.add(one.parent)
@@ -72,9 +75,13 @@ def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
                 if latest.led_to is None and one.parent == latest.place and stands_for_itself:
                     latest.led_to = one
             case Written(writes=writes, known=known):
-                own = [write for write in writes if (write.thread, write.ns) == (thread, ROOT)]
+                own = [write for write in writes if write.thread == thread]
+                nested = [write for write in own if write.ns != ROOT]
+                own = [write for write in own if write.ns == ROOT]
                 for write in own:
                     written[write.id].append(write)
+                inside.extend(nested)
                 if not known:
                     latest.written.extend(own)
+                    latest.written_inside.extend(nested)
     return parents, runs

@@ -1,0 +1,73 @@
+"""Answers that were given by the ids of their questions: to whom, and who asks that here.
+
+LangGraph keeps no such answer as it was given, but what each task was answered by then. In a run
+that begins in the middle tasks have other ids, and so have their questions. What stays is where a
+task has its place: its path, and those of the tasks around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
+
+from tracefork_core.adapters import Checkpoints, RecordedRun, SavedValue, SavedWrite
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+Made = Callable[[SavedValue], Any]
+"""Makes a value into an object."""
+
+
+def answered_by_id(run: RecordedRun, made: Made) -> dict[str, object]:
+    """Return what the tasks of a recorded run were answered, by their places."""
+    before = [*run.before, *run.before_inside]
+    written = [*run.written, *run.written_inside]
+    paths = _paths([*before, *written])
+    known = {(one.ns, one.task): _listed(made(one.value)) for one in _of(RESUME, before)}
+    found: dict[str, object] = {}
+    for one in _of(RESUME, written):
+        answers = _listed(made(one.value))
+        already = len(known.get((one.ns, one.task), ()))
+        if len(answers) > already:  # A run answers a task once; what it was told before it repeats.
+            found[_place(one, paths)] = answers[already]
+    return found
+
+
+def asked_by_id(store: Checkpoints, thread: str, at: str, made: Made) -> dict[str, str]:
+    """Return the ids of the questions that are open at a checkpoint, by the places of the tasks."""
+    written = store.writes(thread, "", at)
+    waiting = {one.task for one in _of(INTERRUPT, written)}
+    inside: dict[str, list[SavedWrite]] = {}
+    for one in store.search(thread):  # The latest first.
+        if one.ns and one.ns not in inside and waiting.intersection(_ID.findall(one.ns)):
+            inside[one.ns] = store.writes(thread, one.ns, one.id)
+    for ns in sorted(inside, key=len):
+        written.extend(inside[ns])
+    paths = _paths(written)
+    asked = (
+        (question.id, _place(one, paths))
+        for one in _of(INTERRUPT, written)
+        for question in made(one.value)
+    )
+    # A task around the one that asks has its question too: the innermost, which is last, takes it.
+    return {place: name for name, place in dict(asked).items()}
+
+
+def _of(channel: str, written: Iterable[SavedWrite]) -> Iterator[SavedWrite]:
+    return (one for one in written if one.channel == channel)
+
+
+def _paths(written: Iterable[SavedWrite]) -> dict[str, str]:
+    return {one.task: _ID.sub("", one.path) for one in written}
+
+
+def _place(write: SavedWrite, paths: dict[str, str]) -> str:
+    around = _ID.sub(lambda task: paths.get(task[0], ""), write.ns)
+    return f"{around}|{paths[write.task]}"
+
+
+def _listed(answers: Any) -> list[Any]:
+    return answers if isinstance(answers, list) else [answers]
