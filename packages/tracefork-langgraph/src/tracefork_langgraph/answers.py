@@ -25,6 +25,7 @@ from tracefork_core.adapters import (
     recorded_checkpoints,
     recorded_runs,
     sent_back,
+    tell_as_recorded,
 )
 from tracefork_langgraph.answers_by_id import answered_by_id, asked_by_id
 from tracefork_langgraph.checkpoint_history import Checkpoint, planned
@@ -64,6 +65,7 @@ class Answers:
             DivergenceError: nothing is forked, and not all was asked that the thread asked.
         """
         self._refuse_travel()
+        tell_as_recorded(self._place.thread)
         left, given = self._left, None
         if left and left[0].place == self._place.id and not left[0].before:
             given = self._given(left.popleft())  # Nothing had been run there: it begins with this.
@@ -79,8 +81,7 @@ class Answers:
             if run.travelled and not self._is_halted():
                 continue  # Who travelled there asks, fails, or is at an end, by itself.
             yield self._given(run), {"configurable": {"thread_id": self._place.thread}}
-        if fork_point() is None:
-            check_asked(self._place.thread)
+        check_asked(self._place.thread)
 
     @contextmanager
     def failing_as_recorded(self) -> Iterator[None]:

@@ -74,6 +74,7 @@ __all__ = [
     "recorded_checkpoints",
     "recorded_runs",
     "sent_back",
+    "tell_as_recorded",
     "tool_exchange",
     "tool_mark",
     "without_secrets",
@@ -205,7 +206,7 @@ def check_session() -> None:
 def check_asked(thread: str) -> None:
     """Raise where this session has not asked for all that a recorded thread asked.
 
-    Where it is forked, or answered from no tape, it need not.
+    Where it is forked that is what comes before the fork point, and the question there.
 
     Raises:
         DivergenceError: an exchange of the thread was not asked for.
@@ -213,6 +214,17 @@ def check_asked(thread: str) -> None:
     session = current_session()
     if session is not None:
         session.check_asked(thread)
+
+
+def tell_as_recorded(thread: str) -> None:
+    """Tell this session that a recorded thread is given what it was given then, nothing else.
+
+    Who runs on from a checkpoint may have changed the state there, so the question at a fork point
+    is not held to the recorded one. Of such a thread it is.
+    """
+    session = current_session()
+    if session is not None:
+        session.tell_as_recorded(thread)
 
 
 def checkpoints(path: Path) -> Checkpoints:

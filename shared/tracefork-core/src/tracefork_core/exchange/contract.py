@@ -164,6 +164,9 @@ class Session(Protocol):
     def check_asked(self, thread: str) -> None:
         """Raise where not all was asked that a recorded thread of a framework asked."""
 
+    def tell_as_recorded(self, thread: str) -> None:
+        """Learn that a recorded thread is given what it was given then, nothing else."""
+
     def checkpoints(self, path: Path) -> Checkpoints:
         """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
 

@@ -69,6 +69,9 @@ class Member:
     def check_asked(self, thread: str) -> None:
         """Nothing: no thread of a framework runs here."""
 
+    def tell_as_recorded(self, thread: str) -> None:
+        """Nothing: no thread of a framework runs here."""
+
     def checkpoints(self, path: Path) -> Checkpoints:
         """Refuse: what a child process saves would be on no tape."""
         from tracefork_core.errors import UsageError

@@ -16,6 +16,7 @@ _LOOKS = {
     "token": "a token, drawn at random",
     "random": "a number drawn at random, or measured",
 }
+_DRAWN = ("uuid", "token", "random")
 _ADDRESS = (
     "the address of an object (of its repr?): another one in each process; leave it out of what is "
     "sent, or ignore the place"
@@ -54,6 +55,13 @@ def hints(tape: Tape, recorded: Exchange, form: Form, pointer: str | None) -> tu
     streams = _streams(form.record.url, now)
     flag = [_STREAM_FLAG[streams]] if streams != _streams(recorded.request.url, before) else []
     return (*flag, *([_hint(tape, source)] if source else []))
+
+
+def drawn_otherwise(recorded: Exchange, form: Form) -> bool:
+    """Return whether two requests differ in what looks drawn at random alone, in their bodies."""
+    if recorded.request.url != form.record.url:
+        return False
+    return source_of(_document(recorded.request_body), _document(form.body)) in _DRAWN
 
 
 def _streams(url: str, document: object) -> bool:

@@ -146,9 +146,15 @@ class Session:
         Raises:
             DivergenceError: an exchange of the thread was not asked for.
         """
-        if self.answers is not None and self.fork is None:
+        if self.answers is not None:
             with self._lock:
                 self.answers.check_asked(thread)
+
+    def tell_as_recorded(self, thread: str) -> None:
+        """Learn that a recorded thread of a framework is given what it was given then."""
+        if self.answers is not None:
+            with self._lock:
+                self.answers.source.as_recorded.add(thread)
 
     def begin_step(
         self, kind: str, name: str, parent: str | None, detail: dict[str, object]

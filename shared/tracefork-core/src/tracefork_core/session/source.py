@@ -15,6 +15,7 @@ from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
 from tracefork_core.session.forking import Fork
 from tracefork_core.session.form import Form, form
+from tracefork_core.session.hints import drawn_otherwise
 from tracefork_core.session.matching import Unused
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.canonical import canonical
@@ -39,6 +40,8 @@ class Source:
         self._unused, self._auxiliary = self._divided(recorded)
         self._replayed = {n: tape.exchanges[n].canonical for n in skipped}
         self.is_travelled = False
+        self.as_recorded: set[str] = set()
+        """The threads of a framework that are given what they were given when it was recorded."""
 
     @property
     def digest(self) -> str:
@@ -158,9 +161,14 @@ class Source:
     def differs(self, first: Exchange, asked: Form, keys: frozenset[bytes]) -> Divergence | None:
         """Say how the question at the fork point differs, if it does: nothing was changed yet.
 
-        Who travelled there may have changed the state.
+        Who travelled there may have changed the state, but for threads that are given what they
+        were given. Their values of chance are others there: they are drawn anew.
         """
-        if self.is_travelled or self.asks(first, keys):
+        if self.asks(first, keys):
+            return None
+        if self.is_travelled and (
+            _thread_of(first) not in self.as_recorded or drawn_otherwise(first, asked)
+        ):
             return None
         return divergence.asked_otherwise(self.tape, asked, first, [first], self._matchers)
 
@@ -182,7 +190,10 @@ class Source:
 
     def left_on(self, thread: str) -> Divergence | None:
         """Say what of a framework's thread was not asked for, if anything: wherever it began."""
-        left = [one for one in self._unused.remaining() if (one.checkpoint or ("",))[0] == thread]
+        left = [one for one in self._unused.remaining() if _thread_of(one) == thread]
+        first = self._fork.first if self._fork is not None and not self._fork.reached else None
+        if first is not None and not first.is_auxiliary and _thread_of(first) == thread:
+            left.append(first)
         return divergence.left_over(self.tape, left) if left else None
 
     def _missed(self, asked: Form, lane: str) -> Exchange | Divergence:
@@ -247,6 +258,10 @@ def skipped_on(tape: Tape) -> set[int]:
 
 def _is_auxiliary(asked: Form) -> bool:
     return is_auxiliary(asked.record.method, asked.record.url)
+
+
+def _thread_of(exchange: Exchange) -> str | None:
+    return exchange.checkpoint[0] if exchange.checkpoint is not None else None
 
 
 def _line_of_thread(exchange: Exchange) -> str:
