@@ -1,0 +1,205 @@
+"""Caches of answers do not leak from one replay or fork into the next."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.caches import BaseCache
+from langchain_core.caches import InMemoryCache as ModelCache
+from langchain_core.globals import set_llm_cache
+from langgraph.cache.memory import InMemoryCache
+from langgraph.cache.sqlite import SqliteCache
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import CachePolicy
+from typing_extensions import TypedDict
+
+import tracefork_core as tracefork
+from tracefork_langgraph import TapeSaver, attach, rerun
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+THREAD: Any = {"configurable": {"thread_id": "T"}}
+
+
+class State(TypedDict, total=False):
+    turns: int
+    said: str
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    """A provider that says something bad once."""
+    said = iter(["bad"])
+
+    def script(_: ModelRequest) -> Reply:
+        return Reply(next(said, "good"))
+
+    with ProviderServer(script) as server:
+        yield server
+
+
+@pytest.fixture
+def model_cache() -> Iterator[None]:
+    """LangChain's cache of models, of this test alone."""
+    set_llm_cache(ModelCache())
+    yield
+    set_llm_cache(None)
+
+
+def _graph(model: Any, saver: Any, cache: Any, *, is_async: bool) -> Any:
+    """Make a graph that asks the same twice, in one node: the second answer is a cache's."""
+
+    def ask(state: State) -> State:
+        return {"said": model.invoke("the same").text}
+
+    async def asked(state: State) -> State:
+        return {"said": (await model.ainvoke("the same")).text}
+
+    def count(state: State) -> State:
+        time.sleep(0.2)  # LangGraph fills a cache beside the run, which may be done before that.
+        return {"turns": state.get("turns", 0) + 1}
+
+    builder = StateGraph(State)
+    policy = None if cache is None else CachePolicy(key_func=lambda _: "the same")
+    builder.add_node("ask", asked if is_async else ask, cache_policy=policy)
+    builder.add_node("count", count)
+    builder.add_edge(START, "ask").add_edge("ask", "count")
+    builder.add_conditional_edges("count", lambda state: END if state["turns"] > 1 else "ask")
+    return builder.compile(checkpointer=saver, cache=cache)
+
+
+Run = Callable[[], Any]
+
+
+@pytest.fixture(params=["memory", "sqlite", "models", "one model"])
+def run(
+    request: pytest.FixtureRequest,
+    model: Callable[..., Any],
+    tmp_path: Path,
+    *,
+    is_async: bool,
+) -> Iterator[Run]:
+    """Give what runs a graph with a cache of each kind."""
+    kind, cache = request.param, None
+    options: dict[str, Any] = {"max_retries": 0}
+    if kind == "memory":
+        cache = InMemoryCache[Any]()
+    elif kind == "sqlite":
+        cache = SqliteCache[Any](path=str(tmp_path / "cache.db"))
+    elif kind == "models":
+        request.getfixturevalue("model_cache")
+    else:
+        options["cache"] = ModelCache()
+    graph = attach(_graph(model(**options), None, cache, is_async=is_async))
+    if not is_async:
+        yield lambda: graph.invoke({})
+        return
+    with asyncio.Runner() as runner:  # A client's connections belong to one loop.
+        yield lambda: runner.run(graph.ainvoke({}))
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_replay_or_fork_begins_with_an_empty_cache(
+    run: Run, tape: Path, server: ProviderServer
+) -> None:
+    """It asks as often as was recorded, in this process, after others, and what it hears is its."""
+    with tracefork.record(tape):
+        assert run()["said"] == "bad"
+    assert len(server.requests) == 1
+    for _ in range(2):
+        with tracefork.fork(tape, 0) as branch:
+            assert run()["said"] == "good"
+        assert branch.live == 1
+        with tracefork.replay(tape) as replay:
+            assert run()["said"] == "bad"
+        assert replay.digest == replay.tape.digest
+        with tracefork.replay(branch.path):
+            assert run()["said"] == "good"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_a_recording_has_its_cache_as_it_is(run: Run, tape: Path, server: ProviderServer) -> None:
+    """What was answered by an earlier run is not on the tape, and a replay says so."""
+    run()
+    with tracefork.record(tape):
+        run()
+    assert len(server.requests) == 1
+    with pytest.raises(tracefork.DivergenceError, match="one more request"), tracefork.replay(tape):
+        run()
+    run()
+    assert len(server.requests) == 1  # The cache is as it was.
+
+
+def test_blame_is_not_answered_by_a_cache(
+    model: Callable[..., Any], tape: Path, server: ProviderServer
+) -> None:
+    """Each of its forks is live."""
+    graph = attach(_graph(model(), TapeSaver(tape), InMemoryCache(), is_async=False))
+    with tracefork.record(tape):
+        graph.invoke({}, THREAD)
+    report = tracefork.blame(
+        tape, lambda: rerun(graph)["said"], lambda said: said == "good", budget="60 calls"
+    )
+    assert report.result.verdict.units == (0,)
+
+
+def test_a_class_of_caches_that_comes_later_is_caught_too(
+    model: Callable[..., Any], model_cache: None, tape: Path, server: ProviderServer
+) -> None:
+    """It is found by what it is; when the session ends it is as it was."""
+    with tracefork.record(tape):
+        model().invoke("hi")
+    with tracefork.replay(tape):
+
+        class Late(BaseCache):
+            def lookup(self, prompt: str, llm_string: str) -> None:
+                raise AssertionError
+
+            def update(self, prompt: str, llm_string: str, return_val: Any) -> None:
+                raise AssertionError
+
+            def clear(self, **kwargs: Any) -> None:
+                raise AssertionError
+
+        set_llm_cache(Late())
+        assert model().invoke("hi").text == "bad"
+    with pytest.raises(AssertionError):
+        Late().clear()
+
+
+_AMBIENT = """
+import sys
+import tracefork_core as tracefork
+from langchain.chat_models import init_chat_model
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+
+model = init_chat_model("some-model", model_provider="openai", base_url=sys.argv[2], api_key="none")
+set_llm_cache(InMemoryCache())
+with tracefork.record(sys.argv[1]):
+    print(model.invoke("hi").text)
+for _ in range(2):
+    with tracefork.replay(sys.argv[1]):
+        print(model.invoke("hi").text)
+    with tracefork.fork(sys.argv[1], 0):
+        print(model.invoke("hi").text)
+"""
+
+
+def test_nothing_has_to_be_attached(tape: Path, server: ProviderServer) -> None:
+    """That the package is installed is enough."""
+    done = subprocess.run(
+        [sys.executable, "-c", _AMBIENT, str(tape), f"{server.url}/v1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["bad", "bad", "good", "bad", "good"]
