@@ -211,3 +211,19 @@ def test_a_fork_has_a_context(
         made.run(START, context=Asking("Ann"))
     branch = _forked(made, "node", context=Asking("Bo"))
     assert (branch.output["said"][0], branch.live) == ("Bo", 1)
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_branch_on_which_nothing_was_left_to_run_can_be_travelled(
+    program: Callable[[Shape], Program], server: ProviderServer, loop: None
+) -> None:
+    """An edit at the end of a run puts no checkpoint of its own when it is run on from."""
+    made = program(five)
+    with tracefork.record(made.tape):
+        made.run(START)
+        made.graph.update_state(THREAD, EDIT, "n5")
+    last = history(made.tape)[-1]
+    branch = fork(made.tape, made.graph, at=last.id)
+    assert (branch.live, branch.output["said"][-1]) == (0, "edited")
+    assert history(branch.path)[-1].id == last.id
+    assert resume(branch.path, made.graph, at=last.id) == branch.output

@@ -73,6 +73,9 @@ class Lineage:
             for event in self._events
             if isinstance(event, Saved) and not event.known
         }
+        for call in (call for thread in self._calls for call in self.runs(thread)):
+            if call.found is not None:  # Where nothing was left to run, that is all there is.
+                wanted.add((call.thread, ROOT, call.found))
         for key, one in reversed(self._put.items()):
             if key in wanted and one.parent is not None:
                 wanted.add((one.thread, one.ns, one.parent))
