@@ -18,6 +18,7 @@ from tracefork_core.adapters import ask_where, in_session
 from tracefork_langgraph.caches import MODELS, NODES
 from tracefork_langgraph.handler import TracingHandler
 from tracefork_langgraph.running import running_from
+from tracefork_langgraph.stores import MEMORY
 
 _listening: WeakValueDictionary[int, object] = WeakValueDictionary()
 _handler = TracingHandler()
@@ -66,5 +67,5 @@ def _register() -> None:
         hook = cast("ContextVar[Any]", _ear)
         register_configure_hook(hook, inheritable=True, handle_class=TracingHandler)
         ask_where(running_from)
-        MODELS.attach()
-        NODES.attach()
+        for instrument in (MODELS, NODES, MEMORY):
+            instrument.attach()

@@ -99,7 +99,7 @@ def test_a_tool_with_the_agents_store_is_left_live(tape: Path, exchanges: Any) -
         store = InMemoryStore()
         with session:
             remember.invoke({"fact": "a", "store": store})
-        return len(store.search(("facts",)))
+            return len(store.search(("facts",)))
 
     bind_tools(remember)
     assert kept(tracefork.record(tape)) == kept(tracefork.replay(tape)) == 1
