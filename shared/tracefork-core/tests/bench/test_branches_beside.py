@@ -33,6 +33,7 @@ def effect_with_the_other_branch_held(run: Recorded, step: int) -> float:
 @pytest.mark.parametrize("first", BRANCHES[0])
 @pytest.mark.parametrize("second", BRANCHES[1])
 def test_held_beside_each_other_two_faults_hide_each_other(first: int, second: int) -> None:
+    """No step of either makes a difference then; with what follows live, the first one does."""
     run = recorded(first, second)
     for step in range(STEPS):
         assert effect_with_the_other_branch_held(run, step) == pytest.approx(0, abs=1e-9)
@@ -42,6 +43,7 @@ def test_held_beside_each_other_two_faults_hide_each_other(first: int, second: i
 
 @pytest.mark.parametrize("place", range(STEPS))
 def test_held_beside_it_one_fault_is_found_either_way(place: int) -> None:
+    """The control: nothing is hidden where one branch went wrong."""
     run = recorded(place)
     assert effect_with_the_other_branch_held(run, place) > THRESHOLD
     assert run.decisive() == place

@@ -47,6 +47,7 @@ def test_words_tell_good_from_bad(words: str, good: object, bad: object) -> None
 
 @pytest.mark.parametrize("end", [Ended(125, ""), SystemExit(125)])
 def test_a_status_says_that_nobody_can_tell(end: object) -> None:
+    """125, as for `git bisect run`, of a program and of a function that ends like one."""
     with pytest.raises(LookupError, match="cannot be graded"):
         read_oracle("exit")(end)
 

@@ -127,6 +127,16 @@ def test_what_is_outside_is_named_with_its_fix(extensions: Shell) -> None:
     assert (found["proven"], found["result"]) == (0, "different")
 
 
+def test_what_both_replays_have_asked_is_no_leak_whatever_comes_after(shell: Shell) -> None:
+    """A hash and ids of Python's own come back; what differs behind them does not change that."""
+    agent = "ask(f'{hash(chr(97))} {uuid.uuid1()}')\nask(f'{os.getpid()}')\nask('last')\n"
+    shell.write("agent.py", HEAD + agent)
+    found = calibrated(shell, "agent.py", exit_code=1)
+    outside = [(one["exchanges"], one["cause"]) for one in found["findings"] if one["outside"]]
+    assert outside == [([1], "the process id")]
+    assert {n for one in found["findings"] for n in one["exchanges"]} >= {0, 1}
+
+
 def test_people_read_the_source_the_place_and_the_fix(extensions: Shell) -> None:
     """The table for people: outside first, then what is on the tape."""
     agent = "import uuid_utils\nask(f'It is {time.time()}')\nask(f'Ticket {uuid_utils.uuid4()}')\n"

@@ -54,6 +54,7 @@ def there(shell: Shell) -> Shell:
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_chance_is_that_of_the_program_however_it_is_called(there: Shell, pair: list[str]) -> None:
+    """Recorded one way and replayed the other: no draw is missed."""
     for recorded, replayed in itertools.permutations(pair):
         tape = f"{recorded}.tape"
         done = there.tracefork("record", "-o", tape, *WAYS[recorded])
@@ -64,6 +65,7 @@ def test_chance_is_that_of_the_program_however_it_is_called(there: Shell, pair: 
 
 
 def test_a_fork_goes_on_with_the_chance_of_the_program(there: Shell) -> None:
+    """And its branch replays however that is called."""
     assert there.tracefork("record", "agent.py").exit == 0
     forked = there.tracefork(
         "fork", "agent.tape", "--at", "1", "--agent", "agent:main", "--allow-writes", "-o", "b.tape"

@@ -26,6 +26,14 @@ print(json.dumps({
 """
 
 
+def test_what_a_script_finds_in_itself_is_what_python_puts_there(shell: Shell) -> None:
+    """The names of its module, as without us."""
+    shell.write("names.py", "x: int = 1\nprint(sorted(globals()), __annotations__)\n")
+    done = shell.tracefork("record", "names.py")
+    assert done.exit == 0, done.err
+    assert done.out == shell.python("names.py").out
+
+
 def test_a_script_sees_what_python_gives_it(shell: Shell) -> None:
     """argv, the path, __main__ and its attributes are those of `python SCRIPT ARGS`."""
     shell.write("sub/probe.py", PROBE)

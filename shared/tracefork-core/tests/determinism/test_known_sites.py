@@ -17,6 +17,7 @@ def main(monkeypatch: pytest.MonkeyPatch, file: str, spec: str | None = None) ->
 
 
 def test_an_imported_program_has_the_sites_of_the_script() -> None:
+    """By its functions; a module that drew for itself keeps its own."""
     sites = KnownSites("__main__:Agent.plan", "lib:draw")
     assert sites.named("agent:Agent.plan") == "__main__:Agent.plan"
     assert sites.named("pkg.agent:Agent.plan") == "__main__:Agent.plan"
@@ -30,6 +31,7 @@ def test_an_imported_program_has_the_sites_of_the_script() -> None:
 def test_a_script_has_the_sites_of_the_imported_program(
     monkeypatch: pytest.MonkeyPatch, file: str, spec: str | None
 ) -> None:
+    """Known by the name of its file or of its module; another one's are not taken."""
     main(monkeypatch, file, spec)
     assert KnownSites("pkg.agent:plan").named("__main__:plan") == "pkg.agent:plan"
     assert KnownSites("agent:plan").named("__main__:plan") == "agent:plan"
@@ -39,4 +41,5 @@ def test_a_script_has_the_sites_of_the_imported_program(
 
 
 def test_a_tape_without_sites_names_none() -> None:
+    """As while recording."""
     assert KnownSites().named("agent:plan") == "agent:plan"

@@ -97,6 +97,7 @@ def test_a_clock_goes_on_from_where_a_branch_was_that_was_drawn_anew(tape: Path,
 
 
 def test_a_branch_of_a_branch_of_a_branch_draws_from_each(tape: Path, url: str) -> None:
+    """Each draws anew from its fork point on, and has before it what its parent drew."""
     with record(tape):
         before = agent(url)
     path = tape

@@ -68,6 +68,7 @@ def test_who_does_not_read_on_gets_the_exit_code(
     "words", [["ls"], ["ls", "--json"], ["verify", "--integrity", "agent.tape"], ["doctor"]]
 )
 def test_a_result_that_cannot_be_written_is_said(errs: Errs, words: list[str]) -> None:
+    """Once, on stderr, with --json too."""
     with Path("/dev/full").open("wb") as full:
         done = run(errs, *words, stdout=full)
     assert done.returncode == 5
@@ -100,6 +101,7 @@ httpx2.get(os.environ["PROVIDER"] + "/echo")
 
 
 def test_an_agent_that_closes_stderr_is_recorded_and_replayed(errs: Errs) -> None:
+    """What we have to say then nobody hears."""
     errs.shell.write("closing.py", CLOSING)
     assert run(errs, "record", "closing.py").returncode == 0
     assert run(errs, "replay", "closing.tape", "closing.py").returncode == 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tracefork_core.calibration.causes import UNKNOWN, Cause, Run, causes
@@ -41,15 +41,18 @@ class Finding:
 
 
 def between_recordings(
-    first: Tape, second: Tape, runs: tuple[Run, Run], *, proven: bool
+    first: Tape, second: Tape, runs: tuple[Run, Run], proven: Collection[int]
 ) -> list[Finding]:
-    """Return why two live recordings differ. What replays have proven is on the tape."""
+    """Return why two live recordings differ. What replays have `proven` is on the tape.
+
+    Those are the numbers of the exchanges that each replay asked as they were recorded.
+    """
     found: list[Finding] = []
     told = _told(first), _told(second)
     known: dict[tuple[str, str], list[Cause]] = {}
     for change in changes(first, second):
         for cause, before, after in _traced(change, first, runs, told, known):
-            outside = not (proven or cause.on_tape)
+            outside = not (change.n in proven or cause.on_tape)
             why = cause if outside else replace(cause, fix="")  # Proven to come back.
             found.append(Finding((change.n,), change.pointer, why, outside, before, after))
     return found

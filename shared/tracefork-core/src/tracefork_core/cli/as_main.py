@@ -83,5 +83,6 @@ def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
 def _run(code: CodeType, main: ModuleType) -> None:
     """Run code as `__main__`, which it stays: threads and exit handlers may still look it up."""
     main.__dict__["__builtins__"] = builtins
+    main.__dict__.setdefault("__annotations__", {})
     sys.modules["__main__"] = main
     exec(code, main.__dict__)  # noqa: S102 - it is the user's own command

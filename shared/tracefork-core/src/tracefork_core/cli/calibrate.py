@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tracefork_core.calibration.causes import Run
     from tracefork_core.calibration.findings import Finding
     from tracefork_core.cli.account import Account
+    from tracefork_core.tape import Tape
 
 _REPLAYS = 2
 _TAIL = 12
@@ -165,13 +166,26 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
         everybody.append(second)
         with Tape.open(tape) as one, Tape.open(other) as two:
             pair = before, second.notes
-            differed = between_recordings(one, two, pair, proven=proven == _REPLAYS)
+            asked = set.intersection(*(_asked(one, done) for done in replays))
+            differed = between_recordings(one, two, pair, asked)
     findings = together(replayed, differed)
     named = {one.cause.site for one in findings}
     leaks = dict.fromkeys(leak for done in everybody for leak in done.leaks)
     unseen = [leak for leak in leaks if leak.partition(": ")[0] not in named]
     count = (first is not None) + live
     return Result(count, account.exchanges, (proven, _REPLAYS), findings, unseen)
+
+
+def _asked(tape: Tape, done: _Done) -> set[int]:
+    """Return the exchanges that a replay is known to have asked as they were recorded."""
+    numbers = {exchange.n for exchange in tape.exchanges}
+    if done.came.exit == 0:
+        return numbers
+    divergence: Any = done.document.get("divergence") or {}
+    if (n := divergence.get("n")) not in numbers:
+        return set()
+    lane = tape.exchanges[n].lane  # How far the others had come by then nobody says.
+    return {exchange.n for exchange in tape.exchanges[:n] if exchange.lane == lane}
 
 
 def _why(done: _Done, before: Run) -> list[Finding]:
