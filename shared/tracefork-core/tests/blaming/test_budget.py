@@ -49,6 +49,13 @@ def test_a_batch_that_cannot_be_paid_for_is_not_begun(budget: Budget) -> None:
     assert purse.limits([HELD], []) == Allowed([0], 0)
 
 
+def test_an_agent_may_ask_more_often_than_it_did() -> None:
+    """Ten times as often, and ten times more, as far as the budget goes."""
+    free = Purse(Budget(), [0.1, 0.05], [10, 4])
+    assert free.limits([FRESH], []) == Allowed([30])
+    assert Purse(Budget(calls=12), [0.1, 0.05], [10, 4]).limits([FRESH], []) == Allowed([12], 0)
+
+
 def test_when_time_is_up_nothing_live_begins() -> None:
     """What is held whole asks nothing, and may still be graded."""
     purse = Purse(Budget(seconds=0), [0.1, 0.05], [10, 4])

@@ -16,7 +16,8 @@ _COUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([km]?)\s*(calls?|tokens?)", re.IGNORECA
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)", re.IGNORECASE)
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_SLACK = 2.0
+_RUNAWAY = 10
+"""An agent that asks so many times as often as it did, and as many times more, does not end."""
 INSISTING = 3
 """How often an oracle that is refused may ask for one grade."""
 
@@ -178,7 +179,7 @@ class Purse:
         left = min((limit.left // limit.call for limit in rest if limit.call), default=None)
         found = []
         for live in wanted:
-            more = int(live * (_SLACK - 1) + 1) if live else 0
+            more = (_RUNAWAY - 1) * live + _RUNAWAY if live else 0
             if left is not None:
                 more = min(left, more) if live else 0
                 left -= more

@@ -113,7 +113,7 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
         with _forked(job, to, lost.calls) as run:
             came = _ended(agent, job.number)
         if run.overspent:
-            undefined = "the budget allowed no more live calls"
+            undefined = f"it wanted more than {job.calls} live calls, which it was not allowed"
         elif job.probe.until is None:
             failed, undefined = _graded(came, oracle, job)
             if failed is False or job.probe.purpose == "replay":
