@@ -142,7 +142,7 @@ def test_a_folder_that_may_not_be_written(errs: Errs) -> None:
         folder.chmod(0o555)
         folder.parent.chmod(0o755)
         errs.shell, errs.folder = errs.shell.at(folder), folder
-        begun_as = WEAK.replace('["show", name]', '["gc", "--dry-run"]')
+        begun_as = WEAK.replace("main([", 'main(["gc", "--dry-run"]); main([')
         begun_as = begun_as.replace('pathlib.Path("agent.tape").chmod(0)', "")
         assert errs.told("no-writing", ["gc"], begun(errs, begun_as, "gc")).exit == 5
 
