@@ -12,6 +12,7 @@ import pytest
 
 from tracefork_core import Tape
 
+from ..cli.conftest import Done
 from .conftest import Errs
 
 COMMAND = [sys.executable, "-m", "tracefork_core.cli.main"]
@@ -71,8 +72,8 @@ def test_a_result_that_cannot_be_written_is_said(errs: Errs, words: list[str]) -
     """Once, on stderr, with --json too."""
     with Path("/dev/full").open("wb") as full:
         done = run(errs, *words, stdout=full)
-    assert done.returncode == 5
-    assert done.stderr.decode().strip() == "✗ stdout cannot be written: No space left on device."
+    said = Done(done.returncode, "", done.stderr.decode())
+    assert errs.told(f"full-{'-'.join(words[:2])}", words, said).exit == 5
 
 
 @pytest.mark.parametrize("words", [["ls"], ["ls", "--json"], ["replay", "agent.tape", "agent.py"]])
