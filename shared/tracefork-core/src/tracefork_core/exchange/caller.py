@@ -20,6 +20,9 @@ _LIBRARIES = tuple(
 _OURS = "tracefork_"
 """What the packages of tracefork begin with, wherever they are installed."""
 
+_not_users: set[str] = set()
+"""The names of modules that were seen to be a library's, or ours."""
+
 _told: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
 
 
@@ -35,11 +38,23 @@ def caller(depth: int = 1) -> str | None:
     """Return "agent.py:41" for the innermost frame of the user's code, or None."""
     if (told := _told.get()) is not None:
         return told or None
-    frame: FrameType | None = sys._getframe(depth)
+    # A frame that is looked at is made for that: each takes a recorded call some microseconds.
+    module_at = getattr(sys, "_getframemodulename", _unknown)
+    while module_at(depth) in _not_users:
+        depth += 1
+    try:
+        frame: FrameType | None = sys._getframe(depth)
+    except ValueError:
+        return None  # There is none so deep.
     while frame is not None:
         if is_users(frame):
             return place(frame)
         frame = frame.f_back
+    return None
+
+
+def _unknown(depth: int) -> str | None:
+    """Return nothing, where Python (3.11) tells no module without its frame."""
     return None
 
 
@@ -59,6 +74,8 @@ def is_users(frame: FrameType) -> bool:
     name, file = str(names.get("__name__")), names.get("__file__")
     # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
     if not _can_be_users(name, file):
+        if name != "__main__":  # Which ours may have been, before it was the user's.
+            _not_users.add(name)
         return False
     code = frame.f_code.co_filename
     # Code without a file is the user's where it was typed or handed to `python -c`.
