@@ -81,6 +81,10 @@ _compiled = tuple(
     for gate, patterns in _GATES
 )
 
+_SHORT = 2048
+"""Bytes up to which one search for all gates is faster than one for each: fewer steps of Python."""
+_any_gate = re.compile(b"|".join(gate for gate, _ in _GATES))
+
 # What a part of a body may end in that is, or becomes, one of these tokens.
 _WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.~+/=-"
 _begun_word = re.compile(
@@ -95,6 +99,8 @@ _BEGIN = b"-----BEGIN "
 
 def tokens(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
     """Yield the start, the end and the name of each known token in a part of some bytes."""
+    if stop - start < _SHORT and not _any_gate.search(data, start, stop):
+        return
     for letter, gate, patterns in _compiled:
         at = data.find(letter, start, stop)
         if at >= 0 and _opens(letter, gate, data, at, stop):
