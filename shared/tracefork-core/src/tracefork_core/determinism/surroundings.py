@@ -85,9 +85,9 @@ class Lookout:
 
     def flush(self, sink: TapeWriter) -> None:
         """Put what was read since the last flush on the tape, ahead of what depends on it."""
-        with self._lock:
-            fresh, self._fresh = self._fresh, []
-        if fresh:
+        if self._fresh:
+            with self._lock:
+                fresh, self._fresh = self._fresh, []
             sink.note(SURROUNDINGS, aside=Surroundings([self._as_kept(seen) for seen in fresh]))
 
     def _as_kept(self, seen: Seen) -> Seen:

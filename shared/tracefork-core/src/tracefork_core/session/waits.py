@@ -87,6 +87,8 @@ class RecordedWaits:
 
     def flush(self, sink: TapeWriter) -> None:
         """Put the sleeps that ended since the last time on the tape."""
+        if not (self._fresh or self._fired):
+            return
         with self._lock:
             fresh, self._fresh = self._fresh, defaultdict(list)
             fired, self._fired = self._fired, defaultdict(list)
