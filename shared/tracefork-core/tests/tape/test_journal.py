@@ -13,6 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracefork_core.tape import journal
+from tracefork_core.tape.event import (
+    ExchangeAside,
+    ExchangePayload,
+    RequestRecord,
+    ResponseRecord,
+)
 from tracefork_core.tape.journal import Flight, Journal
 
 NUMBERS = st.integers(0, 3)
@@ -27,16 +33,21 @@ STEPS = st.lists(
 )
 
 
+def payload(n: int, response: ResponseRecord | None = None) -> ExchangePayload:
+    return ExchangePayload(n, RequestRecord("POST", "http://x/", [], ""), response)
+
+
 def written(tape: Path, steps: list[Any]) -> list[bytes]:
     """Keep a journal, and return what its file held after each step."""
     opened, states = Journal(tape), [b""]
     begun: set[int] = set()
     for turn, (step, n, data) in enumerate(steps):
         if step == "begin":
-            opened.begin(n, b'{"n":%d}' % n, b'{"at":%d}' % turn, data)
+            opened.begin(payload(n), ExchangeAside("main", "httpx", turn), data)
             begun.add(n)
         elif n in begun and step == "head":
-            opened.head(n, b'{"n":%d,"head":1}' % n, b"{}")
+            head = ResponseRecord(200, "OK", [], "")
+            opened.head(payload(n, head), ExchangeAside("main", "httpx", turn))
         elif n in begun and step == "chunk":
             opened.chunk(n, turn, data)
         elif step == "end":

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.errors import TapeError
+from tracefork_core.tape.event import ExchangeAside, ExchangePayload
 from tracefork_core.tape.log import Cipher
 from tracefork_core.tape.schema import LARGEST, beside
 
@@ -34,12 +35,22 @@ class _Frame(msgspec.Struct, omit_defaults=True):
     n: int
     size: int = 0
     turn: int | None = None
+    payload: ExchangePayload | None = None
+    aside: ExchangeAside | None = None
+
+
+class _Read(msgspec.Struct):
+    """A frame whose two documents are not decoded."""
+
+    n: int
+    size: int = 0
+    turn: int | None = None
     payload: msgspec.Raw = msgspec.Raw()
     aside: msgspec.Raw = msgspec.Raw()
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(_Frame).decode
+_decode = msgspec.json.Decoder(_Read).decode
 
 
 @dataclass(slots=True)
@@ -63,14 +74,14 @@ class Journal:
         self._flights: dict[int, list[list[bytes]]] = {}
         self._size = 0
 
-    def begin(self, n: int, payload: bytes, aside: bytes, body: bytes) -> None:
+    def begin(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
         """Write down a request that leaves."""
-        self._flights[n] = []
-        self._write(n, _Frame(n, len(body), None, msgspec.Raw(payload), msgspec.Raw(aside)), body)
+        self._flights[payload.n] = []
+        self._write(payload.n, _Frame(payload.n, len(body), None, payload, aside), body)
 
-    def head(self, n: int, payload: bytes, aside: bytes) -> None:
+    def head(self, payload: ExchangePayload, aside: ExchangeAside) -> None:
         """Write down the head of a response."""
-        self._write(n, _Frame(n, 0, None, msgspec.Raw(payload), msgspec.Raw(aside)))
+        self._write(payload.n, _Frame(payload.n, 0, None, payload, aside))
 
     def chunk(self, n: int, turn: int, data: bytes) -> None:
         """Write down a chunk."""
@@ -159,7 +170,7 @@ def read(tape: Path, cipher: Cipher | None = None) -> list[Flight]:
     return list(flights.values())
 
 
-def _take(flights: dict[int, Flight], frame: _Frame, body: bytes) -> None:
+def _take(flights: dict[int, Flight], frame: _Read, body: bytes) -> None:
     flight = flights.get(frame.n)
     payload, aside = bytes(frame.payload), bytes(frame.aside)
     if frame.turn is not None:

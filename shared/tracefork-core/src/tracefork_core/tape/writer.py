@@ -102,16 +102,14 @@ class TapeWriter:
         """Put a request down before it leaves."""
         if not self._keeps_bodies:
             body = b""
-        payload_json, aside_json = canonical(payload), canonical(aside)
         with self._lock:
             self._asked[payload.n] = body
-            self._journalled(self._journal.begin, payload.n, payload_json, aside_json, body)
+            self._journalled(self._journal.begin, payload, aside, body)
 
     def head(self, payload: ExchangePayload, aside: ExchangeAside) -> None:
         """Put the head of a response down before the agent sees it."""
-        payload_json, aside_json = canonical(payload), canonical(aside)
         with self._lock:
-            self._journalled(self._journal.head, payload.n, payload_json, aside_json)
+            self._journalled(self._journal.head, payload, aside)
 
     def chunk(self, n: int, turn: int, data: bytes) -> None:
         """Put a chunk down before the agent sees it."""
