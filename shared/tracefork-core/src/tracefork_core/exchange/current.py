@@ -108,14 +108,16 @@ def outside() -> Iterator[None]:
         _outside.reset(token)
 
 
-@contextmanager
-def crossing_seam() -> Iterator[None]:
+class crossing_seam:  # noqa: N801 - it is called as any context manager is; each exchange does
     """Mark the connections made inside as those of a seam; reads of the clock stay real."""
-    token = _crossing.set(True)
-    try:
-        yield
-    finally:
-        _crossing.reset(token)
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _crossing.set(True)
+
+    def __exit__(self, *error: object) -> None:
+        _crossing.reset(self._token)
 
 
 is_crossing_seam: Callable[[], bool] = _crossing.get

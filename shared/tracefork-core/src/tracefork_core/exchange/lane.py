@@ -84,7 +84,7 @@ another: an `asyncio.Runner` runs all in one, which knows none or that of an ear
 def _owner() -> int:
     """Identify the running task, or the thread where no event loop runs."""
     task = running_task()
-    return id(task) if task is not None else threading.get_ident()
+    return threading.get_ident() if task is None else id(task)
 
 
 @contextmanager
@@ -119,9 +119,14 @@ def lane_names(session: object) -> tuple[str, str]:
 
 def drawing_lane(session: object) -> str:
     """Return the name under which this lane draws: another one where a fork draws anew."""
-    name = current_lane(session)
+    lane = _lane.get()
+    # Every draw asks: for nearly all of them the lane of their context is the answer.
+    if lane is not None and lane.session is session and _owner() in lane.owners:
+        name = lane.name
+    else:
+        name = current_lane(session)
     if not getattr(session, "anew", ()):
-        return name  # Every draw asks.
+        return name
     anew = _anew(session, name)
     return name if anew is None else f"{name}~{anew.salt}"
 

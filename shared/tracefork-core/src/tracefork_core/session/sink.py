@@ -101,7 +101,7 @@ class Sink:
     ) -> LiveExchange:
         """Begin exchange `n`. See `ExchangeAside` for `answered` and `place`."""
         self.prepare()
-        where = caller(2)
+        where = caller(5)  # Nearer are this, what decided on it, the session and the seam.
         lane, in_step = lane_names(self._session)
         aside = ExchangeAside(
             lane=lane,
