@@ -177,6 +177,35 @@ def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
         assert run(url) < 0.4
 
 
+def test_a_limit_that_was_kept_is_kept_by_a_slow_replay(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """A thread has two seconds more for what it had in time when this was recorded."""
+
+    def run(busy: float) -> None:
+        ready = threading.Event()
+        with httpx2.Client(verify=False) as client:
+
+            def work() -> None:
+                ask(client, provider.url, "hi")
+                until = time.monotonic() + busy
+                while time.monotonic() < until:
+                    pass
+                ready.set()
+
+            worker = threading.Thread(target=work)
+            worker.start()
+            in_time = ready.wait(0.3)
+            worker.join()
+            ask(client, provider.url, f"in time: {in_time}")
+
+    with record(tape):
+        run(0)
+    with replay(tape) as replaying:
+        run(0.6)
+    assert replaying.digest == replaying.tape.digest
+
+
 def test_the_tape_says_in_which_turn_a_wait_was_over(tape: Path) -> None:
     """Of a sleep that was cut short, that it was; of a limit, which one of its place it was."""
 

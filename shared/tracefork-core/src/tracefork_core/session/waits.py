@@ -18,6 +18,7 @@ from asyncio import sleep as real_asleep
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property
 
 from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.known_sites import KnownSites
@@ -187,7 +188,13 @@ class ReplayedWaits:
     def timer(self, site: str) -> ReplayedTimer:
         key = current_lane(self._session), self._known.named(site)
         number = self._begun[key] = self._begun[key] + 1
-        return ReplayedTimer(self._turnstile, self._firings.get((key, number)))
+        asks = key[0] in self._asking
+        return ReplayedTimer(self._turnstile, self._firings.get((key, number)), asks=asks)
+
+    @cached_property
+    def _asking(self) -> set[str]:
+        tape = self._session.source
+        return _asking_lanes(tape) if tape else set()
 
     def next(self, site: str) -> int | None:
         """Return the turn of the next sleep of this site on this lane; None where none is known."""
@@ -198,11 +205,16 @@ class ReplayedWaits:
 
 
 class ReplayedTimer:
-    """A timer of the agent's; `turn` is when it fired, None where it did not."""
+    """A timer of the agent's; `turn` is when it fired, None where it did not.
 
-    def __init__(self, turnstile: Turnstile, turn: int | None) -> None:
+    One that was stopped in time when this was recorded gives what stopped it some more; a thread's,
+    where its lane `asks` for something.
+    """
+
+    def __init__(self, turnstile: Turnstile, turn: int | None, *, asks: bool) -> None:
         self._turnstile = turnstile
         self.turn = turn
+        self._asks = asks
         self._is_pending = _is_over
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
@@ -213,13 +225,17 @@ class ReplayedTimer:
     def fire(self) -> None:
         if self.turn is not None:
             self._turnstile.wait(self.turn, owner_of(self.turn), 0.0)
+        elif self._asks:
+            for _ in range(_MORE_LOOKS):
+                if not self._is_pending():
+                    return
+                real_sleep(_LOOK_SECONDS)
 
     async def afire(self) -> None:
         if self.turn is not None:
             with suppress(StallError):
                 await self._turnstile.await_turn(self.turn, owner_of(self.turn), 0.0)
             return
-        # It was stopped in time when this was recorded: give what stopped it some more.
         for _ in range(_MORE_LOOKS):
             if not self._is_pending():
                 return
@@ -236,13 +252,18 @@ def recorded_waits(tape: Tape) -> list[Reads]:
     Waits of threads whose lanes ask for nothing are left out: an exporter in the background looks
     for work every few seconds, and to wait for each would make a replay as long as its recording.
     """
-    asking = {exchange.lane for exchange in tape.exchanges}
-    asking |= {lane[:end] for lane in asking for end in range(len(lane)) if lane[end] == "/"}
+    asking = _asking_lanes(tape)
     return [
         reads
         for reads in tape.chance.reads
         if reads.source in (SLEEP, TIMER) or (reads.source == WAIT and reads.lane in asking)
     ]
+
+
+def _asking_lanes(tape: Tape) -> set[str]:
+    """Return the lanes that ask for something, and those that started them."""
+    asking = {exchange.lane for exchange in tape.exchanges}
+    return asking | {lane[:end] for lane in asking for end in range(len(lane)) if lane[end] == "/"}
 
 
 def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
