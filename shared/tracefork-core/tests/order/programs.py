@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent import futures
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, as_completed, wait
+from queue import Empty, Queue
 from typing import Any
 
 import anyio
@@ -333,6 +334,28 @@ def patience(model: Sync) -> str:
             time.sleep(0.005)
             came.append("waited")
     return model.ask(f"{came} {job.result()}")
+
+
+@sync
+def idle_workers(model: Sync) -> str:
+    """Threads that share a queue end when there was nothing in it for a while, each by itself."""
+    came: list[Any] = []
+    work, done = Queue[str](), Queue[str]()
+
+    def serve() -> None:
+        with contextlib.suppress(Empty):
+            while True:
+                done.put(model.ask(work.get(timeout=0.03)))
+
+    workers = [threading.Thread(target=serve) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for i in range(4):
+        work.put(f"{i}")
+    came.extend(done.get() for _ in range(4))
+    for worker in workers:
+        worker.join()
+    return model.ask(f"{came}")
 
 
 if __name__ == "__main__":

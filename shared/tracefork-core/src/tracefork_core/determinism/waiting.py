@@ -128,18 +128,26 @@ def _told_call_at(
 
 
 @functools.wraps(_wait)
-def _told_wait(self: threading.Condition, timeout: float | None = None) -> bool:
+def _told_wait(self: Any, timeout: float | None = None) -> bool:
     timer = _timer() if timeout is not None and timeout > 0 else None
-    if timer is None:
+    if timeout is None or timer is None or not self._is_owned():
         return _wait(self, timeout)
-    waiting = [True]
-    timer.begin(lambda: bool(waiting))
+    # As Python does it, but it waits for its turn without the lock: those before may need it.
+    waiter, woken = threading.Lock(), False
+    waiter.acquire()
+    self._waiters.append(waiter)
+    timer.begin(lambda: waiter in self._waiters)
+    state = self._release_save()
     try:
-        woken = _wait(self, timeout)
+        woken = waiter.acquire(timeout=timeout)
         if not woken:
             timer.fire()
     finally:
-        waiting.clear()
+        self._acquire_restore(state)
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+        else:
+            woken = True
     return woken
 
 
