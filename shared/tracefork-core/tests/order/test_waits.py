@@ -11,7 +11,6 @@ from contextvars import Context, ContextVar
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import httpx2
 import openai
 import pytest
@@ -47,25 +46,25 @@ def test_a_replay_does_not_sleep(tape: Path, provider: ProviderServer) -> None:
         assert run() < 0.7
 
 
-def test_a_seam_that_does_not_wait_does_not_stop_who_does(tape: Path) -> None:
-    """A task that waits for its turn is on the loop that an answer of aiohttp comes on."""
+def test_who_cannot_wait_on_a_loop_does_not_stop_who_does(tape: Path) -> None:
+    """A task that waits for its turn is on the loop that a client without `await` asks on."""
     ended: list[list[str]] = []
 
     async def run(url: str) -> list[str]:
         await asyncio.to_thread(str, 1)  # From here on there is another thread to be waited for.
         came: list[str] = []
 
-        async def read(session: aiohttp.ClientSession, text: str) -> None:
-            async with session.post(**asking(url, text, stream=True)) as answer:
-                await answer.read()
-            came.append(text)
+        async def read(client: httpx2.Client, text: str) -> None:
+            for i in range(8):
+                came.append(ask(client, url, f"{text} {i}"))
+                await asyncio.sleep(0)
 
         async def beat() -> None:
             for _ in range(40):
                 await asyncio.sleep(0.002)
 
-        async with aiohttp.ClientSession() as session:
-            await asyncio.gather(beat(), beat(), *(read(session, f"{i}") for i in range(3)))
+        with httpx2.Client(verify=False) as client:
+            await asyncio.gather(beat(), beat(), *(read(client, f"{i}") for i in range(3)))
         return came
 
     def recorded_and_replayed() -> None:

@@ -151,7 +151,8 @@ class Crossing:
         try:
             answer = session.open(asked) if session is not None else None
             if answer is None:
-                return self._heard(await handler(request), request, None)
+                response = await handler(request)
+                return self._heard(response, request, self._source(response, None))
             if hasattr(answer, "areceive_head"):
                 return await self._replay(cast(Recorded, answer), request)
         except TraceforkError as error:
@@ -165,11 +166,15 @@ class Crossing:
 
     async def _record(self, live: Live, request: Any, handler: Handler) -> Any:
         self._seam.requests.send_instead(request, live.sends)
-        asking = Cancellable(handler(request))
+        asking, response = Cancellable(handler(request)), None
         try:
             with crossing_seam():
                 response = await asking
+            source = self._source(response, live)
+            await source.quiet()
         except GIVEN_UP:
+            if response is not None:
+                response.close()
             if getattr(request._timer, "_cancelled", False):
                 # aiohttp's own limit on the whole request: it becomes a TimeoutError above us.
                 live.fail(Failure("TimeoutError", ""))
@@ -177,16 +182,19 @@ class Crossing:
                 live.cancel(asking.rounds)
             raise
         except Exception as error:
+            await live.quiet()
             live.fail(self._seam.failures.failure(error))
             raise
         live.head(self._seam.responses.head(response))
-        return self._heard(response, request, live)
+        return self._heard(response, request, source)
 
-    def _heard(self, response: Any, request: Any, live: Live | None) -> Any:
+    def _source(self, response: Any, live: Live | None) -> LiveSource:
+        return LiveSource(response.content, live, self._seam.failures)
+
+    def _heard(self, response: Any, request: Any, source: LiveSource) -> Any:
         """Return a live response with a body that tells the session what is read of it."""
-        lib, raw = self._seam.lib, response.content
-        source = LiveSource(raw, live, self._seam.failures)
-        if raw is lib.EMPTY_PAYLOAD:
+        lib = self._seam.lib
+        if response.content is lib.EMPTY_PAYLOAD:
             source.drained()  # Nobody has to read it to its end.
             return response
         try:

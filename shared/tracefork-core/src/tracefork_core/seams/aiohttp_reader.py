@@ -52,43 +52,81 @@ class Source(Protocol):
 
 
 class LiveSource:
-    """Takes from the stream that aiohttp fills, and tells the session."""
+    """Takes from the stream that aiohttp fills, and tells the session.
+
+    A piece waits here for its place among the deliveries: whoever reads on after a read was
+    cancelled gets it. What comes behind it meanwhile is kept if the body breaks off, too, though
+    aiohttp drops what nobody has read by then: without us it had been read.
+    """
 
     def __init__(self, raw: Any, live: Live | None, failures: Failures) -> None:
         self._raw = raw
         self._live = live
         self._failures = failures
+        self._held: tuple[bytes, bool] | None = None
+        self._broken_behind: BaseException | None = None
         self._gave_up = False
         self._between_chunks = False
 
+    async def quiet(self) -> None:
+        """Wait for a place among the deliveries."""
+        if self._live is None:
+            return
+        was_whole = self.broken() is None
+        try:
+            await self._live.quiet()
+        finally:
+            if was_whole and self.broken() is not None and self._raw._buffer:
+                self._broken_behind, self._raw._exception = self.broken(), None
+
     async def pull(self, *, by_chunk: bool) -> Piece:
+        try:
+            if self._held is None:
+                self._held = await self._next(by_chunk=by_chunk)
+            await self.quiet()
+        except GIVEN_UP:
+            # Not the end: a stream of aiohttp can be read on after a read was cancelled.
+            self._gave_up = True
+            raise
+        return self._passed_on(*self._taken())
+
+    def pull_nowait(self) -> Piece:
+        data, ends_chunk = self._taken()
+        self._break_off()
+        return self._passed_on(data or self._raw.read_nowait(), ends_chunk)
+
+    async def _next(self, *, by_chunk: bool) -> tuple[bytes, bool]:
+        self._break_off()
         try:
             if by_chunk:
                 data, ends_chunk = await self._raw.readchunk()
             else:
                 data, ends_chunk = await self._raw.readany(), False
-            if not data and self._between_chunks:
-                ends_chunk = False
-            self._between_chunks = ends_chunk
-        except GIVEN_UP:
-            # Not the end: a stream of aiohttp can be read on after a read was cancelled.
-            self._gave_up = True
-            raise
         except Exception as error:
             of_the_stream = error is self.broken() or isinstance(error, TimeoutError)
             if self._live is not None and of_the_stream:
+                await self.quiet()
                 self._live.fail(self._failures.failure(error))
             raise
-        return self._passed_on(data, ends_chunk=ends_chunk)
+        if not data and self._between_chunks:
+            ends_chunk = False
+        self._between_chunks = ends_chunk
+        return data, ends_chunk
 
-    def pull_nowait(self) -> Piece:
-        return self._passed_on(self._raw.read_nowait(), ends_chunk=False)
+    def _break_off(self) -> None:
+        """Let the body break off, once all that came before has been read."""
+        if self._broken_behind is not None and not self._raw._buffer:
+            self._raw.set_exception(self._broken_behind)
+
+    def _taken(self) -> tuple[bytes, bool]:
+        held, self._held = self._held, None
+        return held or (b"", False)
 
     def arrived(self) -> bool:
         return bool(self._raw.is_eof())
 
     def drained(self) -> bool:
-        if not self._raw.at_eof():
+        if self._held is not None or not self._raw.at_eof():
             return False
         if self._live is not None:
             self._live.end()
@@ -104,7 +142,7 @@ class LiveSource:
         if error and self.broken() is None:
             self._raw.set_exception(*error)
 
-    def _passed_on(self, data: bytes, *, ends_chunk: bool) -> Piece:
+    def _passed_on(self, data: bytes, ends_chunk: bool) -> Piece:
         self._gave_up = False
         if self._live is not None and data:
             self._live.chunk(data)
