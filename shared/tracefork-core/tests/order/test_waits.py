@@ -205,6 +205,39 @@ def test_a_limit_that_was_kept_is_kept_by_a_slow_replay(
     assert replaying.digest == replaying.tape.digest
 
 
+def test_a_timer_of_a_loop_that_ended_is_not_waited_for(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """It fired when this was recorded, and its loop ends before that at replay."""
+
+    def run(busy: float) -> list[str]:
+        came: list[str] = []
+        enough = threading.Event()
+
+        async def tick() -> None:
+            asyncio.get_running_loop().call_later(0.1, came.append, "tick")
+            while not enough.is_set():  # noqa: ASYNC110 - an event of threads
+                await asyncio.sleep(0)
+
+        ticking = threading.Thread(target=asyncio.run, args=(tick(),))
+        ticking.start()
+        with httpx2.Client(verify=False) as client:
+            ask(client, provider.url, "hi")
+            until = time.monotonic() + busy
+            while time.monotonic() < until:
+                pass
+            enough.set()
+            ticking.join()
+            ask(client, provider.url, "still here?")
+        return came
+
+    with record(tape):
+        assert run(0.3) == ["tick"]
+    with replay(tape) as replaying:
+        assert run(0) == []
+    assert replaying.digest == replaying.tape.digest
+
+
 def test_the_tape_says_in_which_turn_a_wait_was_over(tape: Path) -> None:
     """Of a sleep that was cut short, that it was; of a limit, which one of its place it was."""
 

@@ -35,6 +35,8 @@ _THROUGH = frozenset(
     }
 )
 """Modules that wait on behalf of whoever calls them."""
+_OVERDUE = 30.0
+"""Seconds after which a timer does not fire any more: its loop has ended, or stands still."""
 _CLIENTS = ("aiohttp.", "httpx.", "httpx2.")
 _sleep = time.sleep
 _asleep = asyncio.sleep
@@ -122,8 +124,11 @@ def _told_call_at(
         _firing.add(task)
         task.add_done_callback(_firing.discard)
 
+    def is_pending() -> bool:
+        return not (handle.cancelled() or self.is_closed()) and self.time() < when + _OVERDUE
+
     handle = _call_at(self, when, over, **more)
-    timer.begin(lambda: not handle.cancelled())
+    timer.begin(is_pending)
     return handle
 
 
