@@ -117,6 +117,23 @@ def test_what_runs_after_the_main_thread_is_recorded(
     assert len(provider.requests) == before
 
 
+def test_a_thread_that_ends_with_the_main_thread_ends(shell: Shell) -> None:
+    """An exporter that goes on while the main thread is alive is not waited for for ever."""
+    shell.write(
+        "exports.py",
+        "import atexit, threading, time\n"
+        "main, begun = threading.main_thread(), time.monotonic()\n"
+        "def export():\n"
+        "    while main.is_alive() and time.monotonic() < begun + 30:\n"
+        "        time.sleep(0.01)\n"
+        "    print('ended' if not main.is_alive() else 'gave up', flush=True)\n"
+        "threading.Thread(target=export).start()\n"
+        "atexit.register(lambda: print(main.is_alive()))\n",
+    )
+    for command in (["record", "exports.py"], ["replay", "exports.tape"]):
+        assert shell.tracefork(*command).out == "ended\nFalse\n"
+
+
 def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
     """A taken default name gets a number; a taken -o is refused, until --overwrite."""
     names = [shell.tracefork("record", "agent.py", "--json").document["tape"] for _ in range(2)]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import atexit
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tracefork_core.cli.ending import Ending
 
@@ -31,10 +33,25 @@ def wind_down() -> None:
     """
     if pools := sys.modules.get("concurrent.futures.thread"):
         pools._python_exit()  # noqa: SLF001 - what the interpreter calls before it joins threads
-    while waiting := [
-        thread
-        for thread in threading.enumerate()
-        if not thread.daemon and thread is not threading.current_thread()
-    ]:
-        waiting[0].join()
-    atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
+    with _main_thread_is_over():
+        while waiting := [
+            thread
+            for thread in threading.enumerate()
+            if not thread.daemon and thread is not threading.current_thread()
+        ]:
+            waiting[0].join()
+        atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
+
+
+@contextmanager
+def _main_thread_is_over() -> Iterator[None]:
+    """Let the main thread pass for ended, as Python does: there are threads that end by it."""
+    main = threading.main_thread()
+    if main is not threading.current_thread():
+        yield
+        return
+    main.is_alive = lambda: False  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del main.is_alive
