@@ -1,20 +1,30 @@
-"""Hosts that frameworks report to about themselves: not part of a run.
+"""What frameworks report about themselves: not part of a run.
 
-Requests to them are never taped. During replay they are refused like any egress, but without
+Such requests are never taped. During replay they are refused like any egress, but without
 poisoning the session: an exporter that cannot report must not fail a run that replays exactly.
+
+LangSmith keeps prompts, data sets and sandboxes too: what an agent asks of those is its own.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from tracefork_core.errors import EgressError
 
-HOSTS = frozenset(
+_LANGSMITH = frozenset(
     {
         "api.smith.langchain.com",
         "eu.api.smith.langchain.com",
+        "apac.api.smith.langchain.com",
+        "aws.api.smith.langchain.com",
+    }
+)
+HOSTS = _LANGSMITH | frozenset(
+    {
         "telemetry.crewai.com",
         "app.crewai.com",
         "us.i.posthog.com",
@@ -25,15 +35,33 @@ _PATHS = {
     "api.openai.com": "/v1/traces/ingest",
     "raw.githubusercontent.com": "/BerriAI/litellm/",
 }
+_TRACES = re.compile(r"/(?:runs(?!/(?:query|stats))|info|otel|feedback|sessions)(?:/|$)")
+"""Paths of LangSmith, wherever somebody hosts it, that traces are sent to."""
+_ONLY_ITS_OWN = ("/runs/batch", "/runs/multipart")
+_ENDPOINTS = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
+
+
+def is_telemetry(url: str) -> bool:
+    """Return whether `url` is a framework's report about itself."""
+    known = _known(url)
+    if known is not None:
+        return known
+    endpoints = (os.environ.get(name) for name in _ENDPOINTS)
+    return any(url.startswith(f"{one.rstrip('/')}/") for one in endpoints if one)
 
 
 @lru_cache(maxsize=1024)
-def is_telemetry(url: str) -> bool:
-    """Return whether `url` is a framework's report about itself."""
+def _known(url: str) -> bool | None:
+    """Return whether `url` is such a report; None where that hangs on who hosts LangSmith."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
+    traces = _TRACES.search(parts.path) is not None
+    if host in _LANGSMITH or parts.path.endswith(_ONLY_ITS_OWN):
+        return traces
     prefix = _PATHS.get(host)
-    return host in HOSTS or (prefix is not None and parts.path.startswith(prefix))
+    if host in HOSTS or (prefix is not None and parts.path.startswith(prefix)):
+        return True
+    return None if traces else False
 
 
 def refusal(url: str) -> EgressError:
