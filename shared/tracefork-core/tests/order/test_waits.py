@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -133,6 +134,40 @@ def test_the_backing_off_of_an_sdk_is_not_slept(tape: Path) -> None:
     assert (again, replaying.digest) == (said, replaying.tape.digest)
     assert took > 0.8
     assert took_again < took / 2
+
+
+def test_who_waits_for_a_program_is_waited_for_while_it_computes(tape: Path) -> None:
+    """A thread that another program works for is not at rest: an answer does not overtake it."""
+    hold = Hold()
+
+    def answer(request: ModelRequest) -> Reply:
+        if request.last_user_text == "computed":
+            hold.release()
+            return Reply("x", delay=0.3)
+        return Reply("y", hold=hold if request.last_user_text == "held" else None)
+
+    def run(url: str) -> None:
+        came: list[str] = []
+
+        def compute() -> None:
+            count = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; echo $i"
+            came.append(subprocess.check_output(["sh", "-c", count], text=True))
+            ask(client, url, "computed")
+
+        with httpx2.Client(verify=False) as client, ThreadPoolExecutor() as pool:
+            ask(client, url, "first")
+            job = pool.submit(compute)
+            came.append(ask(client, url, "held"))
+            job.result()
+            ask(client, url, "".join(came))
+
+    with ProviderServer(answer) as provider, record(tape):
+        url = provider.url
+        run(url)
+    for _ in range(3):
+        with replay(tape) as replaying:
+            run(url)
+        assert replaying.digest == replaying.tape.digest
 
 
 def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: ProviderServer) -> None:

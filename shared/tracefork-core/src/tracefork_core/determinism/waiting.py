@@ -2,7 +2,8 @@
 
 What is awaited with a limit (`wait_for`, `timeout`, a future's `result(timeout)`) is left to run as
 it is; when it is over, what that sets off comes in its turn. Sleeps and timers below a seam, and
-those of threads that were there before the session, are nobody's.
+those of threads that were there before the session, are nobody's. Who waits for a program to end is
+not at rest while that computes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import subprocess
 import threading
 import time
 from typing import Any
@@ -19,7 +21,7 @@ from tracefork_core.determinism.sites import call_site
 from tracefork_core.determinism.swaps import Swaps
 from tracefork_core.exchange.contract import Timer, Waits
 from tracefork_core.exchange.current import is_crossing_seam
-from tracefork_core.exchange.lane import session_of_lane
+from tracefork_core.exchange.lane import program_of_lane, session_of_lane
 
 _THROUGH = frozenset(
     {
@@ -43,6 +45,8 @@ _asleep = asyncio.sleep
 _call_at = asyncio.BaseEventLoop.call_at
 _create_task = asyncio.BaseEventLoop.create_task
 _wait = threading.Condition.wait
+_communicate = subprocess.Popen.communicate
+_wait_for_program = subprocess.Popen.wait
 _lock = threading.Lock()
 _users = 0
 _firing: set[asyncio.Task[None]] = set()
@@ -55,7 +59,7 @@ def start() -> None:
         _users += 1
         if _users == 1:
             _swaps.put_in()
-            _put(_told_call_at, _told_wait)
+            _put(_told_call_at, _told_wait, _told_communicate, _told_wait_for_program)
 
 
 def stop() -> None:
@@ -65,12 +69,14 @@ def stop() -> None:
         _users -= 1
         if _users == 0:
             _swaps.take_out()
-            _put(_call_at, _wait)
+            _put(_call_at, _wait, _communicate, _wait_for_program)
 
 
-def _put(call_at: Any, wait: Any) -> None:
+def _put(call_at: Any, wait: Any, communicate: Any, wait_for_program: Any) -> None:
     asyncio.BaseEventLoop.call_at = call_at  # type: ignore[method-assign]
     threading.Condition.wait = wait  # type: ignore[method-assign]
+    subprocess.Popen.communicate = communicate  # type: ignore[method-assign]
+    subprocess.Popen.wait = wait_for_program  # type: ignore[method-assign]
 
 
 def _waits() -> Waits | None:
@@ -154,6 +160,18 @@ def _told_wait(self: Any, timeout: float | None = None) -> bool:
         else:
             woken = True
     return woken
+
+
+@functools.wraps(_communicate)
+def _told_communicate(self: subprocess.Popen[Any], *args: Any, **more: Any) -> Any:
+    with program_of_lane(self.pid):
+        return _communicate(self, *args, **more)
+
+
+@functools.wraps(_wait_for_program)
+def _told_wait_for_program(self: subprocess.Popen[Any], timeout: float | None = None) -> int:
+    with program_of_lane(self.pid):
+        return _wait_for_program(self, timeout)
 
 
 def _timer() -> Timer | None:

@@ -131,7 +131,7 @@ class Waits(Protocol):
 class Session(Protocol):
     """What a seam, a step source or a clock may ask of the running session.
 
-    `threads` are the native ids of the threads that run its lanes.
+    `threads` are the native ids of the threads that run its lanes, and of programs they wait for.
     """
 
     threads: set[int]

@@ -215,6 +215,21 @@ def work_here(lane: Lane) -> None:
 
 
 @contextmanager
+def program_of_lane(program: int) -> Iterator[None]:
+    """Note that this code waits for a program, given by its process id: it computes for a lane."""
+    lane = _mine()
+    if lane is None:
+        yield
+        return
+    threads = lane.session.threads
+    threads.add(program)
+    try:
+        yield
+    finally:
+        threads.discard(program)
+
+
+@contextmanager
 def on_lane(lane: Lane) -> Iterator[None]:
     """Run a thread, or a job of a pool, on `lane` and under its session."""
     lane.owners.add(threading.get_ident())

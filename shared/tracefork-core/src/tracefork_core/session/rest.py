@@ -32,7 +32,7 @@ _CAN_TELL = sys.platform == "linux" and Path(f"{_TASKS}/{os.getpid()}/schedstat"
 
 
 class Rest:
-    """The threads of one run, given by their native ids."""
+    """The threads of one run, and the programs they wait for, given by their native ids."""
 
     def __init__(self, threads: set[int]) -> None:
         self.threads = threads
@@ -103,7 +103,7 @@ class Waiting:
                 continue
             if not steady and thread in self._rest.threads:
                 self._steady_since = now
-            if not ran.startswith(b"S"):
+            if not ran.startswith((b"S", b"Z")):
                 awake.add(thread)
         return awake
 
