@@ -16,7 +16,8 @@ import httpx2
 import openai
 import pytest
 
-from tracefork_core import Tape, record, replay
+from tracefork_core import Tape, fork, record, replay
+from tracefork_core.adapters import branch_lane, lane_here
 from tracefork_testkit import Fault, Hold, ModelRequest, ProviderServer, Reply
 
 
@@ -168,6 +169,36 @@ def test_who_waits_for_a_program_is_waited_for_while_it_computes(tape: Path) -> 
         with replay(tape) as replaying:
             run(url)
         assert replaying.digest == replaying.tape.digest
+
+
+def test_sleeps_side_by_side_on_one_lane_end_as_they_ended(tape: Path) -> None:
+    """A branch that runs anew while its first run goes on has the lane of that."""
+
+    async def run(url: str) -> str:
+        origin, came = lane_here(), list[str]()
+
+        async def nap(name: str, seconds: float) -> None:
+            branch_lane(origin, "branch")
+            await asyncio.sleep(seconds)
+            came.append(name)
+
+        naps = asyncio.gather(nap("first", 0.5), nap("second", 0.1), nap("third", 0.3))
+        async with httpx2.AsyncClient(verify=False) as client:
+            await asyncio.sleep(0.2)
+            await client.post(**asking(url, " ".join(came)))
+            await naps
+            await client.post(**asking(url, " ".join(came)))
+        return " ".join(came)
+
+    with ProviderServer() as provider:
+        with record(tape):
+            assert asyncio.run(run(provider.url)) == "second third first"
+        with replay(tape) as replaying:
+            asyncio.run(run(provider.url))
+        assert replaying.digest == replaying.tape.digest
+        with fork(tape, at=0, replace="changed") as branch:
+            assert asyncio.run(run(provider.url)) == "second third first"
+    assert (branch.given, branch.live) == (1, 1)
 
 
 def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: ProviderServer) -> None:

@@ -6,7 +6,6 @@ All of it goes onto the branch, in the turns it had or gets.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import takewhile
 
 from tracefork_core.session.forked_turnstile import ForkedTurnstile
 from tracefork_core.session.waits import (
@@ -39,8 +38,9 @@ class ForkedWaits:
         if turn is None or turn == CUT_SHORT:
             self._recorded.sleep(seconds, site)
             return
+        ending = self._recorded.begin(site)
         self._replayed.sleep_until(turn, seconds)
-        self._recorded.note(site, self._turnstile.place(turn))
+        ending.append(self._turnstile.place(turn))
 
     async def asleep(self, seconds: float, site: str) -> None:
         turn = self._replayed.next(site)
@@ -49,12 +49,13 @@ class ForkedWaits:
             still = self._turnstile.expects if turn == CUT_SHORT else None
             await self._recorded.asleep(seconds, site, still)
             return
+        ending = self._recorded.begin(site)
         try:
             await self._replayed.asleep_until(turn, seconds)
         except BaseException:
-            self._recorded.note(site, CUT_SHORT)
+            ending.append(CUT_SHORT)
             raise
-        self._recorded.note(site, self._turnstile.place(turn))
+        ending.append(self._turnstile.place(turn))
 
     def timer(self, site: str) -> ForkedTimer | RecordedTimer:
         replayed, recorded = self._replayed.timer(site), self._recorded.timer(site)
@@ -97,8 +98,18 @@ def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[
         if first is None:
             yield reads
         elif reads.source == SLEEP:
-            before = takewhile(lambda turn: turn < first, reads.values)
-            yield Reads(SLEEP, reads.lane, reads.site, list(before))
+            yield Reads(SLEEP, reads.lane, reads.site, _over_before(first, reads.values))
         else:
             fired = [value for pair in pairs(reads) if pair[1] < first for value in pair]
             yield Reads(reads.source, reads.lane, reads.site, fired)
+
+
+def _over_before(first: int, sleeps: Sequence[int]) -> list[int]:
+    """Return in which turns sleeps were over before a turn, in the order in which they began.
+
+    One that lasts longer than another that began after it is none that ends before the fork point.
+    """
+    before = [turn if turn < first else CUT_SHORT for turn in sleeps]
+    while before and before[-1] != sleeps[len(before) - 1]:
+        before.pop()
+    return before

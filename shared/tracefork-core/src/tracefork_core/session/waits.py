@@ -32,6 +32,8 @@ from tracefork_core.tape.event import DRAWS, Draws, Reads
 
 Key = tuple[str, str]
 """A lane and a call site."""
+Ending = list[int]
+"""The turn in which a sleep was over; nothing while it lasts."""
 SLEEP = "sleep"
 TIMER, WAIT = "timer", "wait"
 """Of an event loop, and of a thread that waits with a limit."""
@@ -50,29 +52,35 @@ class RecordedWaits:
         self._session = session
         self._gate = gate
         self._next_turn = next_turn
-        self._fresh: dict[Key, list[int]] = defaultdict(list)
+        self._slept: dict[Key, deque[Ending]] = defaultdict(deque)
         self._begun: dict[Key, int] = defaultdict(int)
         self._fired: dict[tuple[str, Key], list[int]] = defaultdict(list)
         self._lock = threading.Lock()
 
     def sleep(self, seconds: float, site: str) -> None:
-        real_sleep(seconds)
-        self._gate.pass_on(object())
-        self.note(site, self._next_turn())
+        ending = self.begin(site)
+        try:
+            real_sleep(seconds)
+            self._gate.pass_on(object())
+        except BaseException:
+            ending.append(CUT_SHORT)
+            raise
+        ending.append(self._next_turn())
 
     async def asleep(
         self, seconds: float, site: str, still: Callable[[], bool] | None = None
     ) -> None:
         """Sleep, for longer where it is `still` to be cut short."""
+        ending = self.begin(site)
         try:
             await real_asleep(seconds)
             while still is not None and still():  # noqa: ASYNC110 - a timer tells nobody
                 await real_asleep(_LOOK_SECONDS)
             await self._gate.apass_on(object())
         except BaseException:
-            self.note(site, CUT_SHORT)
+            ending.append(CUT_SHORT)
             raise
-        self.note(site, self._next_turn())
+        ending.append(self._next_turn())
 
     def timer(self, site: str) -> RecordedTimer:
         with self._lock:
@@ -87,21 +95,35 @@ class RecordedWaits:
             self._fired[source, key] += [number, turn]
 
     def flush(self, sink: TapeWriter) -> None:
-        """Put the sleeps that ended since the last time on the tape."""
-        if not (self._fresh or self._fired):
+        """Put the sleeps that ended since the last time on the tape, as they began.
+
+        What began after one that lasts waits for its end, or for that of the session.
+        """
+        if not (self._slept or self._fired):
             return
         with self._lock:
-            fresh, self._fresh = self._fresh, defaultdict(list)
             fired, self._fired = self._fired, defaultdict(list)
-        reads = [Reads(SLEEP, *key, turns) for key, turns in fresh.items()]
+            slept = [(key, self._ended(endings)) for key, endings in self._slept.items()]
+            for key in [key for key, endings in self._slept.items() if not endings]:
+                del self._slept[key]
+        reads = [Reads(SLEEP, *key, turns) for key, turns in slept if turns]
         reads += [Reads(source, *key, firings) for (source, key), firings in fired.items()]
         if reads:
             sink.note(DRAWS, aside=Draws(reads))
 
-    def note(self, site: str, turn: int) -> None:
-        """Write down in which turn a sleep was over."""
+    def begin(self, site: str) -> Ending:
+        """Write down that a sleep began; in which turn it is over, its ending is told."""
+        ending: Ending = []
         with self._lock:
-            self._fresh[current_lane(self._session), site].append(turn)
+            self._slept[current_lane(self._session), site].append(ending)
+        return ending
+
+    def _ended(self, endings: deque[Ending]) -> list[int]:
+        """Take out what is over, and what began before that."""
+        turns = []
+        while endings and (endings[0] or (not self._session.active and any(endings))):
+            turns.append(next(iter(endings.popleft()), CUT_SHORT))
+        return turns
 
 
 class RecordedTimer:
