@@ -140,3 +140,19 @@ def test_the_report_goes_from_coarse_to_fine(report: Report) -> None:
     assert lines[at[2] + 1].startswith(f"    ● exchange {FAULT} ")
     told = document(report, 0)["parts"]
     assert msgspec.convert(told, tuple[Weighed, ...]) == report.parts
+
+
+def test_steps_with_equal_names_are_told_apart(report: Report) -> None:
+    """A node that ran twice is two parts, each with its exchanges."""
+    again = [
+        msgspec.structs.replace(one, part=msgspec.structs.replace(one.part, step=("desk", "work")))
+        for one in report.parts[:2]
+    ]
+    stream = io.StringIO()
+    parts = (*again, report.parts[2])
+    told = msgspec.structs.replace(report, parts=parts)
+    print_report(Console(file=stream, width=100, markup=False, highlight=False), told)
+    printed = stream.getvalue()
+    for one in again:
+        assert f" work (exchanges {', '.join(map(str, one.part.units))}) " in printed
+    assert f" {report.parts[2].part.step[-1]}  " in printed

@@ -72,7 +72,10 @@ def _print_units(console: Console, report: Report, one: Weighed, within: tuple[s
 
 
 def _name(report: Report, one: Weighed, among: Sequence[Weighed]) -> str:
-    """Return the names of its step, but for those that all the parts begin with."""
+    """Return the names of its step, but for those that all the parts begin with.
+
+    Of steps with equal names (a node that runs again) each is told by its exchanges as well.
+    """
     paths = [other.part.step for other in among if other.part.kind]
     shared = 0
     while paths and all(len(path) > shared + 1 for path in paths):
@@ -80,11 +83,18 @@ def _name(report: Report, one: Weighed, among: Sequence[Weighed]) -> str:
             break
         shared += 1
     step = one.part.step[shared:] if one.part.kind else one.part.step
+    if step and any(other is not one and other.part.step == one.part.step for other in among):
+        step = (*step[:-1], f"{step[-1]} ({_exchanges(one)})")
     return printable(" ▸ ".join(step) or _words(report, one))
 
 
 def _words(report: Report, one: Weighed) -> str:
     """Return what a part is called that is under no step."""
     first, *others = one.part.units
-    words = f"exchange {first} ({report.units[first].words})"
-    return words if not others else f"exchanges {', '.join(map(str, one.part.units))}"
+    return _exchanges(one) if others else f"exchange {first} ({report.units[first].words})"
+
+
+def _exchanges(one: Weighed) -> str:
+    """Return the numbers of the exchanges of a part."""
+    first, *others = one.part.units
+    return f"exchanges {', '.join(map(str, one.part.units))}" if others else f"exchange {first}"
