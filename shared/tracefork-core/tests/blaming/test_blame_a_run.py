@@ -40,6 +40,15 @@ def tape(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield path
 
 
+def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
+    """What the command line takes is refused here, before a fork is run and counted for nothing."""
+    with pytest.raises(UsageError, match="oracle of a blame is a function, not 'exit'"):
+        blame(tape, agent, "exit")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="agent of a blame is a function, not None"):
+        blame(tape, None, good)  # type: ignore[arg-type]
+    assert not (tape.parent / "run.tape.blame").exists()
+
+
 def test_the_step_that_doomed_a_run_is_named(tape: Path, desk: Desk) -> None:
     """The root, and not what comes before or after it; every live call is in the ledger."""
     seen: list[Progress] = []

@@ -109,9 +109,14 @@ def blame(
 
     Raises:
         UsageError: no such tape, nothing to blame, a budget that cannot be kept, a journal that is
-            there already or is another's.
+            there already or is another's, an agent or an oracle that cannot be called.
         TapeError: the tape or the journal is damaged.
     """
+    for what, given in (("agent", agent), ("oracle", oracle)):
+        if not callable(given):
+            words = f"tracefork: the {what} of a blame is a function, not {given!r}."
+            hint = " Only the command line reads words." if isinstance(given, str) else ""
+            raise UsageError(f"{words}{hint}")
     path = Path(path)
     with answering(path) as tape:
         masking_of(tape, mask)  # Refuses here, and not in every fork.
