@@ -134,6 +134,25 @@ def test_a_thread_that_ends_with_the_main_thread_ends(shell: Shell) -> None:
         assert shell.tracefork(*command).out == "ended\nFalse\n"
 
 
+def test_a_process_pool_that_nobody_shuts_down_ends_with_the_program(shell: Shell) -> None:
+    """Python lets its workers go before it joins the thread that waits for them, and so do we."""
+    shell.write(
+        "pool.py",
+        "import os\n"
+        "from concurrent.futures import ProcessPoolExecutor\n"
+        "import httpx2\n"
+        "def ask(word):\n"
+        "    return httpx2.post(os.environ['PROVIDER'] + '/echo', content=word).text\n"
+        "if __name__ == '__main__':\n"
+        "    pool = ProcessPoolExecutor(1)\n"
+        "    print(pool.submit(ask, b'pool').result())\n",
+    )
+    recorded = shell.tracefork("record", "pool.py")
+    assert "1 exchange" in recorded.err
+    replayed = shell.tracefork("replay", "pool.tape")
+    assert (replayed.exit, replayed.out) == (0, recorded.out)
+
+
 def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
     """A taken default name gets a number; a taken -o is refused, until --overwrite."""
     names = [shell.tracefork("record", "agent.py", "--json").document["tape"] for _ in range(2)]

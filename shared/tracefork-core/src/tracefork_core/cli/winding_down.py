@@ -7,7 +7,6 @@ handler would go out live behind a replay.
 from __future__ import annotations
 
 import atexit
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +30,11 @@ def wind_down() -> None:
 
     For a process that does nothing else any more.
     """
-    if pools := sys.modules.get("concurrent.futures.thread"):
-        pools._python_exit()  # noqa: SLF001 - what the interpreter calls before it joins threads
     with _main_thread_is_over():
+        # What the interpreter calls before it joins threads: those of pools wait for it.
+        before_joining = threading._threading_atexits  # type: ignore[attr-defined]  # noqa: SLF001
+        while before_joining:
+            before_joining.pop()()
         while waiting := [
             thread
             for thread in threading.enumerate()
