@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import subprocess
 import sys
 import threading
@@ -63,6 +64,18 @@ def test_a_thread_that_outlives_its_block_is_live(provider: ProviderServer, tape
     with pytest.warns(RuntimeWarning, match=late):
         end()
     assert len(provider.requests) == 3
+
+
+def test_a_socket_that_was_open_before_is_live(provider: ProviderServer, tape: Path) -> None:
+    """What is sent on it at replay arrives, and nothing tells that."""
+    with tracefork.record(tape):
+        ask(provider)
+    with socket.create_connection(("127.0.0.1", provider.port)) as open_before:
+        with tracefork.replay(tape) as run:
+            ask(provider)
+            open_before.sendall(b"GET /echo HTTP/1.1\r\nhost: here\r\n\r\n")
+            assert open_before.recv(12) == b"HTTP/1.1 200"
+    assert (len(provider.requests), run.sockets) == (2, 0)
 
 
 def test_a_task_that_outlives_its_block_is_warned_of(provider: ProviderServer, tape: Path) -> None:

@@ -1,8 +1,10 @@
 """Watch every connection and name look-up of the process with an audit hook.
 
 At replay they are refused: `EgressError` names the frame that tried. While recording they are
-counted, so that the receipt can say how many crossed a seam. What an audit hook does not see:
-sockets opened inside C extensions (gRPC, uvloop's own resolver, libpq).
+counted, so that the receipt can say how many crossed a seam. A connection of `http.client` (that of
+urllib3 too) that was open before is met where it sends. What an audit hook does not see: sockets
+opened inside C extensions (gRPC, uvloop's own resolver, libpq), and what is sent on other sockets
+that were connected before.
 """
 
 from __future__ import annotations
@@ -16,7 +18,15 @@ from typing import Literal, Protocol
 from tracefork_core.egress.outliving import warn_if_outlived
 from tracefork_core.egress.program import is_guarded_python, program_name
 from tracefork_core.egress.report import Report
-from tracefork_core.egress.target import CONNECTS, LOOKUPS, Target, addresses_of, target
+from tracefork_core.egress.target import (
+    CONNECTS,
+    LOOKUPS,
+    SENDS,
+    Target,
+    addresses_of,
+    descriptor,
+    target,
+)
 from tracefork_core.errors import EgressError, UsageError
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
@@ -27,7 +37,7 @@ Mode = Literal["refuse", "offline", "count"]
 _PROGRAMS = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.spawn", "pty.spawn"}
 )
-_EVENTS = CONNECTS | LOOKUPS | _PROGRAMS
+_EVENTS = CONNECTS | LOOKUPS | SENDS | _PROGRAMS
 
 
 _WHEN: dict[Mode, str] = {
@@ -99,6 +109,7 @@ class Watch:
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
         self._addresses: set[str] = set()
+        self._connected: set[int] = set()
         self._on_refused = on_refused
         self._lock = threading.RLock()
         self._pid = os.getpid()
@@ -129,14 +140,22 @@ class Watch:
                 f"tried to look up {wanted.host}", _WHEN[self.mode], host=wanted.host
             )
 
-    def connecting(self, event: str, wanted: Target) -> None:
-        """Handle a connection or a datagram."""
+    def sending(self, event: str, wanted: Target, socket: int | None) -> None:
+        """Handle what is sent on a connection, which may be older than the session."""
+        if socket is None or socket in self._connected or self.below_seam or is_crossing_seam():
+            return
+        self.connecting(event, wanted, socket)
+
+    def connecting(self, event: str, wanted: Target, socket: int | None) -> None:
+        """Handle a connection or a datagram of a socket with this descriptor."""
         if self.door is not None and self.door in (wanted.host, str(wanted)):
             return
         if self.mode != "count" and not self._allows(wanted):
             raise self._refuse(
                 f"tried to reach {wanted} ({event})", _WHEN[self.mode], host=wanted.host
             )
+        if socket is not None:
+            self._connected.add(socket)
         crossed = self.below_seam or is_crossing_seam()
         if self._in_child():
             self.report.write(strays=[] if crossed else [str(wanted)], crossed=int(crossed))
@@ -235,8 +254,10 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
         for watch in watches_here():
             if event in LOOKUPS:
                 watch.looking_up(event, wanted)
+            elif event in SENDS:
+                watch.sending(event, wanted, descriptor(event, args))
             else:
-                watch.connecting(event, wanted)
+                watch.connecting(event, wanted, descriptor(event, args))
 
 
 def _called_from_subprocess() -> bool:

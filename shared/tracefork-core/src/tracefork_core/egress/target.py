@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tracefork_core.errors import UsageError
 
 CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
+SENDS = frozenset({"http.client.send"})
 _FORWARD = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _REVERSE = frozenset({"socket.gethostbyaddr", "socket.getnameinfo"})
 LOOKUPS = _FORWARD | _REVERSE
@@ -48,6 +49,8 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
         return None
     if event in LOOKUPS:
         return _looked_up(event, args)
+    if event in SENDS:
+        return Target(_text(getattr(args[0], "host", "?")), getattr(args[0], "port", None))
     address = args[1] if len(args) > 1 else None
     family = getattr(args[0], "family", None)
     if address is None or family in _KERNEL:
@@ -57,6 +60,13 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
     if isinstance(address, tuple) and len(address) >= 2:
         return Target(_text(address[0]), address[1])
     return Target(_text(address), "unix")
+
+
+def descriptor(event: str, args: tuple[object, ...]) -> int | None:
+    """Return the descriptor of the socket that is connected or sent on; None where it has none."""
+    socket = getattr(args[0], "sock", None) if event in SENDS else args[0]
+    number = getattr(socket, "fileno", lambda: None)()
+    return number if isinstance(number, int) and number >= 0 else None
 
 
 def check_allowed(allow: Collection[str]) -> None:
