@@ -29,6 +29,12 @@ def _executor(library: ModuleType) -> Undo:
     return instrument_executor(library)
 
 
+def _pool(library: ModuleType) -> Undo:
+    from tracefork_core.joining.multiprocess import instrument_pool
+
+    return instrument_pool(library)
+
+
 def _spawning(_: ModuleType) -> Undo:
     spawning = import_module("tracefork_core.determinism.spawning")
     if hasattr(spawning, "start"):
@@ -49,6 +55,7 @@ def _stop(spawning: ModuleType) -> None:
 PROCESSES = (
     Instrument("multiprocessing.process", _process),
     Instrument("concurrent.futures.process", _executor),
+    Instrument("multiprocessing.pool", _pool),
 )
 _TASKS = Instrument("asyncio", _spawning)
 

@@ -19,6 +19,7 @@ from typing import Any
 from tracefork_core.exchange.current import crossing_seam, current_step, is_crossing_seam
 from tracefork_core.exchange.lane import Lane, name_of, on_lane, set_lane
 from tracefork_core.joining import forks
+from tracefork_core.joining.older_workers import note_start, tell_of_older
 from tracefork_core.processes.invitation import Invitation
 
 _CARRIED = "_tracefork_invitations"
@@ -43,6 +44,7 @@ def instrument_process(library: ModuleType) -> Undo:
         setattr(self, _CARRIED, [tuple(invitation) for invitation in invitations])
         try:
             start(self)
+            note_start(self)
         finally:
             delattr(self, _CARRIED)
 
@@ -88,6 +90,7 @@ def instrument_executor(library: ModuleType) -> Undo:
             return submit(self, BelowSeam(fn), *args, **kwargs)
         invitations = [descent.invite(_job(fn)) for descent in forks.descents()]
         if invitations:
+            tell_of_older(self, tuple((self._processes or {}).values()))
             fn = OnLane(fn, [tuple(invitation) for invitation in invitations])
         return submit(self, fn, *args, **kwargs)
 
@@ -95,6 +98,25 @@ def instrument_executor(library: ModuleType) -> Undo:
 
     def undo() -> None:
         executor.submit = submit
+
+    return undo
+
+
+def instrument_pool(library: ModuleType) -> Undo:
+    """Name the workers of a `multiprocessing.pool` that are older than the session."""
+    pool = library.Pool
+    check = pool._check_running  # noqa: SLF001 - whoever gives it work comes by here
+
+    @functools.wraps(check)
+    def check_workers(self: Any) -> None:
+        check(self)
+        if not is_crossing_seam() and not isinstance(self, library.ThreadPool):
+            tell_of_older(self, tuple(self._pool))
+
+    pool._check_running = check_workers  # noqa: SLF001
+
+    def undo() -> None:
+        pool._check_running = check  # noqa: SLF001
 
     return undo
 
