@@ -107,6 +107,22 @@ print(asking.ask(sys.argv[2], "late"))
 """
 
 
+def test_a_forked_child_that_leaves_the_block_first_stays_on_its_lane(
+    tape: Path, moody: ProviderServer
+) -> None:
+    """It is part of the run until its parent has left the block, too."""
+    with record(tape):
+        if child := os.fork():
+            os.waitpid(child, 0)
+    if not child:
+        try:
+            jobs().ask(moody.url, "behind the block")
+        finally:
+            os._exit(0)
+    with Tape.open(tape) as written:
+        assert [exchange.lane for exchange in written.exchanges] == ["main/fork.1"]
+
+
 def test_a_child_that_outlives_its_recording_goes_on(tape: Path, moody: ProviderServer) -> None:
     """It gets its answer, and says on stderr that it is on no tape."""
     with record(tape) as run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from tracefork_core.cli import project
 from tracefork_core.cli.as_main import NoAgentError, run_module, run_script
 from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.mistakes import guess
-from tracefork_core.cli.winding_down import wind_down, wound_down
+from tracefork_core.cli.winding_down import end_forked, wind_down, wound_down
 from tracefork_core.errors import TraceforkError, UsageError
 
 R = TypeVar("R")
@@ -87,9 +88,12 @@ class Agent:
             TraceforkError: what the scope raises, and what of ours came out of the agent.
         """
         ending: Ending | None = None
+        process = os.getpid()
         try:
             with scope as run:
                 ending = self._run()
+                if os.getpid() != process:
+                    end_forked(ending)  # The run is its parent's, and so is what is said of it.
                 if show and not ending.is_ours:
                     ending.show()
                 ending = wound_down(ending)

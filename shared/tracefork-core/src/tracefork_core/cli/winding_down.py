@@ -7,9 +7,12 @@ handler would go out live behind a replay.
 from __future__ import annotations
 
 import atexit
+import os
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import NoReturn
 
 from tracefork_core.cli.ending import Ending
 
@@ -42,6 +45,16 @@ def wind_down() -> None:
         ]:
             waiting[0].join()
         atexit._run_exitfuncs()  # noqa: SLF001 - there is no public way to run them early
+
+
+def end_forked(ending: Ending) -> NoReturn:
+    """End a forked child that came out of the agent, as Python ends a process."""
+    ending.show()
+    wind_down()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(ending.status)
 
 
 @contextmanager

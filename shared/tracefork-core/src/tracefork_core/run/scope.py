@@ -40,6 +40,8 @@ from tracefork_core.session import Session
 _PASSES = (KeyboardInterrupt, GeneratorExit)
 """What leaves a block as it is: somebody stops the program, not the run."""
 
+_left_in_children: list[ExitStack] = []
+
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,7 +96,10 @@ class Scope(ABC, Generic[R]):
         traceback: TracebackType | None,
     ) -> bool | None:
         stack, self._stack = self._stack, None
-        if stack is None or self._pid != os.getpid():
+        if stack is None:
+            return False
+        if self._pid != os.getpid():
+            _left_in_children.append(stack)  # Undone where it was done; not by the collector.
             return False  # A forked child left the block: the run is its parent's.
         try:
             stack.close()
