@@ -6,8 +6,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO, cast
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Literal, TextIO, cast
 
 from tracefork_core.errors import UnwritableError
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_ours: dict[str, TextIO] = {}
+"""The streams there were before an agent ran: it may close them, or put others in their place."""
 _kept: TextIO | None = None
 """Where documents go, once what is printed goes to stderr."""
 _is_closed = False
@@ -84,10 +86,12 @@ def stdout_kept(keep: bool = True) -> Iterator[None]:
 
     To the end of this process: threads of the agent print as long as they live.
     """
+    _ours.update(stdout=sys.stdout, stderr=sys.stderr)
     if keep:
         _keep_stdout()
     yield
-    sys.stdout.flush()  # Our notes on stderr come after what the agent said.
+    with suppress(ValueError, AttributeError):  # It is closed, or no stream at all.
+        sys.stdout.flush()  # Our notes on stderr come after what the agent said.
 
 
 def _keep_stdout() -> None:
@@ -103,6 +107,7 @@ def give_stdout_back() -> None:
     """Let what is printed go to stdout again."""
     global _has_document, _is_closed, _kept
     _has_document = _is_closed = False
+    _ours.clear()
     if _kept is not None:
         sys.stdout.flush()
         os.dup2(_kept.fileno(), 1)
@@ -117,7 +122,7 @@ def takes_a_document() -> bool:
 
 def close_stdout() -> None:
     """Write no more to stdout: nobody reads it."""
-    for stream in (sys.stdout, _kept):
+    for stream in (_own("stdout"), _kept):
         if stream is not None:
             _close(stream)
 
@@ -125,7 +130,7 @@ def close_stdout() -> None:
 def _close(stream: TextIO) -> None:
     """Let what is written from now on, and what waits to be written, go nowhere."""
     global _is_closed
-    _is_closed = _is_closed or stream is not sys.stderr
+    _is_closed = _is_closed or stream is not _own("stderr")
     descriptor = stream.fileno()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     if nowhere != descriptor:
@@ -134,7 +139,7 @@ def _close(stream: TextIO) -> None:
 
 
 def _say(line: str) -> None:
-    stream = _Lasting(_kept or sys.stdout)
+    stream = _Lasting(_kept or _own("stdout"))
     stream.write(line + "\n")
     stream.flush()
 
@@ -162,7 +167,7 @@ class _Lasting:
             what(*words)
         except OSError as error:
             _close(self._stream)
-            if self._stream is not sys.stderr and not isinstance(error, BrokenPipeError):
+            if self._stream is not _own("stderr") and not isinstance(error, BrokenPipeError):
                 raise UnwritableError(
                     f"tracefork: stdout cannot be written: {error.strerror}."
                 ) from error
@@ -185,10 +190,27 @@ def stdout_to(descriptor: int) -> Iterator[None]:
         os.close(kept)
 
 
+def _own(name: Literal["stdout", "stderr"]) -> TextIO:
+    """Return a standard stream for what we say, whatever an agent made of it."""
+    stream: TextIO = _ours.get(name) or getattr(sys, name)
+    if _is_shut(stream):
+        descriptor = 1 if name == "stdout" else 2
+        stream = open(descriptor, "w", closefd=False, errors="backslashreplace")  # noqa: SIM115
+        _ours[name] = stream
+    return stream
+
+
+def _is_shut(stream: TextIO) -> bool:
+    try:
+        return stream.closed
+    except ValueError:  # Its buffer was taken from it.
+        return True
+
+
 def _console(*, stderr: bool) -> Console:
     from rich.console import Console
 
-    stream = sys.stderr if stderr else _kept or sys.stdout
+    stream = _own("stderr") if stderr else _kept or _own("stdout")
     if "utf" not in (stream.encoding or "").lower() and hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
     return Console(
