@@ -196,7 +196,7 @@ def _open(path: Path) -> sqlite3.Connection:
         raise TapeError(f"tracefork: {path} is empty: no file of threads. Delete it first.")
     if not schema.holds_threads(path):
         raise TapeError(f"tracefork: {path} is no file of tracefork's; nothing was changed.")
-    db = _connect(f"file:{quote(str(path.absolute()))}?mode=rw", uri=True)
+    db = _connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
     try:
         schema.check_threads(path, db)
         _configure(db)

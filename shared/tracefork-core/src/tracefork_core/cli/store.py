@@ -8,6 +8,7 @@ readable by its owner alone.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -58,8 +59,9 @@ def remember(run: Run) -> None:
     for part in (home(), folder):
         part.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(dir=folder, suffix=".new")  # mkstemp: 0600
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(run))
+    # Not msgspec's JSON: names and arguments need not be Unicode.
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(msgspec.to_builtins(run), file)
     Path(draft).replace(_file(run.path))
 
 
@@ -85,6 +87,6 @@ def _read(file: Path) -> Run | None:
         found = file.stat()
         if found.st_uid != os.getuid() or found.st_mode & 0o022:
             return None  # Somebody else could have written what would run here.
-        return msgspec.json.decode(file.read_bytes(), type=Run)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.convert(json.loads(file.read_bytes()), Run)
+    except (OSError, ValueError, RecursionError):  # What msgspec raises is a ValueError, too.
         return None

@@ -87,4 +87,5 @@ def shown(path: Path) -> str:
     """Return a path as a person would type it here; the name may be a stranger's."""
     path = path.absolute()
     here = Path.cwd()
-    return printable(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    words = printable(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    return f"./{words}" if words.startswith("-") else words  # Or it would be an option.

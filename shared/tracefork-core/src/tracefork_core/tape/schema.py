@@ -98,7 +98,7 @@ def open_readonly(path: Path) -> sqlite3.Connection:
             raise TapeError(f"tracefork: {path} is not a tape: it is empty. {_LISTS}")
         # Nobody writes to a tape without a log beside it: reading one then leaves no file behind.
         mode = "mode=ro" if beside(path, "-wal").exists() else "mode=ro&immutable=1"
-        db = _connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)
+        db = _connect(f"file:{quote(os.fsencode(path.absolute()))}?{mode}", uri=True)
     except (OSError, sqlite3.Error) as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
     try:
