@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
@@ -23,11 +22,12 @@ from tracefork_core.determinism.whose import Open
 from tracefork_core.exchange.known_sites import KnownSites
 from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew
 from tracefork_core.tape.event import Reads
+from tracefork_core.tape.timer import monotonic_ns
 
 SOURCE = "clock"
 _TICK_NS = 1_000
 _NUMBER = re.compile(r"\.\d+(?=/|$)")
-_THROUGH = frozenset({"time_machine", "uuid"})
+_THROUGH = frozenset({"freezegun.api", "time_machine", "uuid"})
 
 
 class RecordedClock:
@@ -49,7 +49,7 @@ class RecordedClock:
         self._is_elsewhere = False
         self.give(recorded or ())
         self._last = min((values[0] for values in self._given.values() if values), default=None)
-        self._given_at = time.monotonic_ns()
+        self._given_at = monotonic_ns()
 
     def give(self, recorded: Iterable[Reads]) -> None:
         """Take in what was read when this was recorded."""
@@ -74,7 +74,7 @@ class RecordedClock:
             self._given.clear()
             self._given.update({key: deque(sorted(values)) for key, values in later.items()})
             self._last = moment
-            self._given_at = time.monotonic_ns()
+            self._given_at = monotonic_ns()
 
     def read(self, site: str) -> int:
         """Return nanoseconds since the epoch for a read at this call site."""
@@ -93,9 +93,9 @@ class RecordedClock:
             else:
                 # In real time: a wait for a moment to come must not need a million reads.
                 self.misses += not is_loading()
-                passed = max(time.monotonic_ns() - self._given_at, _TICK_NS)
+                passed = max(monotonic_ns() - self._given_at, _TICK_NS)
                 self._last = (self._last or wall.real_ns()) + passed
-            self._given_at = time.monotonic_ns()
+            self._given_at = monotonic_ns()
             if self._forked:
                 self._fresh.append((lane, site, self._last))
             return self._last

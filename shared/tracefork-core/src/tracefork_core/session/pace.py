@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic_ns
+from tracefork_core.tape.timer import monotonic_ns
 
 
 class Pace:

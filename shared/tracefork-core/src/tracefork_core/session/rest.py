@@ -15,7 +15,9 @@ import os
 import sys
 import threading
 from pathlib import Path
-from time import monotonic, process_time_ns, sleep, thread_time_ns
+from time import process_time_ns, sleep, thread_time_ns
+
+from tracefork_core.tape.timer import monotonic_ns
 
 _MOMENT = 0.0001
 """Seconds that the interpreter's lock is let go for."""
@@ -62,7 +64,7 @@ class Waiting:
     def __init__(self, rest: Rest, limit: float | None = None) -> None:
         self._rest = rest
         self._limit = LIMIT_SECONDS if limit is None else limit
-        self._since = self._steady_since = monotonic()
+        self._since = self._steady_since = monotonic_ns() / 1e9
         self._ran: dict[int, bytes] = {}  # state and running time of each thread
 
     def is_over(self) -> bool:
@@ -71,7 +73,7 @@ class Waiting:
             return True
         before = _others_ran()
         sleep(_MOMENT)
-        now = monotonic()
+        now = monotonic_ns() / 1e9
         if not _CAN_TELL:
             return now - self._since >= _ELSEWHERE
         awake, passed = self._awake(now), now - self._since

@@ -21,6 +21,7 @@ from tracefork_core.session.quiet import Gate
 from tracefork_core.session.steps import Steps
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import STEP, STEP_END, ExchangeAside, StepEnd
+from tracefork_core.tape.timer import monotonic_ns
 
 
 class Written(Protocol):
@@ -65,11 +66,11 @@ class Sink:
         self._flights: dict[int, LiveExchange] = {}
         self._steps = Steps()
         self._pid = os.getpid()
-        self._wall_zero = time.time_ns() - time.monotonic_ns()
+        self._wall_zero = time.time_ns() - monotonic_ns()
 
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""
-        return self._wall_zero + time.monotonic_ns()
+        return self._wall_zero + monotonic_ns()
 
     def write(self, action: Callable[[TapeWriter], None]) -> None:
         """Write to the tape. A tape that cannot be written ends the recording, not the agent.

@@ -8,7 +8,6 @@ power cut.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -34,6 +33,7 @@ from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.origin import Origin
 from tracefork_core.tape.reader import Tape
 from tracefork_core.tape.sealing import Key
+from tracefork_core.tape.timer import monotonic_ns
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,7 +77,7 @@ class TapeWriter:
         self._lock = threading.RLock()
         self._waiting: list[bytes] = []
         self._asked: dict[int, bytes] = {}
-        self._began = time.monotonic_ns()
+        self._began = monotonic_ns()
         self.note(ENVIRONMENT, aside=environment)
         try:
             self._journal = self._journalled(Journal, self._file.absolute, self._file.cipher)
@@ -144,7 +144,7 @@ class TapeWriter:
                     receipt,
                     digest=chain(payloads),
                     exchanges=len(payloads),
-                    took=time.monotonic_ns() - self._began,
+                    took=monotonic_ns() - self._began,
                 )
                 self._file.finish(line(RECEIPT, _NOTHING, canonical(receipt)), len(payloads))
                 remove = True
