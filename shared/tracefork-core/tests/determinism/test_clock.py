@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import date, datetime
 from pathlib import Path
 from time import time as bound_early
@@ -150,6 +151,25 @@ def test_a_journey_of_the_program_stays_in_force(tape: Path) -> None:
         with time_machine.travel(2_000_000_000, tick=False):
             assert time.time() == 2_000_000_000
     assert time.time() > 1_500_000_000
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_a_journey_that_goes_on_goes_by_the_tape(tape: Path, *, around: bool) -> None:
+    """What passes on a journey that was begun inside is what passed, on another journey too."""
+
+    def reads() -> list[int]:
+        with time_machine.travel(2_000_000_000):
+            return [time.time_ns() for _ in range(3)]
+
+    with time_machine.travel(1_000_000_000) if around else nullcontext():
+        with record(tape):
+            first = reads()
+        with replay(tape) as run:
+            assert reads() == first
+        assert reads() != first
+    assert first[0] == 2 * 10**18
+    assert first[0] < first[1] < first[2] < first[0] + 60 * 10**9
+    assert run.clock_misses == 0
 
 
 def test_the_clock_goes_on_where_the_tape_has_no_value(tape: Path) -> None:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from freezegun import freeze_time
 
-from tracefork_core import record, replay
+from tracefork_core import Tape, record, replay
 from tracefork_core.tape import timer
 from tracefork_testkit import ProviderServer
 
@@ -55,6 +55,20 @@ def test_a_freeze_inside_of_a_session_replays(tape: Path, agent: Agent, *, tick:
     with replay(tape) as replaying:
         run()
     assert (replaying.digest, replaying.clock_misses) == (recording.digest, 0)
+
+
+def test_a_session_inside_of_a_freeze_replays(tape: Path, agent: Agent) -> None:
+    """A test that is frozen records and replays what it is frozen at, and no other day."""
+    with freeze_time(DAY):
+        with record(tape) as recording:
+            agent()
+        with replay(tape) as replaying:
+            agent()
+        assert time.time() == dt.datetime.fromisoformat(f"{DAY}+00:00").timestamp()
+    assert replaying.digest == recording.digest
+    with Tape.open(tape) as recorded:
+        assert all(b'"now":"2024-01-02T' in one.request_body for one in recorded.exchanges)
+    assert time.time() > 1_720_000_000
 
 
 @pytest.mark.parametrize("frozen", [False, True])

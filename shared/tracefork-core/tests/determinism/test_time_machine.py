@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from importlib import import_module
+from typing import Any
 
 import pytest
 import time_machine
@@ -66,3 +67,19 @@ def test_the_original_clock_is_within_reach(*, travelling: bool) -> None:
     real = time.clock_gettime_ns(time.CLOCK_REALTIME)
     with time_machine.travel(0) if travelling else time_machine.travel(real / 1e9):
         assert abs(original() - real) < 60e9, "_time_machine.original_time_ns travels now"
+
+
+def test_a_journey_goes_on_by_a_name_that_can_be_replaced() -> None:
+    """A traveller whose time passes asks `_time_machine.original_time_ns` by its name."""
+    native: Any = import_module("_time_machine")
+    original = native.original_time_ns
+    with time_machine.travel(1_000) as traveller:
+        native.original_time_ns = lambda: 5 * 10**9
+        try:
+            first = traveller.time_ns()
+            native.original_time_ns = lambda: 7 * 10**9
+            assert traveller.time_ns() - first == 2 * 10**9, (
+                "Traveller.time_ns no longer asks _time_machine.original_time_ns"
+            )
+        finally:
+            native.original_time_ns = original
