@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import os
 import random
 import secrets
@@ -95,6 +96,19 @@ def test_chance_is_told(source: str, draw: Callable[[], object]) -> None:
     found = {source_of(f"id: {draw()}!", f"id: {draw()}!") for _ in range(20)}
     assert source in found
     assert found <= {source, None}
+
+
+def test_what_is_equal_in_both_is_no_source() -> None:
+    """A UUID, an address and an old date that did not change are not what changed."""
+    kept = f"Order {uuid.uuid4()} of 2024-01-31, {object()!r}."
+    assert source_of(f"{kept} It is {THEN}.", f"{kept} It is {NOW}.", now=NOW) == "clock"
+    assert source_of(f"{kept} {random.random()}", f"{kept} {random.random()}") == "random"
+    assert source_of(f"{kept} Be brief.", f"{kept} Be very brief.") is None
+
+
+def test_a_number_that_was_measured_is_told() -> None:
+    """What `time.monotonic` counts, in seconds since the machine was started."""
+    assert source_of("after 1103.644534596 s", "after 1105.938756271 s") == "random"
 
 
 def test_an_address_is_told() -> None:
@@ -197,7 +211,33 @@ def test_a_source_that_is_on_the_tape_is_said_to_come_from_elsewhere(
     with pytest.raises(DivergenceError) as raised, replay(tape, clock=False):
         agent()
     (hint,) = raised.value.divergence.hints
-    assert "the clock is on this tape" in hint
+    assert "the clock is on this tape: this came from elsewhere" in hint
+
+
+def test_a_time_that_another_timezone_spells_otherwise_is_said_to_be_that(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that reads the clock for the agent, as logging does, spells it for the machine."""
+    logged = logging.Formatter("%(asctime)s")
+
+    def agent() -> None:
+        line = logged.format(logging.makeLogRecord({}))
+        http.post(f"{provider.url}/echo", json={"prompt": line})
+
+    with record(tape):
+        agent()
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        with pytest.raises(DivergenceError) as raised, replay(tape):
+            agent()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    (hint,) = raised.value.divergence.hints
+    assert hint.startswith("looks like a read of the clock; the clock is on this tape: this is ")
+    assert "spelled in another timezone (UTC" in hint
+    assert "when this was recorded, UTC+0900 JST now)" in hint
     assert "--no-clock" in hint
 
 

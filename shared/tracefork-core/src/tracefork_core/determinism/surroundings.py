@@ -7,7 +7,6 @@ timezone, wherever the clock is read. None of it is given back at replay: a diff
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable
 from hashlib import sha256
 from types import FrameType
@@ -101,12 +100,6 @@ class Lookout:
         now = self._as_kept(now)
         if then.value != now.value:
             self.differences.append(_difference(then, now))
-
-
-def timezone(at: float | None = None) -> str:
-    """Return the timezone of this process, as it is at a time in seconds: "UTC+0100 CET"."""
-    local = time.localtime(at)
-    return time.strftime("UTC%z %Z", local)
 
 
 def _is_secret(name: str, value: str | None) -> bool:

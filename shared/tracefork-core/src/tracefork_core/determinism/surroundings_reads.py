@@ -26,10 +26,10 @@ from tracefork_core.determinism.surroundings import (
     TIMEZONE,
     VARIABLE,
     Lookout,
-    timezone,
 )
 from tracefork_core.determinism.whose import Open
 from tracefork_core.exchange.caller import is_users
+from tracefork_core.tape.environment import timezone
 
 _THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
 """Modules that read for whoever calls them, by the first part of their names."""

@@ -7,7 +7,7 @@ import json
 from tracefork_core.session.form import Form
 from tracefork_core.session.provenance import Source, is_reordered, source_of
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.environment import hash_seed
+from tracefork_core.tape.environment import hash_seed, timezone
 from tracefork_core.tape.pointer import child, parts
 
 _LOOKS = {
@@ -20,6 +20,11 @@ _DRAWN = ("uuid", "token", "random")
 _ADDRESS = (
     "the address of an object (of its repr?): another one in each process; leave it out of what is "
     "sent, or ignore the place"
+)
+_WAYS_OF_TIME = "came from elsewhere (C code, another program, a file)"
+_WAYS_OF_CHANCE = (
+    "came from elsewhere (a generator made before the run, C code, another program, a file), was "
+    "drawn anew after a checkpoint that it resumed"
 )
 _ORDER = "the same words in another order:"
 # Providers that have an address of its own for a streamed answer, and no flag in the body.
@@ -96,12 +101,19 @@ def _hint(tape: Tape, source: Source) -> str:
     looks = f"looks like {_LOOKS[source]}"
     chance = tape.chance
     if kind in (chance.ambient or ()) or any(reads.source == kind for reads in chance.reads):
-        anew = "" if kind == "clock" else ", was drawn anew after a checkpoint that it resumed"
-        return (
-            f"{looks}; {what} is on this tape: this came from elsewhere (another program, a file)"
-            f"{anew}, or is replayed with --no-{kind}"
-        )
+        ways = _ways_of_time(tape) if kind == "clock" else _WAYS_OF_CHANCE
+        return f"{looks}; {what} is on this tape: this {ways}, or is replayed with --no-{kind}"
     return f"{looks}; this tape was recorded without {what} (--no-{kind})"
+
+
+def _ways_of_time(tape: Tape) -> str:
+    """Return how a time can come to differ though the clock does not."""
+    then = next((seen.value for seen in tape.surroundings if seen.kind == "timezone"), None)
+    now = timezone(tape.environment.started / 1e9) if tape.environment else None
+    if None in (then, now) or then == now:
+        return _WAYS_OF_TIME
+    zones = f"({then} when this was recorded, {now} now)"
+    return f"is spelled in another timezone {zones}, {_WAYS_OF_TIME}"
 
 
 def _document(body: bytes) -> object:

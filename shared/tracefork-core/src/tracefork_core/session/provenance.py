@@ -32,7 +32,7 @@ _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d(?:\.\d+)?)
 
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
-_FLOAT = re.compile(r"(?<![\w.])-?\d{1,3}\.\d{11,}(?:e-?\d+)?(?![\w.]*\w)")
+_FLOAT = re.compile(r"(?<![\w.])-?\d{1,9}\.\d{8,}(?:e-?\d+)?(?![\w.]*\w)")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _PREFIX = re.compile(r"^[a-z]+[_-]")
 _WORD = re.compile(r"[^\s,;|()\[\]{}'\"]+")
@@ -80,32 +80,26 @@ def _sorted(value: object) -> str:
 
 
 def _moments(pair: _Pair, now: datetime) -> _Pair:
-    return _moments_in(pair[0], now, _was), _moments_in(pair[1], now, _is_near)
+    """Take two times at the same place for one where the second is now, and the first was once."""
+
+    def dated(read: Callable[[re.Match[str]], datetime | None]) -> Callable[..., bool]:
+        return lambda then, here: _was(read(then), now) and _is_near(read(here), now)
+
+    pair = _alike(pair, _ISO, dated(lambda m: _date(m[1], m[2], m[3])))
+    pair = _alike(pair, _MONTH_FIRST, dated(lambda m: _date(m[3], _month(m[1]), m[2])))
+    pair = _alike(pair, _DAY_FIRST, dated(lambda m: _date(m[3], _month(m[2]), m[1])))
+    pair = _alike(pair, _EPOCH, dated(lambda m: _epoch(m[1])))
+    return _alike(pair, _CLOCK, lambda _, here: _is_this_minute(here, now))
 
 
-def _was(moment: datetime, now: datetime) -> bool:
+def _was(moment: datetime | None, now: datetime) -> bool:
     """Return whether a recording can have read a moment from its clock."""
-    return _FIRST <= moment <= now + _DAY
+    return moment is not None and _FIRST <= moment <= now + _DAY
 
 
-def _is_near(moment: datetime, now: datetime) -> bool:
+def _is_near(moment: datetime | None, now: datetime) -> bool:
     """Return whether a moment is now, in whatever timezone it was written down."""
-    return abs(moment - now) <= _DAY + _MINUTES
-
-
-def _moments_in(text: str, now: datetime, can_be: Callable[[datetime, datetime], bool]) -> str:
-    """Return a text with one mark for each moment that can have come from the clock."""
-
-    def mark(moment: datetime | None, found: re.Match[str], name: str) -> str:
-        return name if moment is not None and can_be(moment, now) else found[0]
-
-    text = _ISO.sub(lambda m: mark(_date(m[1], m[2], m[3]), m, "\0date"), text)
-    text = _MONTH_FIRST.sub(lambda m: mark(_date(m[3], _month(m[1]), m[2]), m, "\0date"), text)
-    text = _DAY_FIRST.sub(lambda m: mark(_date(m[3], _month(m[2]), m[1]), m, "\0date"), text)
-    text = _EPOCH.sub(lambda m: mark(_epoch(m[1]), m, "\0epoch"), text)
-    if can_be is _is_near:
-        return _CLOCK.sub(lambda m: "\0time" if _is_this_minute(m, now) else m[0], text)
-    return _CLOCK.sub("\0time", text)
+    return moment is not None and abs(moment - now) <= _DAY + _MINUTES
 
 
 def _date(year: str, month: str, day: str) -> datetime | None:
@@ -133,36 +127,39 @@ def _is_this_minute(found: re.Match[str], now: datetime) -> bool:
 
 
 def _uuids(pair: _Pair, _: datetime) -> _Pair:
-    return _UUID.sub("\0uuid", pair[0]), _UUID.sub("\0uuid", pair[1])
+    return _alike(pair, _UUID, lambda *_: True)
 
 
 def _addresses(pair: _Pair, _: datetime) -> _Pair:
-    return _ADDRESS.sub("\0address", pair[0]), _ADDRESS.sub("\0address", pair[1])
+    return _alike(pair, _ADDRESS, lambda *_: True)
 
 
 def _floats(pair: _Pair, _: datetime) -> _Pair:
-    return _drawn(pair, _FLOAT, lambda text: True)
+    return _alike(pair, _FLOAT, lambda then, now: not _are_alike(then[0], now[0]))
 
 
 def _tokens(pair: _Pair, _: datetime) -> _Pair:
-    return _drawn(pair, _TOKEN, _is_token)
+    return _alike(pair, _TOKEN, _are_tokens)
 
 
-def _drawn(pair: _Pair, pattern: re.Pattern[str], looks: Callable[[str], bool]) -> _Pair:
-    """Take two words at the same place for one where both look drawn, and are little alike."""
+def _alike(pair: _Pair, pattern: re.Pattern[str], is_one: Callable[..., bool]) -> _Pair:
+    """Return two texts with a mark where what differs at the same place comes from one source."""
     places = [list(pattern.finditer(text)) for text in pair]
     if len(places[0]) != len(places[1]):
         return pair
     pieces: tuple[list[str], list[str]] = ([], [])
     ends = [0, 0]
     for two in zip(*places, strict=True):
-        words = [found[0] for found in two]
-        same = words[0] != words[1] and all(map(looks, words)) and not _are_alike(*words)
+        same = two[0][0] != two[1][0] and is_one(*two)
         for i, found in enumerate(two):
             pieces[i].append(pair[i][ends[i] : found.start()])
-            pieces[i].append("\0drawn" if same else found[0])
+            pieces[i].append("\0" if same else found[0])
             ends[i] = found.end()
     return "".join([*pieces[0], pair[0][ends[0] :]]), "".join([*pieces[1], pair[1][ends[1] :]])
+
+
+def _are_tokens(then: re.Match[str], now: re.Match[str]) -> bool:
+    return _is_token(then[0]) and _is_token(now[0]) and not _are_alike(then[0], now[0])
 
 
 def _are_alike(before: str, now: str) -> bool:

@@ -1,4 +1,4 @@
-"""Describe where a recording is made: python, platform, packages, git commit, hash seed."""
+"""Describe where a recording is made: python, platform, packages, commit, hash seed, timezone."""
 
 from __future__ import annotations
 
@@ -36,6 +36,11 @@ def hash_seed() -> str | None:
     # Many programs set it to 0 when it is too late: only a start with 0 switches the flag off.
     is_random = bool(sys.flags.hash_randomization)
     return given if is_random == bool(int(given)) else None
+
+
+def timezone(at: float) -> str:
+    """Return the timezone of this process, as it is at a time in seconds: "UTC+0100 CET"."""
+    return time.strftime("UTC%z %Z", time.localtime(at))
 
 
 def packages() -> dict[str, str]:
