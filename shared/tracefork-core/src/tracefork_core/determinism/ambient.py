@@ -24,6 +24,7 @@ def start(entropy: RecordedEntropy) -> None:
             temp_names.put_up()
             global_random.put_up()
             _swaps.put_in()
+            uuids.PACKAGE.put_in()
 
 
 def stop(entropy: RecordedEntropy) -> None:
@@ -31,6 +32,7 @@ def stop(entropy: RecordedEntropy) -> None:
     with _lock:
         sessions.all.remove(entropy)
         if not sessions.all:
+            uuids.PACKAGE.take_out()
             _swaps.take_out()
             global_random.take_down()
             temp_names.take_down()

@@ -1,4 +1,4 @@
-"""`uuid1`, `uuid6` and `uuid7` while sessions are open.
+"""`uuid1`, `uuid6` and `uuid7` while sessions are open, and those of the package uuid6.
 
 Their time comes from the clock and their bytes from entropy. What is left is what the module keeps
 between calls, so that no two are the same: a lane keeps its own. The host's address, which a replay
@@ -8,28 +8,35 @@ elsewhere would not have, is replaced by a random one, as RFC 9562 allows.
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 import uuid
 from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from tracefork_core.determinism.entropy import RecordedEntropy, sessions
 from tracefork_core.determinism.os_entropy import urandom
+from tracefork_core.determinism.swaps import Pair, Swaps
 from tracefork_core.exchange.lane import current_lane
+from tracefork_core.exchange.module_arrival import Arrival
 
 Kept = dict[str, object]
+Names = dict[str, Any]
 
-_module = vars(uuid)
-_KEPT = tuple(name for name in _module if name.startswith("_last_"))
+_PACKAGE = "uuid6"
 _MULTICAST = 1 << 40
 """The bit that says an address is no host's."""
 
 _lock = threading.RLock()
-_by_lane: WeakKeyDictionary[RecordedEntropy, dict[str, Kept]] = WeakKeyDictionary()
+_by_lane: WeakKeyDictionary[RecordedEntropy, dict[tuple[str, str], Kept]] = WeakKeyDictionary()
 
 
-def _on_lane(function: Callable[..., uuid.UUID], *, asks_host: bool) -> Callable[..., uuid.UUID]:
-    """Return a function that makes ids as `function` does, alike in every run."""
+def _on_lane(
+    module: Names, function: Callable[..., uuid.UUID], *, asks_host: bool
+) -> Callable[..., uuid.UUID]:
+    """Return a function that makes ids as one of a module does, alike in every run."""
 
     @functools.wraps(function)
     def make(*args: int | None, **kwargs: int | None) -> uuid.UUID:
@@ -44,27 +51,62 @@ def _on_lane(function: Callable[..., uuid.UUID], *, asks_host: bool) -> Callable
             if given.get("clock_seq") is None:
                 given["clock_seq"] = int.from_bytes(urandom(2)) & 0x3FFF
             args, kwargs = (), given
-        return _with_own(entropy, lambda: function(*args, **kwargs))
+        return _with_own(entropy, module, lambda: function(*args, **kwargs))
 
     return make
 
 
-def _with_own(entropy: RecordedEntropy, make: Callable[[], uuid.UUID]) -> uuid.UUID:
+def _with_own(entropy: RecordedEntropy, module: Names, make: Callable[[], uuid.UUID]) -> uuid.UUID:
     """Call `make` with what the module kept when this lane made its last one."""
-    lane = current_lane(entropy.session)
+    own = module["__name__"], current_lane(entropy.session)
     with _lock:
         lanes = _by_lane.setdefault(entropy, {})
-        around = {name: _module[name] for name in _KEPT}
-        _module.update(lanes.get(lane) or dict.fromkeys(_KEPT))
+        around = _kept(module)
+        module.update(lanes.get(own) or dict.fromkeys(around))
         try:
             return make()
         finally:
-            lanes[lane] = {name: _module[name] for name in _KEPT}
-            _module.update(around)
+            lanes[own] = _kept(module)
+            module.update(around)
 
 
-SWAPS: list[tuple[object, object]] = [
-    (_module[name], _on_lane(_module[name], asks_host=name != "uuid7"))
-    for name in ("uuid1", "uuid6", "uuid7")
-    if name in _module
-]
+def _kept(module: Names) -> Kept:
+    return {name: value for name, value in module.items() if name.startswith("_last_")}
+
+
+def _pairs(module: Names, names: str, asking: str = "") -> list[Pair]:
+    """Return functions of a module with what stands in for them; those `asking` ask the host."""
+    return [
+        (module[name], _on_lane(module, module[name], asks_host=name in asking.split()))
+        for name in names.split()
+        if name in module
+    ]
+
+
+class _Package:
+    """The package uuid6, which may be loaded while sessions are open."""
+
+    def __init__(self) -> None:
+        self._module: ModuleType | None = None
+        self._swaps = Swaps([])
+        self._arrival = Arrival(_PACKAGE, self.put_in)
+
+    def put_in(self) -> None:
+        """Let the sessions answer, once it is there."""
+        if (module := sys.modules.get(_PACKAGE)) is None:
+            self._arrival.on()
+            return
+        if self._module is not module:
+            self._module = module
+            self._swaps = Swaps(_pairs(vars(module), "uuid6 uuid7 uuid8"))
+        self._swaps.put_in()
+
+    def take_out(self) -> None:
+        """Leave everything as it was found."""
+        self._arrival.off()
+        if self._module is not None:
+            self._swaps.take_out()
+
+
+SWAPS = _pairs(vars(uuid), "uuid1 uuid6 uuid7", asking="uuid1 uuid6")
+PACKAGE = _Package()
