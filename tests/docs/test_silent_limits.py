@@ -154,6 +154,26 @@ def test_a_draw_that_a_class_keeps_diverges(provider: ProviderServer, tape: Path
     assert caught.value.divergence.n == 1
 
 
+def test_a_generator_made_before_goes_on(provider: ProviderServer, tape: Path) -> None:
+    """The card says that; seeded anew for each run, it replays."""
+    made_before = random.Random()
+
+    def agent(seed: int | None = None) -> None:
+        if seed is not None:
+            made_before.seed(seed)
+        ask(provider, drawn=made_before.random())
+
+    with tracefork.record(tape):
+        agent()
+    before = "a generator made before the run"
+    with pytest.raises(tracefork.DivergenceError, match=before), tracefork.replay(tape):
+        agent()
+    with tracefork.record(tape, overwrite=True):
+        agent(seed=7)
+    with tracefork.replay(tape):
+        agent(seed=7)
+
+
 class Counting(httpx.HTTPTransport):
     """A transport of one's own that keeps something."""
 
