@@ -137,6 +137,19 @@ def test_what_both_replays_have_asked_is_no_leak_whatever_comes_after(shell: She
     assert {n for one in found["findings"] for n in one["exchanges"]} >= {0, 1}
 
 
+def test_what_no_replay_came_to_is_perhaps_outside(shell: Shell) -> None:
+    """An id of Python's own that nobody sees drawn is not accused for what differs before it."""
+    shell.write("agent.py", HEAD + "ask(f'{os.getpid()}')\nask(f'{uuid.uuid1()}')\n")
+    done = shell.tracefork("calibrate", "agent.py")
+    lines = done.out.splitlines()
+    assert done.exit == 1
+    assert "· 1 source outside the boundary, perhaps 1 more ·" in lines[0]
+    assert [line for line in lines if line.startswith("  outside")] == ["  outside  the process id"]
+    n = lines.index("  perhaps  a UUID that was drawn unseen")
+    assert lines[n + 1] == "    exchange 1 /messages/0/content"
+    assert lines[n + 3] == "    → No replay came so far. Mend what is outside, and calibrate again."
+
+
 def test_people_read_the_source_the_place_and_the_fix(extensions: Shell) -> None:
     """The table for people: outside first, then what is on the tape."""
     agent = "import uuid_utils\nask(f'It is {time.time()}')\nask(f'Ticket {uuid_utils.uuid4()}')\n"

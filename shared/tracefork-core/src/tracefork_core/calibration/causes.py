@@ -38,12 +38,14 @@ class Cause:
         site: the line that drew it, where it was seen.
         on_tape: whether a recording holds it.
         fix: what to do, if anything is to be done.
+        guessed: whether the looks of a value alone tell, and chance on the tape looks so too.
     """
 
     what: str
     site: str | None
     on_tape: bool
     fix: str = ""
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,9 @@ def _by_shape(before: str, after: str, runs: tuple[Run, Run], n: int) -> Cause:
     if shape in (None, "random") and (site := _random_before(n, runs)):
         return Cause("random", site, on_tape=True)
     if shape is None:
-        return Cause(UNKNOWN, None, on_tape=False, fix=_NO_CLUE)
+        return Cause(UNKNOWN, None, on_tape=False, fix=_NO_CLUE, guessed=True)
     what, fix = _SHAPES[shape]
-    return Cause(what, None, on_tape=False, fix=fix)
+    return Cause(what, None, on_tape=False, fix=fix, guessed=shape != "address")
 
 
 def _random_before(n: int, runs: tuple[Run, Run]) -> str | None:

@@ -14,6 +14,7 @@ from tracefork_core.providers import decompress, model_call
 from tracefork_core.tape import Exchange, Tape
 
 _NOT_AS_RECORDED = "Its value at replay is not the recorded one: see `tracefork replay`."
+_NOT_REACHED = "No replay came so far. Mend what is outside, and calibrate again."
 _NEVER = -1
 
 
@@ -26,6 +27,7 @@ class Finding:
         pointer: where in them, the first place.
         cause: why.
         outside: whether a replay cannot give it again.
+        perhaps: whether that is not known: no replay came so far.
         before: what the first run had there.
         after: what the other had.
         places: at how many pointers it shows.
@@ -38,14 +40,20 @@ class Finding:
     before: str = ""
     after: str = ""
     places: int = 1
+    perhaps: bool = False
 
 
 def between_recordings(
-    first: Tape, second: Tape, runs: tuple[Run, Run], proven: Collection[int]
+    first: Tape,
+    second: Tape,
+    runs: tuple[Run, Run],
+    proven: Collection[int],
+    left: Collection[int],
 ) -> list[Finding]:
     """Return why two live recordings differ. What replays have `proven` is on the tape.
 
-    Those are the numbers of the exchanges that each replay asked as they were recorded.
+    Those are the numbers of the exchanges that each replay asked as they were recorded; replays
+    have `left` the tape at others.
     """
     found: list[Finding] = []
     told = _told(first), _told(second)
@@ -53,8 +61,11 @@ def between_recordings(
     for change in changes(first, second):
         for cause, before, after in _traced(change, first, runs, told, known):
             outside = not (change.n in proven or cause.on_tape)
-            why = cause if outside else replace(cause, fix="")  # Proven to come back.
-            found.append(Finding((change.n,), change.pointer, why, outside, before, after))
+            perhaps = outside and cause.guessed and change.n not in left
+            # What is proven to come back needs no mending.
+            fix = (_NOT_REACHED if perhaps else cause.fix) if outside else ""
+            one = Finding((change.n,), change.pointer, replace(cause, fix=fix), outside)
+            found.append(replace(one, before=before, after=after, perhaps=perhaps))
     return found
 
 
@@ -146,7 +157,7 @@ def together(replayed: Sequence[Finding], live: Sequence[Finding]) -> list[Findi
     for one in [*found, *live]:
         source = one.cause.what, one.cause.site
         if one.outside or source not in outside:
-            gathered.setdefault((source, one.outside), []).append(one)
+            gathered.setdefault((source, one.outside, one.perhaps), []).append(one)
     return [_gathered(group) for group in gathered.values()]
 
 

@@ -167,7 +167,8 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
         with Tape.open(tape) as one, Tape.open(other) as two:
             pair = before, second.notes
             asked = set.intersection(*(_asked(one, done) for done in replays))
-            differed = between_recordings(one, two, pair, asked)
+            left = {n for done in replays if (n := _left(done)) is not None}
+            differed = between_recordings(one, two, pair, asked, left)
     findings = together(replayed, differed)
     named = {one.cause.site for one in findings}
     leaks = dict.fromkeys(leak for done in everybody for leak in done.leaks)
@@ -181,11 +182,17 @@ def _asked(tape: Tape, done: _Done) -> set[int]:
     numbers = {exchange.n for exchange in tape.exchanges}
     if done.came.exit == 0:
         return numbers
-    divergence: Any = done.document.get("divergence") or {}
-    if (n := divergence.get("n")) not in numbers:
+    if (n := _left(done)) not in numbers:
         return set()
     lane = tape.exchanges[n].lane  # How far the others had come by then nobody says.
     return {exchange.n for exchange in tape.exchanges[:n] if exchange.lane == lane}
+
+
+def _left(done: _Done) -> int | None:
+    """Return the exchange at which a replay left its tape, if it did at one."""
+    divergence: Any = done.document.get("divergence") or {}
+    n: int | None = divergence.get("n")
+    return n
 
 
 def _why(done: _Done, before: Run) -> list[Finding]:

@@ -27,7 +27,7 @@ def print_findings(agent: Agent, result: Result) -> None:
     outside = [one for one in result.findings if one.outside]
     good = result.proven
     head = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
-    console.print(head.append(_verdict(agent, result, len(outside)), "default"), soft_wrap=True)
+    console.print(head.append(_verdict(agent, result, outside), "default"), soft_wrap=True)
     for finding in outside:
         _print_outside(console, finding)
     _print_on_tape(console, [one for one in result.findings if not one.outside])
@@ -56,6 +56,7 @@ def document(agent: Agent, result: Result) -> dict[str, object]:
                 "cause": one.cause.what,
                 "site": one.cause.site,
                 "outside": one.outside,
+                "perhaps": one.perhaps,
                 "fix": one.cause.fix,
                 "first": one.before,
                 "then": one.after,
@@ -66,12 +67,15 @@ def document(agent: Agent, result: Result) -> dict[str, object]:
     }
 
 
-def _verdict(agent: Agent, result: Result, outside: int) -> str:
+def _verdict(agent: Agent, result: Result, outside: Sequence[Finding]) -> str:
     proven, replays = result.replays
     name = printable(agent.target)
     share = f"{proven} of {figures.several(replays, 'replay')} proven"
     if not result.proven:
-        return f"{name} · {figures.several(outside, 'source')} outside the boundary · {share}"
+        perhaps = sum(one.perhaps for one in outside)
+        sources = figures.several(len(outside) - perhaps, "source")
+        more = f", perhaps {perhaps} more" if perhaps else ""
+        return f"{name} · {sources} outside the boundary{more} · {share}"
     if result.findings:
         return f"{name} repeats: all that differed is on the tape · {share}"
     if result.live > 1:
@@ -85,7 +89,7 @@ def _print_outside(console: Console, finding: Finding) -> None:
 
     cause, pad = finding.cause, " " * _INDENT
     title = " · ".join(part for part in (cause.what, cause.site) if part)
-    line = Text("  outside  ", screen.BAD)
+    line = Text("  perhaps  ", screen.DIM) if finding.perhaps else Text("  outside  ", screen.BAD)
     console.print(line.append(printable(title, lines=True), "default"), soft_wrap=True)
     if finding.exchanges or finding.pointer:
         numbers = _numbers(finding.exchanges)
