@@ -124,6 +124,26 @@ def test_timers_and_monotonic_clocks_are_real(tape: Path) -> None:
     assert 0 < time.monotonic() - before < 3600
 
 
+def test_a_budget_of_seconds_replays_by_the_wall_clock(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """A replay, which takes no time, ends it where it ended; by `monotonic` it asks for more."""
+
+    def agent(clock: Callable[[], float]) -> None:
+        end, n = clock() + 1, 0
+        while clock() < end:
+            http.post(f"{provider.url}/echo", json={"step": (n := n + 1)})
+            time.sleep(0.4)
+
+    with record(tape):
+        agent(time.time)
+    with replay(tape) as run:
+        agent(time.time)
+    assert run.clock_misses == 0
+    with pytest.raises(DivergenceError), replay(tape):
+        agent(time.monotonic)
+
+
 def test_no_clock_but_the_wall_clock_is_touched(tape: Path) -> None:
     """What counts the time that passes is the machine's own, while recording and at replay."""
     names = "monotonic monotonic_ns perf_counter perf_counter_ns process_time thread_time".split()
