@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tracefork_core import DivergenceError, record, replay
@@ -117,6 +117,16 @@ def test_an_address_is_told() -> None:
     assert source_of(f"tools: {one!r}", f"tools: {two!r}") == "address"
 
 
+def test_the_id_of_this_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that another run had otherwise, and that is this process's, as in a Message-ID."""
+    before, now = 5942, 5925
+    monkeypatch.setattr(os, "getpid", lambda: now)
+    assert source_of(f"<1795.{before}.1085@host>", f"<1795.{now}.1085@host>") == "process"
+    assert source_of(f"<1795.{before}.1085@host>", f"<1795.{now + 1}.1085@host>") is None
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    assert source_of("Take 3 of them.", "Take 7 of them.") is None
+
+
 @pytest.mark.parametrize(
     ("recorded", "actual"),
     [
@@ -149,6 +159,7 @@ def test_no_edit_of_words_has_a_source(kept: list[str], now: list[str], rest: li
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.text(max_size=20))
 def test_no_edit_of_a_number_has_a_source(before: int, now: int, text: str) -> None:
     """Property: numbers below the epoch of this century are counts, prices and ids."""
+    assume(now != os.getpid())
     assert source_of(before, now, now=NOW) is None
     assert source_of({"n": before, "text": text}, {"n": now, "text": text}, now=NOW) is None
 

@@ -24,6 +24,7 @@ _SHAPES = {
     "uuid": ("a UUID that was drawn unseen", "Use uuid.uuid4(), or run.nondet.uuid()."),
     "token": ("a token that was drawn unseen", "Use secrets or os.urandom(), or run.nondet."),
     "random": ("a number that was drawn unseen", "Use random, or run.nondet.random()."),
+    "process": ("the process id", "Leave it out."),
     "address": ("a memory address", "Give the class a __repr__, or leave the object out."),
 }
 _NO_CLUE = "Keep it out of what is asked, or see that it is the same in every run."

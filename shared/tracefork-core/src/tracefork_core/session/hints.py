@@ -21,6 +21,10 @@ _ADDRESS = (
     "the address of an object (of its repr?): another one in each process; leave it out of what is "
     "sent, or ignore the place"
 )
+_PROCESS = (
+    "the id of the process: another one in each run; leave it out of what is sent, or ignore the "
+    "place"
+)
 _WAYS_OF_TIME = "came from elsewhere (C code, another program, a file)"
 _WAYS_OF_CHANCE = (
     "came from elsewhere (a generator made before the run, C code, another program, a file), was "
@@ -95,6 +99,8 @@ def _hint_of_order(then: str | None, now: str | None) -> str:
 def _hint(tape: Tape, source: Source) -> str:
     if source == "address":
         return _ADDRESS
+    if source == "process":
+        return _PROCESS
     if source == "order":
         return _hint_of_order(tape.environment.hash_seed if tape.environment else None, hash_seed())
     kind, what = ("clock", "the clock") if source == "clock" else ("entropy", "chance")

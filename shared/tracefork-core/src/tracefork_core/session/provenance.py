@@ -1,4 +1,4 @@
-"""Guess where a value came from that differs between two runs: clock, chance, address or order.
+"""Guess where a value came from that differs between two runs: clock, chance, process or order.
 
 A guess is made only where it explains the whole difference: with every date near now taken for the
 same date (every UUID for the same UUID, …), both values must be equal. An edit of anything else is
@@ -8,6 +8,7 @@ left without one.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Literal
 
-Source = Literal["clock", "uuid", "token", "random", "address", "order"]
+Source = Literal["clock", "uuid", "token", "random", "address", "process", "order"]
 
 _FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 _DAY, _MINUTES = timedelta(days=1), timedelta(minutes=5)
@@ -32,11 +33,14 @@ _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d(?:\.\d+)?)
 
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+_NUMBER = re.compile(r"(?<!\d)\d+(?!\d)")
 _FLOAT = re.compile(r"(?<![\w.])-?\d{1,9}\.\d{8,}(?:e-?\d+)?(?![\w.]*\w)")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _PREFIX = re.compile(r"^[a-z]+[_-]")
 _WORD = re.compile(r"[^\s,;|()\[\]{}'\"]+")
 _HEX = re.compile(r"[0-9a-f]+|[0-9A-F]+")
+_FEW = 3
+"""Digits that are also those of a count: in a container, process ids are small."""
 _LONGEST_TEXT = 2_000_000
 
 _Pair = tuple[str, str]
@@ -134,6 +138,11 @@ def _addresses(pair: _Pair, _: datetime) -> _Pair:
     return _alike(pair, _ADDRESS, lambda *_: True)
 
 
+def _processes(pair: _Pair, _: datetime) -> _Pair:
+    own = str(os.getpid())
+    return _alike(pair, _NUMBER, lambda _, here: here[0] == own) if len(own) > _FEW else pair
+
+
 def _floats(pair: _Pair, _: datetime) -> _Pair:
     return _alike(pair, _FLOAT, lambda then, now: not _are_alike(then[0], now[0]))
 
@@ -183,6 +192,7 @@ def _is_token(word: str) -> bool:
 _EXPLANATIONS: tuple[tuple[Source, Callable[[_Pair, datetime], _Pair]], ...] = (
     ("uuid", _uuids),
     ("address", _addresses),
+    ("process", _processes),
     ("clock", _moments),
     ("random", _floats),
     ("token", _tokens),
