@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tracefork_core.exchange.caller import is_users, place
+from tracefork_core.exchange.caller import behind_made, is_users, place
 from tracefork_core.exchange.current import current_session
 
 _KEPT = 300
@@ -62,6 +62,7 @@ class Notebook:
         self._lock = threading.RLock()
 
     def __call__(self, source: str, value: object, frame: FrameType | None) -> None:
+        frame = behind_made(frame)
         direct = frame is not None and is_users(frame)
         while frame is not None and not is_users(frame):
             frame = frame.f_back

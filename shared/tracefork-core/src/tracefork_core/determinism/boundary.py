@@ -19,7 +19,7 @@ from typing import Literal
 from tracefork_core.determinism.boundary_doors import VALUES
 from tracefork_core.determinism.whose import Open
 from tracefork_core.errors import BoundaryError, BoundaryWarning, UsageError
-from tracefork_core.exchange.caller import is_users, place
+from tracefork_core.exchange.caller import behind_made, is_users, place
 
 Mode = Literal["warn", "raise", "note"]
 """`note` only lists what it finds."""
@@ -119,6 +119,7 @@ def asking(depth: int, through: Collection[str] = VALUES) -> FrameType | None:
         module = str(frame.f_globals.get("__name__", ""))
         top = module.partition(".")[0]
         if top != "tracefork_core" and top not in through:
-            return frame if is_users(frame) else None
+            frame = behind_made(frame)
+            return frame if frame is not None and is_users(frame) else None
         frame = frame.f_back
     return None

@@ -28,7 +28,7 @@ from tracefork_core.determinism.surroundings import (
     Lookout,
 )
 from tracefork_core.determinism.whose import Open
-from tracefork_core.exchange.caller import is_users
+from tracefork_core.exchange.caller import behind_made, is_users
 from tracefork_core.tape.environment import timezone
 
 _THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
@@ -68,7 +68,7 @@ def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
     """Let `lookout` see the timezone when the agent's own code first reads the clock."""
 
     def observe(source: str, value: object, frame: FrameType | None) -> None:
-        if source != "clock" or frame is None or not is_users(frame):
+        if source != "clock" or (frame := behind_made(frame)) is None or not is_users(frame):
             return
         if lookouts.here() is lookout:
             stop()
@@ -93,6 +93,7 @@ def _saw(kind: str, name: str, value: str | None) -> None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _package(frame) in _THROUGH:
         frame = frame.f_back
+    frame = behind_made(frame)
     if frame is not None and is_users(frame):
         lookout.look(kind, name, value, frame)
 

@@ -79,7 +79,21 @@ def is_users(frame: FrameType) -> bool:
         return False
     code = frame.f_code.co_filename
     # Code without a file is the user's where it was typed or handed to `python -c`.
-    return _is_users(code) and (code[:1] != "<" or name == "__main__")
+    return _is_users(code) and (code[:1] != "<" or (name == "__main__" and not file))
+
+
+def behind_made(frame: FrameType | None) -> FrameType | None:
+    """Return the frame behind code that was made while the user's runs: by dataclasses, by exec."""
+    while frame is not None and _is_made(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_made(frame: FrameType) -> bool:
+    names, code = frame.f_globals, frame.f_code.co_filename
+    if code[:1] != "<" or code.startswith("<frozen") or is_users(frame):
+        return False
+    return _can_be_users(str(names.get("__name__")), names.get("__file__"))
 
 
 def is_users_module(names: Mapping[str, object]) -> bool:
