@@ -7,10 +7,13 @@ import json
 import random
 import secrets
 import statistics
+import sys
 import time
 import timeit
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 from bench import Bench, Rounds, Samples
@@ -23,6 +26,9 @@ READ_TARGET = 2e-6
 _ON, _OFF = "chance on the tape", "chance left real"
 _ALONE = "time-machine by itself"
 """Its patch, and a clock that moves on: what any clock that is built on it takes at least."""
+_LEAST = "time-machine, and who reads"
+"""Its patch, and a clock that notes the time and the function that reads it, while a guard listens:
+what any clock takes at least that is kept by call site, without a lane, a session or a replay."""
 _DRAWS: dict[str, Callable[[], object]] = {
     "time.time": lambda: time.time(),  # noqa: PLW0108 - looked up when it is called
     "datetime.now": lambda: dt.datetime.now(dt.UTC),
@@ -53,6 +59,8 @@ def measure(bench: Bench) -> Measurement:
     def drawn(who: str) -> Samples:
         if who == _ALONE:
             return bench.ask(CORE, read)
+        if who == _LEAST:
+            return bench.ask(CORE, note, path=bench.path())
         return bench.ask(CORE, draw, path=bench.path(), on=who == _ON)
 
     times = 3 if bench.quick else 7
@@ -65,7 +73,7 @@ def measure(bench: Bench) -> Measurement:
         [
             *_runs("recording", bench.rounds(times, tapes, recorded), SHARE_TARGET),
             *_runs("replay", bench.rounds(times, tapes, replayed), None),
-            *_draws(bench.rounds(times, [*tapes, _ALONE], drawn)),
+            *_draws(bench.rounds(times, [*tapes, _LEAST, _ALONE], drawn)),
         ],
     )
 
@@ -135,6 +143,39 @@ def read(recorder: Recorder) -> Samples:
 
     with time_machine.travel(dt.datetime.now(dt.UTC), tick=True):
         return _least(_READS)
+
+
+def note(recorder: Recorder, path: str) -> Samples:
+    """Return the same of a clock that notes who reads it, and when, and does nothing else."""
+    import time_machine
+
+    import tracefork_core
+
+    with (
+        tracefork_core.record(Path(path), clock=False, entropy=False),  # Its guard listens.
+        time_machine.travel(dt.datetime.now(dt.UTC)),
+    ):
+        around = time_machine.traveller_stack[-1]
+        time_machine.traveller_stack[-1] = _Noting()  # type: ignore[call-overload]
+        try:
+            return _least(_READS)
+        finally:
+            time_machine.traveller_stack[-1] = around
+
+
+class _Noting:
+    """A clock as time-machine asks one."""
+
+    def __init__(self) -> None:
+        self._original_ns = import_module("_time_machine").original_time_ns
+        self._noted: deque[tuple[str, int]] = deque(maxlen=1_000)
+
+    def time_ns(self) -> int:
+        frame = sys._getframe(1)
+        now: int = self._original_ns()
+        name = f"{frame.f_globals['__name__']}:{frame.f_code.co_qualname}"
+        self._noted.append((name, now))
+        return now
 
 
 def _least(names: Iterable[str]) -> Samples:
