@@ -110,9 +110,11 @@ def test_an_agent_that_closes_stderr_is_recorded_and_replayed(errs: Errs) -> Non
         assert len(tape.exchanges) == 2
 
 
-def test_an_agent_that_closes_our_files_stops_the_recording(errs: Errs) -> None:
+@pytest.mark.parametrize("before", ["", "os.system('true'); "], ids=["", "and our door"])
+def test_an_agent_that_closes_our_files_stops_the_recording(errs: Errs, before: str) -> None:
     """It goes on; then it is said, and what was on the tape is still there."""
-    errs.shell.write("closing.py", CLOSING.replace("os.close(2)", "os.closerange(3, 256)"))
+    closing = f"{before}os.closerange(3, 256)"
+    errs.shell.write("closing.py", CLOSING.replace("os.close(2)", closing))
     done = run(errs, "record", "closing.py")
     assert done.returncode == 5
     assert b"recording to " in done.stderr

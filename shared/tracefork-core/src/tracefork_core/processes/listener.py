@@ -55,7 +55,8 @@ class Listener:
             self.closed = True
             peers = dict(self._peers)
         self._shut(self._socket)
-        self._socket.close()
+        with suppress(OSError):  # A program that closes all descriptors closed this one too.
+            self._socket.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
         for peer, served in peers.items():
