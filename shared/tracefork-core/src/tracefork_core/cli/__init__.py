@@ -6,8 +6,8 @@ out, `…_runs` are its runs, in processes of their own (`raced`, `calibrated`).
 `blame_parts`, `blame_progress`, `checkpoints` and `signed`.
 
 What several verbs are asked: `options`, `interventions`, the `tapes` that a name means, the `store`
-of what made which. The agent: `agent`, run `as_main`, and `winding_down`; `program`, `project`,
-`command`, `hash_seed`, `fresh` processes, its `ending`. What people see: `screen`, `figures`,
-`text`, `progress`; of a tape its `timeline`, a `page`, a `tool_call`, the `account`, `coverage`,
-`secrets`; the `card` of a divergence; `surroundings`, which is what is installed.
+of what made which. The agent: `agent`, run `as_main`, `winding_down` and `leaving`; `program`,
+`project`, `command`, `hash_seed`, `fresh` processes, its `ending`. What people see: `screen`,
+`figures`, `text`, `progress`; of a tape its `timeline`, a `page`, a `tool_call`, the `account`,
+`coverage`, `secrets`; the `card` of a divergence; `surroundings`, which is what is installed.
 """

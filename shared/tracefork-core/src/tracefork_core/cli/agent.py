@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Literal, TypeVar
 from tracefork_core.cli import project
 from tracefork_core.cli.as_main import NoAgentError, run_module, run_script
 from tracefork_core.cli.ending import Ending
+from tracefork_core.cli.leaving import Outcome, told_before_it_leaves
 from tracefork_core.cli.mistakes import guess
 from tracefork_core.cli.winding_down import end_forked, wind_down, wound_down
 from tracefork_core.errors import TraceforkError, UsageError
@@ -78,9 +79,16 @@ class Agent:
         if not script:
             self._check_module(self.target)
 
-    def run_under(self, scope: AbstractContextManager[R], *, show: bool) -> tuple[R, Ending]:
+    def run_under(
+        self,
+        scope: AbstractContextManager[R],
+        *,
+        show: bool,
+        told: Callable[[Outcome[R]], int] | None = None,
+    ) -> tuple[R, Ending]:
         """Run inside a recording or a replay; return what that gave, and the agent's ending.
 
+        `told` says what came of it, and its exit code, where the agent ends the process itself.
         `show` prints an exception of the agent at once, as Python does, and not only when it is
         known that the run did not diverge. One that an error of ours led to waits for that.
 
@@ -91,7 +99,8 @@ class Agent:
         process = os.getpid()
         try:
             with scope as run:
-                ending = self._run()
+                with told_before_it_leaves(scope, run, told) if told else nullcontext():
+                    ending = self._run()
                 if os.getpid() != process:
                     end_forked(ending)  # The run is its parent's, and so is what is said of it.
                 if show and not ending.is_ours:

@@ -15,6 +15,7 @@ from tracefork_core.cli import figures, hash_seed, options, screen, tapes
 from tracefork_core.cli.agent import Agent
 from tracefork_core.cli.command import agent_for, remember
 from tracefork_core.cli.interventions import read_intervention
+from tracefork_core.cli.leaving import Outcome
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
@@ -103,13 +104,17 @@ def fork(
         mask=mask or [],
     )
     began = time.perf_counter()
-    with screen.stdout_kept(as_json):
-        run, ending = agent.run_under(scope, show=True)
-    assert run.receipt is not None
-    remember(run.path, run.receipt.digest, agent, folder)
-    os.chdir(here)
-    _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
-    return ending.status
+
+    def told(outcome: Outcome[Forking]) -> int:
+        with screen.stdout_kept(as_json):
+            run, ending = outcome()
+        assert run.receipt is not None
+        remember(run.path, run.receipt.digest, agent, folder)
+        os.chdir(here)
+        _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
+        return ending.status
+
+    return told(lambda: agent.run_under(scope, show=True, told=told))
 
 
 def _report(run: Forking, agent: Agent, seconds: float, *, status: int, as_json: bool) -> None:

@@ -17,6 +17,7 @@ from tracefork_core.cli.agent import Agent, read_agent
 from tracefork_core.cli.as_main import NoAgentError
 from tracefork_core.cli.command import remember
 from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.cli.leaving import Outcome
 from tracefork_core.cli.secrets import secret_words
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import UsageError
@@ -92,16 +93,18 @@ def record(
         seal_to=seal_to or [],
         strict=strict,
     )
+
+    def told(outcome: Outcome[Recording]) -> int:
+        with screen.stdout_kept(as_json):
+            run, ending = outcome()
+        assert run.receipt is not None
+        remember(path, run.receipt.digest, agent, cwd)
+        _report(path, shown, run, agent, status=ending.status, as_json=as_json)
+        return ending.status
+
     # Whether a script is there is known by now.
-    with (
-        _as_it_was(path, overwrite=overwrite and agent.form != "script"),
-        screen.stdout_kept(as_json),
-    ):
-        run, ending = agent.run_under(scope, show=True)
-    assert run.receipt is not None
-    remember(path, run.receipt.digest, agent, cwd)
-    _report(path, shown, run, agent, status=ending.status, as_json=as_json)
-    return ending.status
+    with _as_it_was(path, overwrite=overwrite and agent.form != "script"):
+        return told(lambda: agent.run_under(scope, show=True, told=told))
 
 
 @contextmanager

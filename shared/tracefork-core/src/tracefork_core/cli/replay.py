@@ -19,6 +19,7 @@ from tracefork_core.cli.card import print_differences
 from tracefork_core.cli.command import agent_for
 from tracefork_core.cli.ending import failure
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
+from tracefork_core.cli.leaving import Outcome
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
 
@@ -98,18 +99,22 @@ def _perform(
 ) -> int:
     """Run the agent, say what it came to, and return the exit code."""
     began = time.perf_counter()
-    try:
-        with screen.stdout_kept(as_json):
-            run, ending = agent.run_under(scope, show=False)
-    except DivergenceError as error:
-        return _diverged(error, recorded, agent, as_json=as_json)
-    verdict = _judge(recorded, run, ending, matchers, time.perf_counter() - began)
-    ending.show()
-    if as_json:
-        screen.say_json(_document(recorded, verdict))
-    else:
-        _print(recorded, verdict)
-    return verdict.exit
+
+    def told(outcome: Outcome[Replaying]) -> int:
+        try:
+            with screen.stdout_kept(as_json):
+                run, ending = outcome()
+        except DivergenceError as error:
+            return _diverged(error, recorded, agent, as_json=as_json)
+        verdict = _judge(recorded, run, ending, matchers, time.perf_counter() - began)
+        ending.show()
+        if as_json:
+            screen.say_json(_document(recorded, verdict))
+        else:
+            _print(recorded, verdict)
+        return verdict.exit
+
+    return told(lambda: agent.run_under(scope, show=False, told=told))
 
 
 _RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}

@@ -86,7 +86,8 @@ def stdout_kept(keep: bool = True) -> Iterator[None]:
 
     To the end of this process: threads of the agent print as long as they live.
     """
-    _ours.update(stdout=sys.stdout, stderr=sys.stderr)
+    if not _ours:
+        _ours.update(stdout=sys.stdout, stderr=sys.stderr)
     if keep:
         _keep_stdout()
     yield

@@ -1,0 +1,75 @@
+"""A program that ends itself by `os._exit` has a whole tape, and its replay a verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from tracefork_core import Tape
+from tracefork_testkit import ProviderServer
+
+from .conftest import PLAIN_AGENT, Shell
+
+LEAVING = PLAIN_AGENT + "sys.stdout.flush()\n"
+WAYS = {
+    "main thread": "os._exit(STATUS)",
+    "a task": "import asyncio\nasync def end():\n    os._exit(STATUS)\nasyncio.run(end())",
+    "another thread": "import threading\nend = threading.Thread(target=os._exit, args=[STATUS])\n"
+    "end.start()\nend.join()",
+}
+
+
+def leaving(shell: Shell, way: str, status: int) -> None:
+    """Write an agent that ends so."""
+    shell.write("leaving.py", LEAVING + WAYS[way].replace("STATUS", str(status)) + "\n")
+
+
+@pytest.mark.parametrize("status", [0, 3])
+@pytest.mark.parametrize("way", list(WAYS))
+def test_its_tape_is_whole_and_replays(way: str, status: int, shell: Shell) -> None:
+    """The summary is printed, the status passed on, and the replay proven."""
+    leaving(shell, way, status)
+    recorded = shell.tracefork("record", "leaving.py")
+    assert (recorded.exit, recorded.out) == (status, "one\ntwo\n")
+    assert "next: tracefork replay leaving.tape leaving.py" in recorded.err
+    with Tape.open(shell.folder / "leaving.tape") as tape:
+        assert tape.receipt is not None
+    replayed = shell.tracefork("replay", "leaving.tape")
+    assert (replayed.exit, replayed.out) == (0, "one\ntwo\n")
+    assert "replayed 2 of 2 exchanges bit-exact" in replayed.err
+    assert shell.tracefork("verify", "leaving.tape").exit == 0
+
+
+SWALLOWING = """\
+import os
+import sys
+
+import httpx2
+
+for word in sys.argv[1:]:
+    try:
+        httpx2.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
+    except BaseException:
+        pass
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("asked", [["one", "three"], ["one"], ["one", "two", "three"]])
+def test_a_divergence_that_it_swallowed_is_told(asked: list[str], shell: Shell) -> None:
+    """Its status is no verdict: of what differs, what is missing and what is too much."""
+    shell.write("leaving.py", SWALLOWING)
+    assert shell.tracefork("record", "leaving.py", "--", "one", "two").exit == 0
+    words = ("replay", "leaving.tape", "leaving.py", "--json", "--", *asked)
+    replayed = shell.tracefork(*words)
+    assert (replayed.exit, replayed.document["result"]) == (1, "different")
+
+
+def test_a_live_call_that_it_swallowed_is_told(shell: Shell, provider: ProviderServer) -> None:
+    """What was refused ends as everywhere: 4, and its words."""
+    leaving(shell, "main thread", 0)
+    assert shell.tracefork("record", "leaving.py").exit == 0
+    calls = "import urllib.request\ntry: urllib.request.urlopen(os.environ['PROVIDER'])\n"
+    shell.edit("leaving.py", "os._exit(0)", f"{calls}except BaseException: pass\nos._exit(0)")
+    refused = shell.tracefork("replay", "leaving.tape")
+    assert refused.exit == 4
+    assert "tried to reach" in refused.err
