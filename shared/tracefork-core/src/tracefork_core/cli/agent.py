@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from tracefork_core.cli import project
-from tracefork_core.cli.as_main import NoAgentError, run_module, run_script
+from tracefork_core.cli.as_main import NoAgentError, main_in, run_module, run_script
 from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.leaving import Outcome, told_before_it_leaves
 from tracefork_core.cli.mistakes import guess
@@ -74,10 +74,16 @@ class Agent:
             import_module("time_machine")  # with its plugin: determinism/wall.py leaves that out
         if not sys.flags.safe_path:
             # The first entry belongs to whatever started this process; now the agent does.
-            sys.path[0] = str(Path(self.target).resolve().parent if script else Path.cwd())
+            sys.path[0] = self._first_on_path()
         sys.argv = [self.target, *self.args]
         if not script:
             self._check_module(self.target)
+
+    def _first_on_path(self) -> str:
+        if self.form != "script":
+            return str(Path.cwd())
+        script = Path(self.target)
+        return str(script.absolute() if main_in(self.target) else script.resolve().parent)
 
     def run_under(
         self,
@@ -191,7 +197,8 @@ def read_agent(
     if function:
         return Agent("function", function, (*words, *after))
     if words:
-        form: Form = "project" if Path(words[0]).is_dir() else "script"
+        is_project = Path(words[0]).is_dir() and main_in(words[0]) is None
+        form: Form = "project" if is_project else "script"
         return Agent(form, words[0], (*words[1:], *after))
     if after:
         raise UsageError(
@@ -201,6 +208,8 @@ def read_agent(
 
 
 def _check_script(path: Path) -> None:
+    if path.is_dir() and main_in(str(path)):
+        return
     if not path.is_file():
         raise UsageError(f"tracefork: no script at {path} in {Path.cwd()}.")
     with path.open("rb") as file:

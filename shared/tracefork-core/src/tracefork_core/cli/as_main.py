@@ -6,7 +6,7 @@ import builtins
 import importlib.util
 import io
 import sys
-from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
@@ -18,8 +18,13 @@ class NoAgentError(UsageError):
 
 
 def run_script(path: str) -> None:
-    """Run a file."""
+    """Run a file, or the `__main__` in a folder or an archive."""
     _run(*_script(path))
+
+
+def main_in(path: str) -> ModuleSpec | None:
+    """Return what Python runs of a folder or an archive (`zipapp`); None of any other file."""
+    return PathFinder.find_spec("__main__", [str(Path(path).absolute())])
 
 
 def run_module(name: str) -> None:
@@ -32,6 +37,8 @@ def run_module(name: str) -> None:
 
 
 def _script(target: str) -> tuple[CodeType, ModuleType]:
+    if (spec := main_in(target)) is not None:
+        return _main_of(spec, "__main__")
     path = str(Path(target).absolute())
     with io.open_code(path) as file:
         code = compile(file.read(), path, "exec", dont_inherit=True)
@@ -47,6 +54,12 @@ def _module(name: str) -> tuple[CodeType, ModuleType]:
     if spec is not None and spec.submodule_search_locations is not None:
         name = f"{name}.__main__"
         spec = _spec(name)
+    code, main = _main_of(spec, name)
+    sys.argv[0] = main.__file__ or name
+    return code, main
+
+
+def _main_of(spec: ModuleSpec | None, name: str) -> tuple[CodeType, ModuleType]:
     code = _code_of(spec, name)
     assert spec is not None
     main = ModuleType("__main__")
@@ -57,7 +70,6 @@ def _module(name: str) -> tuple[CodeType, ModuleType]:
         __package__=spec.parent,
         __spec__=spec,
     )
-    sys.argv[0] = spec.origin or name
     return code, main
 
 
