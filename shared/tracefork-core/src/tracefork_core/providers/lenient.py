@@ -10,6 +10,8 @@ import msgspec
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128
+_MOST = 2**53
+"""Up to here every reader of JSON has the same number, and figures can be made of it."""
 
 
 def parse(raw: bytes | str) -> Json:
@@ -61,8 +63,10 @@ def text(value: Json) -> str | None:
 
 
 def count(value: Json) -> int | None:
-    """Give a whole number not below zero; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    """Give a whole number that can count something; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not 0 <= value <= _MOST:
         return None
     return int(value) if value == int(value) else None
 
