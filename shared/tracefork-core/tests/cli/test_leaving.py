@@ -12,6 +12,7 @@ from .conftest import PLAIN_AGENT, Shell
 LEAVING = PLAIN_AGENT + "sys.stdout.flush()\n"
 WAYS = {
     "main thread": "os._exit(STATUS)",
+    "an exit handler": "import atexit\natexit.register(os._exit, STATUS)",
     "a task": "import asyncio\nasync def end():\n    os._exit(STATUS)\nasyncio.run(end())",
     "another thread": "import threading\nend = threading.Thread(target=os._exit, args=[STATUS])\n"
     "end.start()\nend.join()",

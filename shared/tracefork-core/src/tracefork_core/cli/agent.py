@@ -107,11 +107,11 @@ class Agent:
             with scope as run:
                 with told_before_it_leaves(scope, run, told) if told else nullcontext():
                     ending = self._run()
-                if os.getpid() != process:
-                    end_forked(ending)  # The run is its parent's, and so is what is said of it.
-                if show and not ending.is_ours:
-                    ending.show()
-                ending = wound_down(ending)
+                    if os.getpid() != process:
+                        end_forked(ending)  # The run is its parent's, and so what is said of it.
+                    if show and not ending.is_ours:
+                        ending.show()
+                    ending = wound_down(ending)
                 if ending.error is not None:
                     raise ending.error
         except BaseException as error:
