@@ -75,6 +75,23 @@ def test_replays_a_name_that_nobody_knows(library: Any, tmp_path: Path) -> None:
     assert "Connect" in recorded.error[0]
 
 
+@pytest.mark.parametrize("name", ["httpx", "httpx2"])
+def test_a_port_that_there_is_not_is_refused_by_the_library(name: str, tmp_path: Path) -> None:
+    """As without a session: it is no mistake of ours, and it replays."""
+    lib, path = import_module(name), tmp_path / "port.tape"
+
+    def ask() -> str:
+        with pytest.raises(lib.ConnectError) as raised:
+            lib.get("http://127.0.0.1:99999/")
+        return str(raised.value)
+
+    plain = ask()
+    with record(path):
+        assert ask() == plain
+    with replay(path):
+        assert ask() == plain
+
+
 def test_an_error_status_is_an_answer(library: Any, round_trip: Callable[..., Any]) -> None:
     """429 and 500 with their headers and bodies are no failures of the attempt."""
     faults = [Fault(status=429, headers={"retry-after": "7"}), Fault(status=500)]

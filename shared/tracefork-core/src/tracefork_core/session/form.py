@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 import msgspec
 
@@ -100,7 +100,7 @@ def _urls(url: str) -> tuple[str, str]:
     """Return the URL that is compared and the URL that is shown; neither holds a secret."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower()
-    port = parts.port
+    port = _port(parts)
     shown_port = "" if port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{port}"
     volatile = host in _LOOPBACK and port is not None and port >= _EPHEMERAL
     if ":" in host:
@@ -110,6 +110,14 @@ def _urls(url: str) -> tuple[str, str]:
     shown = urlunsplit((parts.scheme, host + shown_port, path, query, ""))
     compared_port = ":*" if volatile else shown_port
     return urlunsplit((parts.scheme, host + compared_port, path, query, "")), shown
+
+
+def _port(parts: SplitResult) -> int | None:
+    try:
+        return parts.port
+    except ValueError:  # More than there are: what becomes of that is up to the library.
+        _, _, port = parts.netloc.rpartition(":")
+        return int(port) if port.isascii() and port.isdigit() else None
 
 
 def _without_boundary(content_type: str, body: bytes) -> tuple[tuple[str, str], bytes]:
