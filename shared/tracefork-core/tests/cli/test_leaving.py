@@ -1,4 +1,4 @@
-"""A program that ends itself by `os._exit` has a whole tape, and its replay a verdict."""
+"""A program that ends itself, or becomes another, has a whole tape, and its replay a verdict."""
 
 from __future__ import annotations
 
@@ -74,3 +74,35 @@ def test_a_live_call_that_it_swallowed_is_told(shell: Shell, provider: ProviderS
     refused = shell.tracefork("replay", "leaving.tape")
     assert refused.exit == 4
     assert "tried to reach" in refused.err
+
+
+BECOMING = """\
+import os
+import sys
+
+import httpx2
+
+if "again" not in sys.argv:
+    try:
+        os.execv("/nowhere/at-all", ["nothing"])
+    except FileNotFoundError as error:
+        print(error.errno, flush=True)
+    if not (child := os.fork()):
+        os.execlp("sh", "sh", "-c", "exit 4")
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    os.execl(sys.executable, sys.executable, *sys.argv, "again")
+print(sys.argv, httpx2.post(os.environ["PROVIDER"] + "/echo", content=b"again").text)
+sys.exit(3)
+"""
+
+
+def test_what_it_becomes_is_part_of_the_run(shell: Shell) -> None:
+    """A program that starts itself anew is recorded, and ends with the status that it ends with."""
+    shell.write("becoming.py", BECOMING)
+    plain = shell.python("becoming.py")
+    assert plain.out == "2\n4\n['becoming.py', 'again'] again\n"
+    recorded = shell.tracefork("record", "becoming.py")
+    assert (recorded.exit, recorded.out) == (plain.exit, plain.out) == (3, plain.out)
+    replayed = shell.tracefork("replay", "becoming.tape")
+    assert (replayed.exit, replayed.out) == (0, plain.out)
+    assert "replayed 1 of 1 exchange bit-exact" in replayed.err

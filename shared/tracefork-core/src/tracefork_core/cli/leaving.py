@@ -1,19 +1,25 @@
 """A program that ends itself by `os._exit`: what came of its run is told before it is gone.
 
-Nothing else of Python's end is done then: no thread is joined, and no exit handler runs.
+Nothing else of Python's end is done then: no thread is joined, and no exit handler runs. A program
+that becomes another one by `os.exec…` starts that instead and ends as it does: it is part of the
+run as any other process.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from tracefork_core.cli import screen
 from tracefork_core.cli.ending import Ending
 from tracefork_core.cli.text import printable
 from tracefork_core.errors import TraceforkError
+
+_KILLED = 128
+"""What a shell adds to the number of the signal that ended a program."""
 
 R = TypeVar("R")
 Outcome = Callable[[], tuple[R, Ending]]
@@ -36,11 +42,24 @@ def told_before_it_leaves(
             status = _said(told, lambda: _closed(scope, run, status))
         leave(status)
 
-    os._exit = tell_and_leave
+    execv, execve = os.execv, os.execve
+
+    def become(path: Any, words: Any, environment: Any = None) -> NoReturn:
+        if os.getpid() == process:
+            status = subprocess.Popen(  # noqa: S603 - what the agent would become
+                words, executable=path, env=environment, close_fds=False
+            ).wait()
+            os._exit(status if status >= 0 else _KILLED - status)
+        if environment is None:
+            execv(path, words)
+        execve(path, words, environment)
+
+    os._exit, os.execv = tell_and_leave, become
+    os.execve = become  # type: ignore[assignment]
     try:
         yield
     finally:
-        os._exit = leave
+        os._exit, os.execv, os.execve = leave, execv, execve
 
 
 def _closed(scope: AbstractContextManager[R], run: R, status: int) -> tuple[R, Ending]:
