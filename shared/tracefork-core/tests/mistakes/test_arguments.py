@@ -11,6 +11,9 @@ limit = 3
 
 def run(*words):
     print(words)
+
+def words():
+    yield 1
 """
 
 
@@ -67,6 +70,7 @@ def test_what_cannot_be_meant_is_not_guessed(errs: Errs, name: str, words: str) 
         "a-module-for-a-function": "record --agent functions",
         "no-function": "record --agent functions:ran",
         "a-value-for-a-function": "record --agent functions:limit",
+        "a-generator-for-a-function": "record --agent functions:words",
         "no-module-of-a-function": "record --agent json.nosuch:run",
         "two-agents": "record -m functions --agent functions:run",
         "arguments-without-a-script": "record -- agent.py",

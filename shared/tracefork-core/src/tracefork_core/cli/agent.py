@@ -176,6 +176,11 @@ class Agent:
         here = project.find(Path.cwd()) if self.form == "project" else None
         module, _, name = (here.function if here else self.target).partition(":")
         value = _function(module, name)(*(() if here else self.args))
+        if inspect.isgenerator(value) or inspect.isasyncgen(value):
+            raise NoAgentError(
+                f"tracefork: {module}:{name} is a generator: to call it runs nothing. Name a "
+                "function that goes through it."
+            )
         return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
