@@ -2,7 +2,8 @@
 
 A recording sleeps as it is asked to, and gives the end of each sleep a turn among the deliveries. A
 replay does not sleep: the end comes when its turn has come. A sleep that was cut short lasts until
-it is again, and one that was not recorded takes its time.
+it is again, and one that was not recorded takes its time; once a replay has left its tape, it ends
+with that, or an agent would wait for ever for a thread that the divergence has stopped.
 
 A timer (of a `wait_for`, say) runs as it is, at replay too. What it sets off is a delivery: it has
 a turn, and what was delivered after it is held back until the timer has fired again.
@@ -22,7 +23,7 @@ from functools import cached_property
 
 from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.known_sites import KnownSites
-from tracefork_core.exchange.lane import UNORDERED, current_lane
+from tracefork_core.exchange.lane import MAIN, UNORDERED, current_lane
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import Gate
 from tracefork_core.session.turns import owner_of
@@ -58,6 +59,7 @@ class RecordedWaits:
         self._lock = threading.Lock()
 
     def sleep(self, seconds: float, site: str) -> None:
+        self._session.check()
         ending = self.begin(site)
         try:
             real_sleep(seconds)
@@ -71,6 +73,7 @@ class RecordedWaits:
         self, seconds: float, site: str, still: Callable[[], bool] | None = None
     ) -> None:
         """Sleep, for longer where it is `still` to be cut short."""
+        self._session.check()
         ending = self.begin(site)
         try:
             await real_asleep(seconds)
@@ -174,6 +177,7 @@ class ReplayedWaits:
     def sleep(self, seconds: float, site: str) -> None:
         turn = self.next(site)
         if turn is None or turn == CUT_SHORT:
+            self._session.check()
             real_sleep(seconds)
         else:
             self.sleep_until(turn, seconds)
@@ -181,6 +185,7 @@ class ReplayedWaits:
     async def asleep(self, seconds: float, site: str) -> None:
         turn = self.next(site)
         if turn is None:
+            self._session.check()
             await real_asleep(seconds)
         else:
             await self.asleep_until(turn, seconds)
@@ -211,7 +216,10 @@ class ReplayedWaits:
         key = current_lane(self._session), self._known.named(site)
         number = self._begun[key] = self._begun[key] + 1
         asks = key[0] in self._asking
-        return ReplayedTimer(self._turnstile, self._firings.get((key, number)), asks=asks)
+        # An exporter in the background looks for work like that: it is not to be told.
+        check = self._session.check if key[0] == MAIN else None
+        turn = self._firings.get((key, number))
+        return ReplayedTimer(self._turnstile, turn, asks=asks, check=check)
 
     @cached_property
     def _asking(self) -> set[str]:
@@ -230,13 +238,21 @@ class ReplayedTimer:
     """A timer of the agent's; `turn` is when it fired, None where it did not.
 
     One that was stopped in time when this was recorded gives what stopped it some more; a thread's,
-    where its lane `asks` for something.
+    where its lane `asks` for something. Before that `check` says so if the tape was left.
     """
 
-    def __init__(self, turnstile: Turnstile, turn: int | None, *, asks: bool) -> None:
+    def __init__(
+        self,
+        turnstile: Turnstile,
+        turn: int | None,
+        *,
+        asks: bool,
+        check: Callable[[], None] | None,
+    ) -> None:
         self._turnstile = turnstile
         self.turn = turn
         self._asks = asks
+        self._check = check
         self._is_pending = _is_over
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
@@ -247,11 +263,13 @@ class ReplayedTimer:
     def fire(self) -> None:
         if self.turn is not None:
             self._turnstile.wait(self.turn, owner_of(self.turn), 0.0)
-        elif self._asks:
-            for _ in range(_MORE_LOOKS):
-                if not self._is_pending():
-                    return
-                real_sleep(_LOOK_SECONDS)
+            return
+        if self._check is not None:
+            self._check()
+        for _ in range(_MORE_LOOKS if self._asks else 0):
+            if not self._is_pending():
+                return
+            real_sleep(_LOOK_SECONDS)
 
     async def afire(self) -> None:
         if self.turn is not None:
