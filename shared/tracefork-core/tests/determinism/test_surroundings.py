@@ -144,6 +144,19 @@ def test_the_rest_is_noted_and_compared(tape: Path, tmp_path: Path) -> None:
         os.chdir(before)
 
 
+@pytest.mark.parametrize("absolute", [os.path.abspath, lambda name: Path(name).resolve()])
+def test_what_makes_a_path_absolute_reads_the_folder(
+    tape: Path, absolute: Callable[[str], object]
+) -> None:
+    """The folder stands in such a path; one that is absolute already asks for none."""
+    with record(tape):
+        absolute("/a/b")
+    assert "folder" not in seen(tape)
+    with record(tape, overwrite=True):
+        absolute("notes.txt")
+    assert seen(tape)["folder"].value == str(Path.cwd())
+
+
 def test_what_is_not_set_is_told_from_what_is_empty(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,8 @@ from tracefork_core.tape.environment import timezone
 
 _THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
 """Modules that read for whoever calls them, by the first part of their names."""
+_PATHS = frozenset({"ntpath", "posixpath"})
+"""`os.path`, which reads the folder for whoever calls it; variables it reads for what they hold."""
 lookouts: Open[Lookout] = Open()
 _lock = threading.Lock()
 
@@ -91,7 +93,8 @@ def _saw(kind: str, name: str, value: str | None) -> None:
     if lookout is None or lookout.has_met(kind, name):
         return  # To look at a frame is dear: it is audited, and a guard listens.
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and _package(frame) in _THROUGH:
+    through = _THROUGH | _PATHS if kind == FOLDER else _THROUGH
+    while frame is not None and _package(frame) in through:
         frame = frame.f_back
     frame = behind_made(frame)
     if frame is not None and is_users(frame):
