@@ -9,8 +9,8 @@ formats.
 The file is made and opened by `schema`, with the `tables` of each format; `checksum` and
 `integrity` find damage. A branch has an `origin`, lies `beside` it, and says what of it was
 `moved`. `mode` is what a tape keeps, `sealing` encrypts it, `signature` says whose it is, `rewrite`
-writes it anew, as a `draft` until it is whole, `environment` describes where it was made. `pointer`
-and `packed` lead into documents of JSON and MessagePack.
+writes it anew, as a `draft` until it is whole, `environment` describes where it was made; the
+`timer` counts how long it took. `pointer` and `packed` lead into documents of JSON and MessagePack.
 """
 
 from tracefork_core.tape.event import Environment, Receipt, StepRecord
