@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import random
 import tempfile
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -160,15 +157,6 @@ _SETTINGS = settings(
 def recorded(path: Path) -> int:
     with Tape.open(path) as tape:
         return len(tape.exchanges)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _no_pauses() -> Iterator[None]:
-    """Collect no garbage meanwhile: a limit may be over before its agent begins to wait."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @_SETTINGS

@@ -304,6 +304,42 @@ def test_a_timer_of_a_loop_that_ended_is_not_waited_for(
     assert replaying.digest == replaying.tape.digest
 
 
+def test_a_limit_that_was_over_when_it_began_is_so_again(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """Who came too late for a deadline does so in a replay that is quicker."""
+
+    async def run(busy: float) -> list[str]:
+        came: list[str] = []
+        deadline = asyncio.get_running_loop().time() + 0.1
+        async with httpx2.AsyncClient(verify=False) as client:
+
+            async def first() -> None:
+                await client.post(**asking(provider.url, "@slow 0.4"))
+                came.append("an answer")
+
+            answer = asyncio.create_task(first())
+            await asyncio.sleep(0)
+            until = time.monotonic() + busy
+            while time.monotonic() < until:
+                pass
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await client.post(**asking(provider.url, "@slow 60"))
+            except TimeoutError:
+                came.append("too late")
+            await answer
+            await client.post(**asking(provider.url, f"{came}"))
+        return came
+
+    with record(tape):
+        recorded = asyncio.run(run(busy=0.2))
+    assert recorded == ["too late", "an answer"]
+    with replay(tape) as replaying:
+        assert asyncio.run(run(busy=0)) == recorded
+    assert replaying.digest == replaying.tape.digest
+
+
 def test_the_tape_says_in_which_turn_a_wait_was_over(tape: Path) -> None:
     """Of a sleep that was cut short, that it was; of a limit, which one of its place it was."""
 
@@ -383,6 +419,7 @@ def test_everything_is_put_back(tape: Path) -> None:
             asyncio.BaseEventLoop.call_at,
             asyncio.BaseEventLoop.create_task,
             asyncio.BaseEventLoop.run_until_complete,
+            asyncio.Timeout.reschedule,
             threading.Condition.wait,
             threading.Thread.start,
             ThreadPoolExecutor.submit,

@@ -43,6 +43,7 @@ _CLIENTS = ("aiohttp.", "httpx.", "httpx2.")
 _sleep = time.sleep
 _asleep = asyncio.sleep
 _call_at = asyncio.BaseEventLoop.call_at
+_reschedule = asyncio.Timeout.reschedule
 _create_task = asyncio.BaseEventLoop.create_task
 _wait = threading.Condition.wait
 _communicate = subprocess.Popen.communicate
@@ -59,7 +60,13 @@ def start() -> None:
         _users += 1
         if _users == 1:
             _swaps.put_in()
-            _put(_told_call_at, _told_wait, _told_communicate, _told_wait_for_program)
+            _put(
+                _told_call_at,
+                _told_reschedule,
+                _told_wait,
+                _told_communicate,
+                _told_wait_for_program,
+            )
 
 
 def stop() -> None:
@@ -69,11 +76,12 @@ def stop() -> None:
         _users -= 1
         if _users == 0:
             _swaps.take_out()
-            _put(_call_at, _wait, _communicate, _wait_for_program)
+            _put(_call_at, _reschedule, _wait, _communicate, _wait_for_program)
 
 
-def _put(call_at: Any, wait: Any, communicate: Any, wait_for_program: Any) -> None:
+def _put(call_at: Any, reschedule: Any, wait: Any, communicate: Any, wait_for_program: Any) -> None:
     asyncio.BaseEventLoop.call_at = call_at  # type: ignore[method-assign]
+    asyncio.Timeout.reschedule = reschedule  # type: ignore[method-assign]
     threading.Condition.wait = wait  # type: ignore[method-assign]
     subprocess.Popen.communicate = communicate  # type: ignore[method-assign]
     subprocess.Popen.wait = wait_for_program  # type: ignore[method-assign]
@@ -108,11 +116,30 @@ async def _told_asleep(delay: float, result: Any = None) -> Any:
 @functools.wraps(_call_at)
 def _told_call_at(
     self: asyncio.BaseEventLoop, when: float, callback: Any, *args: Any, **more: Any
-) -> asyncio.TimerHandle:
+) -> asyncio.Handle:
     timer = _timer() if when > self.time() else None
     if timer is None:
         return _call_at(self, when, callback, *args, **more)
+    if timer.is_over(now=False):
+        return self.call_soon(callback, *args, **more)
+    return _tell(self, timer, when, callback, *args, **more)
 
+
+@functools.wraps(_reschedule)
+def _told_reschedule(self: Any, when: float | None) -> None:
+    """Let a limit that was over when it began be so again, and no other: asyncio calls no timer."""
+    loop = asyncio._get_running_loop()  # noqa: SLF001 - in `__all__`
+    over = when is not None and isinstance(loop, asyncio.BaseEventLoop) and when <= loop.time()
+    _reschedule(self, when)
+    if over and (timer := _timer()) is not None and not timer.is_over(now=True):
+        self._timeout_handler.cancel()
+        self._timeout_handler = _tell(loop, timer, when, self._on_timeout)
+
+
+def _tell(
+    loop: Any, timer: Timer, when: Any, callback: Any, *args: Any, **more: Any
+) -> asyncio.TimerHandle:
+    """Start a timer of a loop that a session is told of."""
     if (context := more.get("context")) is None:
         context = contextvars.copy_context()
 
@@ -122,18 +149,18 @@ def _told_call_at(
 
     async def fire_in_turn() -> None:
         await timer.afire()
-        self.call_soon(fire, context=context)
+        loop.call_soon(fire, context=context)
 
     def over() -> None:
         # Held, since a loop only has a weak reference to a task.
-        task = _create_task(self, fire_in_turn(), context=contextvars.Context())
+        task = _create_task(loop, fire_in_turn(), context=contextvars.Context())
         _firing.add(task)
         task.add_done_callback(_firing.discard)
 
     def is_pending() -> bool:
-        return not (handle.cancelled() or self.is_closed()) and self.time() < when + _OVERDUE
+        return not (handle.cancelled() or loop.is_closed()) and loop.time() < when + _OVERDUE
 
-    handle = _call_at(self, when, over, **more)
+    handle = _call_at(loop, when, over, **more)
     timer.begin(is_pending)
     return handle
 

@@ -110,6 +110,9 @@ class Recorded(Protocol):
 class Timer(Protocol):
     """What a session makes of a timer of the agent's. `is_pending` tells whether it may fire."""
 
+    def is_over(self, *, now: bool) -> bool:
+        """Return whether it fires at once and does not begin; `now` is whether its time is up."""
+
     def begin(self, is_pending: Callable[[], bool]) -> None: ...
 
     def fire(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tracefork_core.session.forked_turnstile import ForkedTurnstile
 from tracefork_core.session.waits import (
+    AT_ONCE,
     CUT_SHORT,
     SLEEP,
     TIMER,
@@ -79,6 +80,11 @@ class ForkedTimer:
         self._turn = turn
         self._turnstile = turnstile
 
+    def is_over(self, *, now: bool) -> bool:
+        if over := self._replayed.is_over(now=now):
+            self._recorded.note(TIMER, self._turn)
+        return over
+
     def begin(self, is_pending: Callable[[], bool]) -> None:
         self._replayed.begin(is_pending)
 
@@ -100,7 +106,7 @@ def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[
         elif reads.source == SLEEP:
             yield Reads(SLEEP, reads.lane, reads.site, _over_before(first, reads.values))
         else:
-            fired = [value for pair in pairs(reads) if pair[1] < first for value in pair]
+            fired = [value for pair in pairs(reads) if _place(pair[1]) < first for value in pair]
             yield Reads(reads.source, reads.lane, reads.site, fired)
 
 
@@ -113,3 +119,7 @@ def _over_before(first: int, sleeps: Sequence[int]) -> list[int]:
     while before and before[-1] != sleeps[len(before) - 1]:
         before.pop()
     return before
+
+
+def _place(turn: int) -> int:
+    return AT_ONCE - turn if turn <= AT_ONCE else turn

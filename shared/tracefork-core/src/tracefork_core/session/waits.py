@@ -40,6 +40,9 @@ TIMER, WAIT = "timer", "wait"
 """Of an event loop, and of a thread that waits with a limit."""
 CUT_SHORT = -1
 """Stands for the turn of a sleep that was cancelled."""
+AT_ONCE = -2
+"""Stands for the turn of a timer whose time was up when it began, less the turns that were taken by
+then: it fired at once, and nobody waits for it."""
 real_sleep = time.sleep
 _FOR_GOOD = 3600.0
 _LOOK_SECONDS = 0.01
@@ -52,7 +55,7 @@ class RecordedWaits:
     def __init__(self, session: Session, gate: Gate, next_turn: Callable[[], int]) -> None:
         self._session = session
         self._gate = gate
-        self._next_turn = next_turn
+        self.next_turn = next_turn
         self._slept: dict[Key, deque[Ending]] = defaultdict(deque)
         self._begun: dict[Key, int] = defaultdict(int)
         self._fired: dict[tuple[str, Key], list[int]] = defaultdict(list)
@@ -67,7 +70,7 @@ class RecordedWaits:
         except BaseException:
             ending.append(CUT_SHORT)
             raise
-        ending.append(self._next_turn())
+        ending.append(self.next_turn())
 
     async def asleep(
         self, seconds: float, site: str, still: Callable[[], bool] | None = None
@@ -83,7 +86,7 @@ class RecordedWaits:
         except BaseException:
             ending.append(CUT_SHORT)
             raise
-        ending.append(self._next_turn())
+        ending.append(self.next_turn())
 
     def timer(self, site: str) -> RecordedTimer:
         with self._lock:
@@ -93,7 +96,7 @@ class RecordedWaits:
 
     def note_firing(self, source: str, key: Key, number: int, turn: int | None = None) -> None:
         """Give the firing of a timer a turn: the next, unless it has one."""
-        turn = self._next_turn() if turn is None else turn
+        turn = self.next_turn() if turn is None else turn
         with self._lock:
             self._fired[source, key] += [number, turn]
 
@@ -137,6 +140,11 @@ class RecordedTimer:
         self._gate = gate
         self._key = key
         self._number = number
+
+    def is_over(self, *, now: bool) -> bool:
+        if now:
+            self.note(TIMER, AT_ONCE - self._waits.next_turn())
+        return now
 
     def begin(self, is_pending: Callable[[], bool]) -> None: ...
 
@@ -255,6 +263,9 @@ class ReplayedTimer:
         self._check = check
         self._is_pending = _is_over
 
+    def is_over(self, *, now: bool) -> bool:
+        return now if self.turn is None else self.turn <= AT_ONCE
+
     def begin(self, is_pending: Callable[[], bool]) -> None:
         self._is_pending = is_pending
         if self.turn is not None:
@@ -311,7 +322,7 @@ def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
     for reads in recorded:
         turns = reads.values if reads.source == SLEEP else [turn for _, turn in pairs(reads)]
         for turn in turns:
-            if turn != CUT_SHORT:
+            if turn >= 0:
                 yield turn, owner_of(turn)
 
 
