@@ -8,6 +8,7 @@ import threading
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -146,10 +147,18 @@ def test_a_server_may_be_started(empty: Path) -> None:
         socket.getaddrinfo("localhost", 80)
 
 
-def test_telemetry_is_refused_without_failing_the_run(empty: Path) -> None:
+@pytest.mark.parametrize("host", ["api.smith.langchain.com", "o123.ingest.us.sentry.io"])
+def test_telemetry_is_refused_without_failing_the_run(empty: Path, host: str) -> None:
     """A framework that cannot report about itself does not fail a run that replays exactly."""
     with replay(empty), pytest.raises(EgressError):
-        socket.getaddrinfo("api.smith.langchain.com", 443)
+        socket.getaddrinfo(host, 443)
+
+
+@pytest.mark.parametrize("host", ["sentry.io", "ingest.sentry.io.example", "o1.sentry.io"])
+def test_what_only_looks_like_telemetry_fails_the_run(empty: Path, host: str) -> None:
+    """A look-up of any other name ends the replay, whoever swallows it."""
+    with pytest.raises(EgressError, match=host), replay(empty), suppress(EgressError):
+        socket.getaddrinfo(host, 443)
 
 
 def test_after_the_block_the_network_is_open(empty: Path, listener: Listener) -> None:

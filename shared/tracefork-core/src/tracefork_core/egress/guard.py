@@ -30,7 +30,7 @@ from tracefork_core.egress.target import (
 from tracefork_core.errors import EgressError, UsageError
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
-from tracefork_core.exchange.telemetry import HOSTS
+from tracefork_core.exchange.telemetry import takes_reports
 
 Mode = Literal["refuse", "offline", "count"]
 
@@ -194,7 +194,7 @@ class Watch:
     def _refuse(self, what: str, then: str, *, host: str | None = None) -> EgressError:
         who = caller() or "a thread without user code"
         error = EgressError(f"tracefork: {who} {what} {then}")
-        if host in HOSTS:
+        if takes_reports(host):
             return error
         if self._in_child():
             self.report.write(refused=str(error))

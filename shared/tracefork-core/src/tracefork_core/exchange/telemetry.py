@@ -23,7 +23,7 @@ _LANGSMITH = frozenset(
         "aws.api.smith.langchain.com",
     }
 )
-HOSTS = _LANGSMITH | frozenset(
+_HOSTS = frozenset(
     {
         "telemetry.crewai.com",
         "app.crewai.com",
@@ -31,6 +31,8 @@ HOSTS = _LANGSMITH | frozenset(
         "eu.i.posthog.com",
     }
 )
+_SENTRY = re.compile(r"o\d+\.ingest\.(?:\w+\.)?sentry\.io")
+"""Of each organisation, in each region: an agent that reports its crashes does so by urllib3."""
 _PATHS = {
     "api.openai.com": "/v1/traces/ingest",
     "raw.githubusercontent.com": "/BerriAI/litellm/",
@@ -39,6 +41,13 @@ _TRACES = re.compile(r"/(?:runs(?!/(?:query|stats))|info|otel|feedback|sessions)
 """Paths of LangSmith, wherever somebody hosts it, that traces are sent to."""
 _ONLY_ITS_OWN = ("/runs/batch", "/runs/multipart")
 _ENDPOINTS = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
+
+
+def takes_reports(host: str | None) -> bool:
+    """Return whether what a host is sent is reports of frameworks and little else."""
+    if host is None:
+        return False
+    return host in _LANGSMITH or host in _HOSTS or _SENTRY.fullmatch(host) is not None
 
 
 def is_telemetry(url: str) -> bool:
@@ -59,7 +68,7 @@ def _known(url: str) -> bool | None:
     if host in _LANGSMITH or parts.path.endswith(_ONLY_ITS_OWN):
         return traces
     prefix = _PATHS.get(host)
-    if host in HOSTS or (prefix is not None and parts.path.startswith(prefix)):
+    if takes_reports(host) or (prefix is not None and parts.path.startswith(prefix)):
         return True
     return None if traces else False
 
