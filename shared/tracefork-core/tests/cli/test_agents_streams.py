@@ -11,7 +11,7 @@ WAYS = {
     "closed": "sys.stdout.close(); sys.stderr.close()",
     "taken away": "sys.stdout = sys.stderr = None",
     "replaced": "import io; sys.stdout = io.StringIO(); sys.stderr = io.StringIO()",
-    "without its buffer": "import io; sys.stdout = io.TextIOWrapper(sys.stdout.detach())",
+    "without its buffer": "sys.stdout.detach(); sys.stdout = open(1, 'w', closefd=False)",
 }
 
 
@@ -20,7 +20,7 @@ def test_the_summary_and_the_verdict_are_printed(way: str, shell: Shell) -> None
     """Exit codes are those of the agent too, and its output stays what it was."""
     shell.write("own.py", OUTPUT + way + "\n")
     recorded = shell.tracefork("record", "own.py")
-    assert (recorded.exit, recorded.out) == (0, "one\ntwo\n")
+    assert (recorded.exit, recorded.out) == (0, "one\ntwo\n"), recorded.err
     assert "next: tracefork replay own.tape own.py" in recorded.err
     replayed = shell.tracefork("replay", "own.tape")
     assert (replayed.exit, replayed.out) == (0, "one\ntwo\n")

@@ -9,6 +9,7 @@ from .conftest import PLAIN_AGENT, Shell
 FORKING = (
     PLAIN_AGENT
     + """\
+sys.stdout.flush()
 child = os.fork()
 name = "parent" if child else "child"
 status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) if child else 0

@@ -52,10 +52,10 @@ def test_one_replay_in_three_that_differs_is_found(shell: Shell) -> None:
 
 def test_what_a_failed_replay_said_is_shown(taped: Shell) -> None:
     """The end of the agent's own stderr comes with the verdict, escapes spelled out."""
-    taped.write("agent.py", "import os\nos.write(2, b'gone \\x1b[31mwrong')\nos._exit(9)\n")
+    taped.write("agent.py", "import os\nos.write(2, b'gone \\x1b[31mwrong')\nos.abort()\n")
     done = taped.tracefork("verify", "agent.tape", "agent.py")
     assert done.exit == 3
-    assert "ended without a result, with status 9" in done.out
+    assert "ended without a result, with status -6" in done.out
     assert r"gone \x1b[31mwrong" in done.out
 
 
