@@ -74,6 +74,11 @@ _GATES: tuple[tuple[bytes, tuple[tuple[str, bytes], ...]], ...] = (
         ),
     ),
 )
+_LONG = 16 * 1024
+"""Bytes from which on it pays to look for the letter alone, which is ten times as fast."""
+_RARE = 500
+"""Bytes from one of a letter to the next, up to which that does not pay."""
+
 _compiled = tuple(
     (gate[:1], re.compile(gate), tuple((name, re.compile(pattern)) for name, pattern in patterns))
     for gate, patterns in _GATES
@@ -95,7 +100,7 @@ def tokens(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, str]]
     """Yield the start, the end and the name of each known token in a part of some bytes."""
     for letter, gate, patterns in _compiled:
         at = data.find(letter, start, stop)
-        if at >= 0 and gate.search(data, at, stop):
+        if at >= 0 and _opens(letter, gate, data, at, stop):
             for name, pattern in patterns:
                 for found in pattern.finditer(data, start, stop):
                     yield found.start(), found.end(), name
@@ -113,3 +118,15 @@ def unfinished(data: bytes, start: int) -> int:
         return word
     found = _begun_word.search(data, word) if word < end else None
     return found.start() if found else end
+
+
+def _opens(letter: bytes, gate: re.Pattern[bytes], data: bytes, start: int, stop: int) -> bool:
+    """Return whether a gate opens anywhere from the first of its letter on."""
+    at, tries = start, 0
+    while stop - at >= _LONG and tries * _RARE <= at - start + 8 * _RARE:
+        if gate.match(data, at, stop):
+            return True
+        at, tries = data.find(letter, at + 1, stop), tries + 1
+        if at < 0:
+            return False
+    return gate.search(data, at, stop) is not None
