@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
+import sqlite3
+from contextlib import closing
 from math import log
 from pathlib import Path
 
+import pytest
+
 from tracefork_core import Tape
-from tracefork_core.tape import TapeWriter
+from tracefork_core.tape import Receipt, TapeWriter
 from tracefork_core.tape.environment import describe
 
-from .runs import put, read, transcript, write
+from .runs import Bodies, put, read, transcript, write
 
 
 def test_a_transcript_that_is_sent_again_grows_the_tape_by_what_is_new(tmp_path: Path) -> None:
@@ -70,3 +75,39 @@ def test_a_metadata_tape_holds_hashes_and_no_bodies(tmp_path: Path) -> None:
         assert tape.digest == receipt.digest
         assert not tape.exchanges[0].has_bodies
     assert (tmp_path / "m.tape").stat().st_size < (tmp_path / "s.tape").stat().st_size
+
+
+@pytest.mark.parametrize("exchanges", [1, 40, 400])
+def test_few_pages_of_a_closed_tape_lie_idle(tmp_path: Path, exchanges: int) -> None:
+    """What packed rows leave free is given back: of a small tape it would be the most."""
+    writer = TapeWriter(tmp_path / "run.tape", describe())
+    put(writer, noise(exchanges))
+    writer.close(Receipt(digest="", exchanges=0))
+    free, pages = idle(tmp_path / "run.tape")
+    assert free * 32 <= pages
+    assert read(tmp_path / "run.tape") == noise(exchanges)
+
+
+def test_a_tape_that_is_open_has_idle_pages_at_times(tmp_path: Path) -> None:
+    """Negative control: those of rows that were packed, until other rows come."""
+    writer = TapeWriter(tmp_path / "run.tape", describe())
+    shares = []
+    for n, bodies in enumerate(noise(400)):
+        put(writer, [bodies], first=n)
+        free, pages = idle(tmp_path / "run.tape")
+        shares.append(free / pages)
+    writer.abort()
+    assert max(shares) > 1 / 32
+
+
+def noise(exchanges: int) -> list[Bodies]:
+    """Return bodies that none is like."""
+    drawn = random.Random(exchanges)
+    return [(drawn.randbytes(200), drawn.randbytes(200)) for _ in range(exchanges)]
+
+
+def idle(tape: Path) -> tuple[int, int]:
+    """Return how many pages of a tape are free, and how many it has."""
+    with closing(sqlite3.connect(tape)) as db:
+        counts = [db.execute(f"PRAGMA {name}_count").fetchone()[0] for name in ("freelist", "page")]
+    return counts[0], counts[1]

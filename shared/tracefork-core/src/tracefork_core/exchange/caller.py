@@ -47,8 +47,8 @@ def caller(depth: int = 1) -> str | None:
     except ValueError:
         return None  # There is none so deep.
     while frame is not None:
-        if is_users(frame):
-            return place(frame)
+        if (file := _users_file(frame)) is not None:
+            return _place(file, frame.f_lineno)
         frame = frame.f_back
     return None
 
@@ -70,16 +70,22 @@ def called_from(where: str | None) -> Iterator[None]:
 
 def is_users(frame: FrameType) -> bool:
     """Return whether a frame runs code of the user, and not of a library or of tracefork."""
+    return _users_file(frame) is not None
+
+
+def _users_file(frame: FrameType) -> str | None:
+    """Return the file of the code that a frame runs, where that is the user's."""
     names = frame.f_globals
     name, file = str(names.get("__name__")), names.get("__file__")
     # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
     if not _can_be_users(name, file):
         if name != "__main__":  # Which ours may have been, before it was the user's.
             _not_users.add(name)
-        return False
+        return None
     code = frame.f_code.co_filename
     # Code without a file is the user's where it was typed or handed to `python -c`.
-    return _is_users(code) and (code[:1] != "<" or (name == "__main__" and not file))
+    is_users = _is_users(code) and (code[:1] != "<" or (name == "__main__" and not file))
+    return code if is_users else None
 
 
 def behind_made(frame: FrameType | None) -> FrameType | None:
@@ -112,5 +118,8 @@ def _can_be_users(name: str, file: object) -> bool:
 
 def place(frame: FrameType) -> str:
     """Return "agent.py:41" for the line that a frame is at."""
-    name = os.path.basename(frame.f_code.co_filename)  # noqa: PTH119 - ten times faster
-    return f"{name}:{frame.f_lineno}"
+    return _place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _place(file: str, line: int) -> str:
+    return f"{os.path.basename(file)}:{line}"  # noqa: PTH119 - ten times faster

@@ -151,7 +151,7 @@ class LiveExchange:
         The garbage collector may be who closes a stream, in the middle of anything this thread
         does, a commit to the tape included.
         """
-        if self._put_off_as is None:
+        if self._put_off_as is None and not self._ended:
             self._put_off_as = end
             self._session.unsettled.append(self)
 

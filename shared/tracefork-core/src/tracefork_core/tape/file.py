@@ -20,6 +20,8 @@ from tracefork_core.tape.sealing import Key
 
 _LARGE = 32 * 1024
 _LARGE_CHECKPOINT = 2048  # Pages of 1 KB.
+_WASTE = 32
+"""One page in so many may lie idle in a tape that is closed."""
 
 Body = tuple[bytes, str, Like]
 """A body, its address, and what names the bodies it is likely to be like."""
@@ -63,8 +65,11 @@ class TapeFile:
         Raises:
             TapeError: they cannot be written; nothing of them is on the tape.
         """
-        with self._transaction():
-            fresh: list[bytes] = []
+        fresh: list[bytes] = []
+        if self._log.is_full:
+            with self._transaction():
+                self._log.pack()
+        try:
             blobs: list[bytes] = []
             at = self._log.at
             for data, sha, like in bodies if self._keeps_bodies else ():
@@ -74,6 +79,9 @@ class TapeFile:
                     fresh.append(new)
                     at += len(new)
             self._log.append(b"".join([*blobs, events]), fresh)
+        except BaseException as error:
+            self._undo(error)
+            raise
         if not self._is_large and sum(map(len, fresh)) > _LARGE:
             # A log as small as a small tape's would be folded in after each of these.
             self._is_large = True
@@ -156,25 +164,44 @@ class TapeFile:
             yield
             self._db.execute("COMMIT")
         except BaseException as error:
-            # Also for an interrupt: the agent may catch it and go on recording.
-            self.blobs.forget()
-            self._log.break_off()
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise self.stopped(error) from error
+            self._undo(error)
             raise
 
+    def _undo(self, error: BaseException) -> None:
+        """Count on nothing that was written last: an error, or an interrupt, came in between.
+
+        The agent may catch an interrupt and go on recording.
+        """
+        self.blobs.forget()
+        self._log.break_off()
+        if isinstance(error, sqlite3.Error):
+            raise self.stopped(error) from error
+
     def _fold(self) -> None:
-        """Bring everything into the one file, and give back what packed rows took."""
+        """Bring everything into the one file."""
+        self._trim()
         try:
-            # `execute` would stop after the first page.
-            self._db.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             raise self.stopped(error) from error
         # Refused while somebody reads the tape. The log is empty by now: nothing depends on it.
         with suppress(sqlite3.OperationalError):
             self._db.execute("PRAGMA journal_mode=DELETE")
+
+    def _trim(self) -> None:
+        """Give back the pages that packed rows have left; of a large tape they are few."""
+        with suppress(sqlite3.Error):  # It is all there; this is for size alone.
+            free, pages = (
+                self._db.execute(f"PRAGMA {name}_count").fetchone()[0]
+                for name in ("freelist", "page")
+            )
+            if free * _WASTE > pages:
+                # What is durable need not be made so again, and no other folder must have room.
+                self._db.execute("PRAGMA synchronous=NORMAL")
+                self._db.execute("PRAGMA temp_store=MEMORY")
+                self._db.execute("VACUUM")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -55,7 +55,7 @@ class _Growing:
 
 
 class LogWriter:
-    """Appends to the log inside the caller's transactions."""
+    """Appends to the log. A row is one statement, and so a transaction, or part of the caller's."""
 
     def __init__(self, db: sqlite3.Connection, cipher: Cipher | None = None) -> None:
         self._db = db
@@ -68,6 +68,11 @@ class LogWriter:
     def at(self) -> int:
         """Where in its segment the next body will begin."""
         return self._segment.body_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the open segment is to be packed before anything is added."""
+        return max(self._segment.event_bytes, self._segment.body_bytes) >= SEGMENT
 
     def append(self, events: bytes, bodies: list[bytes]) -> None:
         """Add one row. After an exception, roll back and call `break_off`."""
@@ -83,11 +88,12 @@ class LogWriter:
         segment.body_bytes += len(body)
         self._check_limits(segment, packed_body)
         self._insert(self._seq, packed_events, packed_body)
-        if max(segment.event_bytes, segment.body_bytes) >= SEGMENT:
-            self.pack()
 
     def pack(self) -> None:
-        """Turn the rows of the open segment into one, and begin the next segment."""
+        """Turn the rows of the open segment into one, and begin the next segment.
+
+        That takes two statements, in a transaction of the caller's.
+        """
         segment = self._segment
         size = segment.event_bytes + segment.body_bytes
         packed = segment.event_packed

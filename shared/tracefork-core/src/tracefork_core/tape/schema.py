@@ -172,8 +172,6 @@ def _lay_out(path: Path) -> sqlite3.Connection:
     db = _connect(str(path))
     try:
         db.execute(f"PRAGMA page_size={_PAGE}")
-        # Rows that are packed leave free pages behind; this lets the writer hand them back.
-        db.execute("PRAGMA auto_vacuum=INCREMENTAL")
         db.execute("BEGIN")
         db.execute(f"PRAGMA application_id={APPLICATION_ID}")
         db.execute(f"PRAGMA user_version={VERSION}")
