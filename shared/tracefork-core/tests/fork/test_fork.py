@@ -256,6 +256,14 @@ def test_a_bare_body_is_replaced(tape: Path, http: httpx2.Client, provider: Prov
             assert http.get(f"{provider.url}/bytes/4").content == expected
 
 
+def test_a_replacement_of_another_kind_is_refused_where_it_is_written() -> None:
+    """Bytes for a text, a text for bytes: before anything runs, and with the word to use."""
+    with pytest.raises(UsageError, match=r"a text, and not bytes: Replace\(body=…\)"):
+        Replace(b"other")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"Replace\(body=…\) takes bytes, and not str"):
+        Replace(body="other")  # type: ignore[arg-type]
+
+
 def test_a_place_that_is_none_is_refused(tape: Path, url: str) -> None:
     """Beyond the end, before the fork point, by a name that no step has: told before anything."""
     with record(tape):

@@ -4,7 +4,7 @@ A seam turns its library's request into a `Request` and calls `Session.open`. Th
 
     Live       make the call for real and tell me what comes back, in the order it comes;
     Recorded   here is what came back when this was recorded: hand it on;
-    None       not ours (telemetry of a framework): pass through.
+    None       telemetry, and no part of the run: make the call for real, and tell nobody.
 
 `open` raises `DivergenceError`, and raises it again for every later exchange of that session.
 """

@@ -4,13 +4,19 @@ Such requests are never taped. During replay they are refused like any egress, b
 poisoning the session: an exporter that cannot report must not fail a run that replays exactly.
 
 LangSmith keeps prompts, data sets and sandboxes too: what an agent asks of those is its own.
+
+Spans, metrics and logs on their way to a collector are known by their protocol, OTLP over HTTP,
+wherever it is. A replay takes them itself and sends them nowhere: where one is refused, exporters
+try again for a minute, and how much they send at a time hangs on how long a run takes.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from tracefork_core.errors import EgressError
@@ -41,6 +47,42 @@ _TRACES = re.compile(r"/(?:runs(?!/(?:query|stats))|info|otel|feedback|sessions)
 """Paths of LangSmith, wherever somebody hosts it, that traces are sent to."""
 _ONLY_ITS_OWN = ("/runs/batch", "/runs/multipart")
 _ENDPOINTS = ("LANGSMITH_ENDPOINT", "LANGCHAIN_ENDPOINT")
+_OTLP = ("/v1/traces", "/v1/metrics", "/v1/logs")
+_PROTOBUF = "application/x-protobuf"
+_OTLP_JSON = (b'{"resourceSpans"', b'{"resourceMetrics"', b'{"resourceLogs"')
+
+
+class Asked(Protocol):
+    """A request: made now, or on a tape."""
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def headers(self) -> Iterable[tuple[str, str]]: ...
+
+
+def is_otlp(asked: Asked, body: bytes = b"") -> bool:
+    """Return whether a request hands spans, metrics or logs to a collector.
+
+    See https://opentelemetry.io/docs/specs/otlp/#otlphttp-request.
+    """
+    if not _is_otlp_path(asked.url) or asked.method != "POST":
+        return False
+    if body.startswith(_OTLP_JSON):
+        return True
+    return any(
+        name.lower() == "content-type" and value.partition(";")[0].strip().lower() == _PROTOBUF
+        for name, value in asked.headers
+    )
+
+
+@lru_cache(maxsize=1024)
+def _is_otlp_path(url: str) -> bool:
+    return urlsplit(url).path.endswith(_OTLP)
 
 
 def takes_reports(host: str | None) -> bool:

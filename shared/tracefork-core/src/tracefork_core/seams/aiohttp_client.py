@@ -151,7 +151,8 @@ class Crossing:
         try:
             answer = session.open(asked) if session is not None else None
             if answer is None:
-                response = await handler(request)
+                with crossing_seam():
+                    response = await handler(request)
                 return self._heard(response, request, self._source(response, None))
             if hasattr(answer, "areceive_head"):
                 return await self._replay(cast(Recorded, answer), request)

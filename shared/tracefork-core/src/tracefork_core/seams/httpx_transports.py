@@ -48,7 +48,8 @@ def _sync_transport(seam: Family) -> type:
             try:
                 answer = session.open(asked)
                 if answer is None:
-                    return self._inner.handle_request(request)
+                    with crossing_seam():
+                        return self._inner.handle_request(request)
                 if hasattr(answer, "receive_head"):
                     return _replay(cast(Recorded, answer), request)
             except TraceforkError as error:
@@ -95,7 +96,8 @@ def _async_transport(seam: Family) -> type:
                 _check_loop()
                 answer = session.open(asked)
                 if answer is None:
-                    return await self._inner.handle_async_request(request)
+                    with crossing_seam():
+                        return await self._inner.handle_async_request(request)
                 if hasattr(answer, "areceive_head"):
                     return await _areplay(cast(Recorded, answer), request)
             except TraceforkError as error:

@@ -119,7 +119,7 @@ class Seam:
         try:
             answer = session.open(asked)
             if answer is None:
-                with restore:
+                with restore, crossing_seam():
                     return original(adapter, request, *args, **options)
             if hasattr(answer, "receive_head"):
                 return self._replay(cast(Recorded, answer), adapter, request)

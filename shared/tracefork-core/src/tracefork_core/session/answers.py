@@ -11,7 +11,7 @@ from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import Anew, current_lane, lane_names
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session import divergence
-from tracefork_core.session.auxiliary import NotHeld
+from tracefork_core.session.auxiliary import StandIn, not_held
 from tracefork_core.session.form import Form, form
 from tracefork_core.session.live_exchange import LiveExchange
 from tracefork_core.session.pace import Pace
@@ -23,7 +23,7 @@ from tracefork_core.session.turns import turns_of
 from tracefork_core.session.turnstile import StallError, Turnstile
 from tracefork_core.tape import Exchange
 
-Answer = LiveExchange | ReplayedExchange | PreparedExchange | NotHeld
+Answer = LiveExchange | ReplayedExchange | PreparedExchange | StandIn
 
 
 class Answered(Protocol):
@@ -107,7 +107,7 @@ class Answers:
         found = self.source.take(form(request), masked, lane, in_step)
         if found is None:
             self.auxiliary_misses += 1
-            return NotHeld(request.method, request.url.partition("?")[0])
+            return not_held(request.method, request.url.partition("?")[0])
         self._session.asked += 1
         if isinstance(found, Divergence):
             raise self._diverge(found)

@@ -1,36 +1,45 @@
-"""The answer to an auxiliary request that the tape does not hold: an error, and the run goes on."""
+"""What answers a request that a replay does not send and that need not be on its tape."""
 
 from __future__ import annotations
 
 import json
 
-from tracefork_core.exchange.contract import Head
-
-STATUS = 400
+from tracefork_core.exchange.contract import Head, Headers, Request
 
 
-class NotHeld:
-    """A response that says so, to which whoever asked has to do without an answer.
+def not_held(method: str, url: str) -> StandIn:
+    """Return an error: whoever counts tokens has to do without an answer.
 
     Every SDK takes a 400 for final, and tells its caller.
     """
+    message = (
+        f"tracefork: {method} {url} counts tokens and is not on the tape. It is not sent "
+        "during a replay; the run goes on without it."
+    )
+    error = {"type": "tracefork_not_held", "code": "tracefork", "message": message}
+    document = {"type": "error", "error": error, "message": message}
+    body = json.dumps(document).encode()
+    headers = ("content-type", "application/json"), ("x-should-retry", "false")
+    return StandIn(400, "Bad Request", headers, body)
 
-    def __init__(self, method: str, url: str) -> None:
-        message = (
-            f"tracefork: {method} {url} counts tokens and is not on the tape. It is not sent "
-            "during a replay; the run goes on without it."
-        )
-        error = {"type": "tracefork_not_held", "code": "tracefork", "message": message}
-        document = {"type": "error", "error": error, "message": message}
-        self._body: bytes | None = json.dumps(document).encode()
+
+def acknowledged(request: Request) -> StandIn:
+    """Return what a collector says that has taken everything: an empty message of OTLP."""
+    kind = next((v for name, v in request.headers if name.lower() == "content-type"), "")
+    body = b"{}" if "json" in kind else b""
+    return StandIn(200, "OK", (("content-type", kind),), body)
+
+
+class StandIn:
+    """A response that no server gave."""
+
+    def __init__(self, status: int, reason: str, headers: Headers, body: bytes) -> None:
+        length = ("content-length", str(len(body)))
+        self._head = Head(status, reason, (*headers, length))
+        self._body: bytes | None = body or None
 
     def receive_head(self) -> Head:
-        headers = (
-            ("content-type", "application/json"),
-            ("content-length", str(len(self._body or b""))),
-            ("x-should-retry", "false"),
-        )
-        return Head(STATUS, "Bad Request", headers)
+        return self._head
 
     async def areceive_head(self) -> Head:
         return self.receive_head()

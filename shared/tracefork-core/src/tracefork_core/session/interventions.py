@@ -25,6 +25,22 @@ class Replace:
     body: bytes | None = None
     document: object = field(default=_MISSING)
 
+    def __post_init__(self) -> None:
+        """Take no bytes for a text.
+
+        Raises:
+            UsageError: the text is none, or the body is not bytes.
+        """
+        if self.text is not None and not isinstance(self.text, str):
+            raise UsageError(
+                f"tracefork: Replace takes a text, and not {type(self.text).__name__}: "
+                "Replace(body=…) takes bytes, Replace(document=…) what becomes JSON."
+            )
+        if self.body is not None and not isinstance(self.body, bytes):
+            raise UsageError(
+                f"tracefork: Replace(body=…) takes bytes, and not {type(self.body).__name__}."
+            )
+
     @property
     def has_document(self) -> bool:
         """Whether a document was given; None is one."""

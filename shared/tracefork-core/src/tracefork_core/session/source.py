@@ -11,6 +11,7 @@ from tracefork_core.errors import Divergence
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.exchange.telemetry import is_otlp
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
 from tracefork_core.session.forking import Fork
@@ -251,9 +252,13 @@ class Source:
 
 
 def skipped_on(tape: Tape) -> set[int]:
-    """Return the exchanges of a branch that it went past, and is proven by: it did not ask."""
+    """Return the exchanges that a run is proven by and does not ask for.
+
+    Those that a branch went past, and reports to a collector, which earlier recorders kept.
+    """
     branch = tape.branch
-    return set(branch.skipped).intersection(range(len(tape.exchanges))) if branch else set()
+    past = set(branch.skipped) if branch else set()
+    return {one.n for one in tape.exchanges if one.n in past or is_otlp(one.request)}
 
 
 def _is_auxiliary(asked: Form) -> bool:
