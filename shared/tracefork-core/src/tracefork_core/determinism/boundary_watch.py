@@ -33,6 +33,7 @@ class _SeenClock(clock.RecordedClock):
 
     def __init__(self, guard: BoundaryGuard) -> None:
         super().__init__(guard.session)
+        self.is_plain = False  # Whoever reads it is looked at each time.
         self._guard = guard
 
     def read(self, site: str) -> int:

@@ -10,7 +10,7 @@ the lane `threads`, which promises no order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -75,6 +75,8 @@ class Lane:
 
 
 _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
+lane_of_context: Callable[[], Lane | None] = _lane.get
+"""Return the lane that this context carries, if any: `owners` tells whether what runs is on it."""
 _given: dict[int, Lane] = {}
 """The lanes of tasks that somebody waits for, and of threads that run a job. Their context may know
 another: an `asyncio.Runner` runs all in one, which knows none or that of an earlier session, and
