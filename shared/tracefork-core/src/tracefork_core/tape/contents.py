@@ -13,9 +13,11 @@ from typing import TypeVar
 import msgspec
 
 from tracefork_core.errors import TapeError
+from tracefork_core.tape import journal
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
 from tracefork_core.tape.event import Event, events
 from tracefork_core.tape.head import Head
+from tracefork_core.tape.journal import Flight
 from tracefork_core.tape.log import LogReader
 
 T = TypeVar("T")
@@ -47,6 +49,7 @@ class Contents:
         self._log = LogReader(db, head.cipher)
         self._blobs = BlobReader(self._log, of_parent)
         self._lock = threading.RLock()
+        self._flights: list[Flight] = []
 
     def close(self) -> None:
         """Close the file, once no thread is reading it: SQLite does not survive the contrary."""
@@ -74,6 +77,12 @@ class Contents:
             return decode(data)
         except DAMAGED as error:
             raise self._damaged(error) from error
+
+    def flights(self) -> list[Flight]:
+        """Return what was in flight when the log was read, and what has landed since."""
+        with self._lock:
+            _ = self._recorded
+            return self._flights
 
     def events(self) -> list[Event]:
         """Return everything but the bodies, as it was written, of whatever kind."""
@@ -113,6 +122,9 @@ class Contents:
         """Everything but the bodies, as (payload, aside) by kind."""
         self._head.check_opens()
         found: dict[str, list[tuple[bytes, bytes]]] = {}
+        if not self._head.complete:
+            # Before the log: what lands while both are read is in both, and not in neither.
+            self._flights = journal.read(self._path, self._head.cipher)
         with self.naming_damage():
             for segment, lines in self._log.segments():
                 for event in events(lines):

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
 from typing import Protocol
 
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import journal
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload, StepRecord
 from tracefork_core.tape.exchange import Exchange
-from tracefork_core.tape.log import Cipher
+from tracefork_core.tape.journal import Flight
 
 
 class Landed(Protocol):
     """The tape beside a journal."""
-
-    path: Path
 
     @property
     def keeps_bodies(self) -> bool: ...
@@ -29,13 +25,15 @@ class Landed(Protocol):
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]: ...
 
 
-def exchanges(tape: Landed, cipher: Cipher | None, landed: Collection[int]) -> Iterator[Exchange]:
-    """Yield what is on no tape yet, with the chunks that the agent had seen.
+def exchanges(
+    tape: Landed, flights: Iterable[Flight], landed: Collection[int]
+) -> Iterator[Exchange]:
+    """Yield what of a journal is on no tape yet, with the chunks that the agent had seen.
 
     Raises:
         msgspec.MsgspecError: the journal holds something else.
     """
-    for flight in journal.read(tape.path, cipher):
+    for flight in flights:
         if flight.n in landed:
             continue
         payload = msgspec.json.decode(flight.payload, type=ExchangePayload)

@@ -117,7 +117,7 @@ class Tape:
         if not self.complete:
             landed = {exchange.n for exchange in found}
             with self._contents.naming_damage():
-                found.extend(in_flight.exchanges(self, self._head.cipher, landed))
+                found.extend(in_flight.exchanges(self, self._contents.flights(), landed))
         found.sort(key=lambda exchange: exchange.n)
         if self.origin is not None:
             shared = self._parent.exchanges[: self.origin.at]

@@ -23,6 +23,8 @@ THREADS_VERSION = 1001
 """Of a file of threads; the versions of tapes are below 1000."""
 
 _PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
+_GROWTH = 16 * 1024 * 1024
+"""Bytes that a row may have more than the files had when they were opened: rows get packed."""
 _CHECKPOINT = 256  # Pages in the log before they are folded into the file, which takes two fsyncs.
 
 
@@ -97,12 +99,26 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         if path.stat().st_size == 0:
             raise TapeError(f"tracefork: {path} is not a tape: it is empty. {_LISTS}")
         # Nobody writes to a tape without a log beside it: reading one then leaves no file behind.
-        mode = "mode=ro" if beside(path, "-wal").exists() else "mode=ro&immutable=1"
+        is_written = _is_written(path)
+    except OSError as error:
+        raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
+    try:
+        return _opened(path, immutable=not is_written)
+    except TapeError:
+        # A recording that began at this moment lays out its file.
+        if is_written or not _is_written(path):
+            raise
+        return _opened(path, immutable=False)
+
+
+def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
+    mode = "mode=ro&immutable=1" if immutable else "mode=ro"
+    try:
         db = _connect(f"file:{quote(os.fsencode(path.absolute()))}?{mode}", uri=True)
     except (OSError, sqlite3.Error) as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
     try:
-        _check(path, db)
+        _check(path, db, may_grow=not immutable)
     except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
         db.close()
         raise TapeError(
@@ -112,6 +128,11 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _is_written(path: Path) -> bool:
+    """Return whether somebody writes to a tape, or did when it was cut off."""
+    return beside(path, "-wal").exists() or beside(path, "-journal").exists()
 
 
 def holds_threads(path: Path) -> bool:
@@ -189,13 +210,14 @@ def _lay_out(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _check(path: Path, db: sqlite3.Connection) -> None:
+def _check(path: Path, db: sqlite3.Connection, *, may_grow: bool) -> None:
     """Make sure that the file is a tape we can read before anything in it is trusted."""
     db.execute("PRAGMA trusted_schema=OFF")
     db.execute("PRAGMA cell_size_check=ON")
     # No value is larger than the files it lies in: a damaged length is not even allocated.
     held = sum(file.stat().st_size for file in (path, beside(path, "-wal")) if file.exists())
-    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, max(held, _PAGE)))
+    most = max(held, _PAGE) + (_GROWTH if may_grow else 0)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, most))
     application = _application(db)
     if application != APPLICATION_ID:
         raise TapeError(

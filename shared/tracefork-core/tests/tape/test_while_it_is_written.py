@@ -1,0 +1,163 @@
+"""A tape is read while it is recorded to: what is read is a moment of it, and never damage."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import Tape, TapeError
+from tracefork_core.tape import Receipt, TapeWriter, journal, schema
+from tracefork_core.tape.environment import describe
+from tracefork_core.tape.event import ExchangeAside, ExchangePayload, RequestRecord, ResponseRecord
+from tracefork_core.tape.log import LogReader
+
+from .runs import Bodies, put
+
+
+def bodies(exchanges: int, size: int = 20_000) -> list[Bodies]:
+    drawn = random.Random(exchanges)
+    return [(drawn.randbytes(size), drawn.randbytes(size)) for _ in range(exchanges)]
+
+
+class Recording:
+    """Exchanges that are begun and end one after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self.writer = TapeWriter(path, describe())
+        self._begun: list[tuple[ExchangePayload, ExchangeAside]] = []
+
+    def begin(self) -> None:
+        body = random.Random(len(self._begun)).randbytes(20_000)
+        n = len(self._begun)
+        request = RequestRecord("POST", "https://model.test/", [], sha256(body).hexdigest())
+        self._begun.append((ExchangePayload(n, request), ExchangeAside("main", "test", n)))
+        self.writer.begin(*self._begun[n], body)
+
+    def end(self) -> None:
+        payload, aside = self._begun[-1]
+        response = ResponseRecord(200, "OK", [], sha256(b"said").hexdigest())
+        aside.sizes, aside.turns, aside.end = [4], [[2 * payload.n, 2]], "eof"
+        self.writer.end(ExchangePayload(payload.n, payload.request, response), aside, b"said")
+
+
+@pytest.fixture
+def recording(tape: Path) -> Iterator[Recording]:
+    """Record to a tape, with one exchange in flight."""
+    begun = Recording(tape)
+    begun.begin()
+    yield begun
+    begun.writer.abort()
+
+
+def once(doing: Callable[[], None], reading: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what reads all, and then does something, when it has read for the first time."""
+    left = [doing]
+
+    def read(*args: Any) -> Any:
+        found = list(reading(*args))
+        if left:
+            left.pop()()
+        return found
+
+    return read
+
+
+@pytest.mark.parametrize(("what", "name"), [(journal, "read"), (LogReader, "segments")])
+def test_what_lands_while_it_is_read_is_read(
+    tape: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch, what: object, name: str
+) -> None:
+    """Behind the first of the two that are read an exchange lands, and the next one begins."""
+
+    def go_on() -> None:
+        recording.end()
+        recording.begin()
+
+    monkeypatch.setattr(what, name, once(go_on, getattr(what, name)))
+    with Tape.open(tape) as read:
+        ends = [exchange.end for exchange in read.exchanges]
+        assert ends == (["eof"] if what is journal else ["open"])
+        assert len(read.exchanges[0].request_body) == 20_000
+    with Tape.open(tape) as read:
+        assert [exchange.end for exchange in read.exchanges] == ["eof", "open"]
+
+
+def test_it_may_have_grown_since_it_was_opened(tape: Path) -> None:
+    """Rows that were small when it was opened are packed into one that is larger than all was."""
+    writer = TapeWriter(tape, describe())
+    small = bodies(1, size=10)
+    put(writer, small)
+    with Tape.open(tape) as read:
+        larger = bodies(6)
+        put(writer, larger, first=1)
+        found = [(one.request_body, one.response_body) for one in read.exchanges]
+        assert found == [*small, *larger]
+        put(writer, bodies(5), first=7)  # A segment is full, and packed.
+        assert read.blob(sha256(larger[0][0]).hexdigest()) == larger[0][0]
+    writer.abort()
+
+
+def test_a_recording_may_begin_while_its_tape_is_opened(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a file is there, and then all of it, with its log."""
+    writer = TapeWriter(tape.with_name("whole.tape"), describe())
+    whole = tape.with_name("whole.tape")
+    tape.write_bytes(whole.read_bytes()[:1024])
+    check = schema._check
+
+    def lay_out() -> None:
+        for suffix in ("", "-wal"):
+            schema.beside(tape, suffix).write_bytes(schema.beside(whole, suffix).read_bytes())
+
+    def check_and_lay_out(*args: Any, **options: Any) -> None:
+        try:
+            check(*args, **options)
+        except Exception:
+            lay_out()
+            raise
+
+    monkeypatch.setattr(schema, "_check", check_and_lay_out)
+    with Tape.open(tape) as read:
+        assert (read.complete, read.exchanges) == (False, [])
+    writer.abort()
+
+
+def test_half_of_a_tape_is_none(tape: Path) -> None:
+    """Negative control: where nobody goes on writing to it."""
+    TapeWriter(tape, describe()).abort()
+    tape.write_bytes(tape.read_bytes()[:1024])
+    with pytest.raises(TapeError, match="is not a tape, or is damaged"):
+        Tape.open(tape)
+
+
+READER = """
+import sys
+from tracefork_core import Tape
+print("ready", flush=True)
+while not (tape := Tape.open(sys.argv[1])).complete:
+    with tape:
+        sum(len(one.request_body) + len(one.response_body) for one in tape.exchanges)
+with tape:
+    print(len(tape.exchanges))
+"""
+
+
+def test_another_process_reads_it_all_the_while(tape: Path) -> None:
+    """From its first exchange until it is closed, as fast as it can."""
+    writer = TapeWriter(tape, describe())
+    command = [sys.executable, "-c", READER, str(tape)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None
+        assert reader.stdout.readline() == "ready\n"
+        for n, one in enumerate(bodies(150, size=3_000)):
+            put(writer, [one], first=n)
+        writer.close(Receipt(digest="", exchanges=0))
+        assert reader.communicate(timeout=60)[0] == "150\n"
+    assert reader.returncode == 0
