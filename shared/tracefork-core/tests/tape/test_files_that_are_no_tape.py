@@ -206,3 +206,22 @@ def test_events_no_recorder_writes_are_refused(
     alter(recorded, events=change)
     with pytest.raises(TapeError, match=said), Tape.open(recorded) as tape:
         _ = tape.exchanges
+
+
+@pytest.mark.parametrize("part", [bytes.partition, bytes.rpartition])
+def test_a_url_that_is_none_is_refused(
+    recorded: Path,
+    alter: Callable[..., None],
+    part: Callable[[bytes, bytes], tuple[bytes, bytes, bytes]],
+) -> None:
+    """No recorder writes one, compared or shown, and who reads a tape takes its URLs apart."""
+
+    def changed(line: bytes) -> bytes:
+        before, name, after = part(line, b'"url":"')
+        return before + name + b"http://[::1" + after[after.index(b'"') :] if name else line
+
+    alter(recorded, events=changed)
+    with Tape.open(recorded) as tape, pytest.raises(TapeError, match="0 has an impossible URL"):
+        tape.exchanges  # noqa: B018
+    with pytest.raises(TapeError, match="0 has an impossible URL"), replay(recorded):
+        pass

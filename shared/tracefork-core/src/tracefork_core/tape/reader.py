@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -237,6 +238,13 @@ class Tape:
             sum(count for _, count in turns) > deliveries
         ):
             raise TapeError(f"tracefork: {self.path}: exchange {place} has impossible turns.")
+        try:
+            for url in {exchange.url, exchange.request.url}:
+                urlsplit(url)
+        except ValueError as error:
+            raise TapeError(
+                f"tracefork: {self.path}: exchange {place} has an impossible URL: {error}."
+            ) from error
 
     @property
     def parent(self) -> Tape | None:

@@ -138,7 +138,7 @@ class _Copy:
         payload, aside = decoded(exchange.canonical), decoded(exchange.beside)
         request, pieces = self._change.exchange(exchange, payload, aside)
         if exchange.has_bodies:
-            asked, answered = _likes(exchange)
+            asked, answered = likes(exchange.request, exchange.lane)
             self._copied |= {exchange.request.body}
             payload["request"]["body"] = self._body(request, asked)
             if exchange.payload.response is not None:
@@ -179,10 +179,3 @@ class _Copy:
     def _flush(self) -> None:
         self._file.commit(b"".join(self._lines), self._bodies)
         self._lines, self._bodies, self._waiting = [], [], 0
-
-
-def _likes(exchange: Exchange) -> tuple[Like, Like]:
-    try:
-        return likes(exchange.request, exchange.lane)
-    except ValueError:  # A URL that cannot be read is on a stranger's tape, and like no other.
-        return ("", exchange.lane), ("", exchange.lane)
