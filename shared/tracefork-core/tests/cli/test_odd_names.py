@@ -12,6 +12,27 @@ from tracefork_core import Tape, record
 from .conftest import Shell
 
 NO_TEXT = os.fsdecode(b"caf\xe9")
+MEETS_NO_TEXT = """\
+import os
+import subprocess
+import sys
+name = os.environ["ODD"]
+import httpx2
+
+print(httpx2.post(os.environ["PROVIDER"] + "/echo", content=b"one").text)
+here = os.path.dirname(os.path.abspath(__file__))
+print(subprocess.check_output([os.path.join(here, "caf\\udce9.sh"), name]))
+print(subprocess.check_output([sys.executable, os.path.join(here, "child-caf\\udce9.py")]))
+"""
+ASKS_THE_TIME = """\
+import os
+import time
+
+import httpx2
+
+asked = str(time.time()).encode()
+print(httpx2.post(os.environ["PROVIDER"] + "/echo", content=asked).text)
+"""
 
 
 def test_an_argument_need_not_be_unicode(shell: Shell) -> None:
@@ -29,6 +50,53 @@ def test_the_name_of_a_tape_need_not_be_unicode(tmp_path: Path) -> None:
         pass
     with Tape.open(path) as tape:
         assert tape.receipt is not None
+
+
+def test_nothing_that_an_agent_meets_need_be_unicode(shell: Shell) -> None:
+    """Its own name, a variable that it reads, a program that it starts, and a script in it."""
+    shell.write(f"{NO_TEXT}.py", MEETS_NO_TEXT)
+    shell.write(f"child-{NO_TEXT}.py", shell.write("agent.py", ASKS_THE_TIME).read_text())
+    program = shell.write(f"{NO_TEXT}.sh", "#!/bin/sh\necho $1\n")
+    program.chmod(0o755)
+    recorded = shell.tracefork("record", "-o", "odd.tape", f"{NO_TEXT}.py", ODD=NO_TEXT)
+    assert recorded.exit == 0, recorded.err
+    assert "1 subprocess: caf\\udce9.sh" in recorded.err
+    again = shell.tracefork("replay", "odd.tape", ODD=NO_TEXT)
+    assert (again.exit, again.out) == (0, recorded.out), again.err
+    assert "no recorded value" not in again.err  # The child's lane has the same name again.
+    other = shell.tracefork("replay", "odd.tape", "--json", ODD="text").document
+    assert other["differences"] == [
+        "ODD was 'caf\\\\udce9' when this was recorded and is 'text' now (caf\\udce9.py:4)"
+    ]
+    assert " caf\\udce9.py:7 " in shell.tracefork("show", "odd.tape").out
+
+
+def test_a_race_is_run_whatever_the_name_of_a_tape_is(shell: Shell) -> None:
+    """Its name goes from process to process."""
+    shell.tracefork("record", "-o", f"{NO_TEXT}.tape", "agent.py")
+    done = shell.tracefork("race", f"{NO_TEXT}.tape")
+    assert (done.exit, done.err) == (0, "")
+    assert "nothing overlaps in 2 exchanges" in done.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fork", "--at", "1", "--text", "x"),
+        ("try", "--at", "1"),
+        ("blame", "--oracle", "regex:x", "--yes"),
+        ("bisect", "--oracle", "regex:x"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_tape_is_forked_by_a_name_that_is_text(words: tuple[str, ...], shell: Shell) -> None:
+    """Its branches have to name it; that is said before anything is asked or written."""
+    shell.tracefork("record", "-o", f"{NO_TEXT}.tape", "agent.py")
+    before = {*shell.folder.iterdir()}
+    done = shell.tracefork(words[0], f"{NO_TEXT}.tape", *words[1:])
+    assert (done.exit, done.err.count("\n")) == (2, 1)
+    assert "a branch names its parent, and the name of " in done.err
+    assert {*shell.folder.iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["-x.tape", "--help"])

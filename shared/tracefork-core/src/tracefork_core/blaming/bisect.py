@@ -23,6 +23,7 @@ from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
 from tracefork_core.tape.beside import lay_beside
 from tracefork_core.tape.draft import SCRATCH
+from tracefork_core.tape.origin import parent_name
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,8 @@ def bisect(
     """
     path = Path(path)
     with answering(path) as tape:
-        masking_of(tape, mask)  # Refuses here, and not in every fork.
+        parent_name(path)  # Refuses here, and not in every fork.
+        masking_of(tape, mask)
         run = Run.of(tape)
     place = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
     try:

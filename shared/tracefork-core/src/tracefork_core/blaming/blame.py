@@ -41,6 +41,7 @@ from tracefork_core.session.forking import Writes, is_recorded_write
 from tracefork_core.session.interventions import Edit, described
 from tracefork_core.tape import Tape
 from tracefork_core.tape.beside import lay_beside
+from tracefork_core.tape.origin import parent_name
 from tracefork_core.version import __version__
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -119,7 +120,8 @@ def blame(
             raise UsageError(f"{words}{hint}")
     path = Path(path)
     with answering(path) as tape:
-        masking_of(tape, mask)  # Refuses here, and not in every fork.
+        parent_name(path)  # Refuses here, and not in every fork.
+        masking_of(tape, mask)
         run = Run.of(tape)
         if writes == "refuse":
             _check_writes(tape)

@@ -123,8 +123,6 @@ class _Runs:
         return self._run(["replay", "--json", "--boundary=note", str(tape)], seed)
 
     def _run(self, words: Sequence[str], seed: str | None) -> _Done:
-        import msgspec
-
         from tracefork_core.calibration.causes import Run
         from tracefork_core.cli.calibrated import Notes
 
@@ -133,7 +131,7 @@ class _Runs:
         environment = {**os.environ, "TRACEFORK_HOME": str(self.place / "home")}
         command = ["tracefork_core.cli.calibrated", str(path), *words, *self.agent.argv]
         done = fresh.run(command, self.folder, hash_seed.with_seed(environment, seed))
-        notes = msgspec.json.decode(path.read_bytes(), type=Notes) if path.exists() else Notes()
+        notes = fresh.left(path, Notes) if path.exists() else Notes()
         return _Done(done, Run(notes.draws, notes.environment, notes.process))
 
 

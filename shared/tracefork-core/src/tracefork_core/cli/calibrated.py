@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.calibration.draws import Draw, Notebook
+from tracefork_core.cli import fresh
 from tracefork_core.cli.main import main
 from tracefork_core.determinism.sightings import observers
 from tracefork_core.masking.names import is_secret_name
@@ -36,7 +37,7 @@ def _run(notes: Path, words: list[str]) -> int:
         observers.remove(notebook)
         plain = {name: value for name, value in os.environ.items() if not is_secret_name(name)}
         written = Notes(notebook.draws, plain, os.getpid())
-        notes.write_bytes(msgspec.json.encode(written))
+        fresh.leave(notes, written)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,14 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+import msgspec
 
 from tracefork_core.errors import ReplayError
 
 _TAIL = 20
+_Left = TypeVar("_Left", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,17 @@ def start(
                 status = None
         said = [path.read_bytes().decode("utf-8", "backslashreplace") for path in paths]
     return Process(status, *said)
+
+
+def leave(path: Path, what: msgspec.Struct) -> None:
+    """Write down what a process of ours has to say to another one."""
+    # Not msgspec's JSON: names, arguments and variables need not be Unicode.
+    path.write_text(json.dumps(msgspec.to_builtins(what)))
+
+
+def left(path: Path, kind: type[_Left]) -> _Left:
+    """Read what another process of ours wrote down."""
+    return msgspec.convert(json.loads(path.read_bytes()), kind)
 
 
 def without_result(status: int | None) -> str:

@@ -67,7 +67,7 @@ class Runs:
         self.done += 1
         job, result = self.place / "job.json", self.place / "result.json"
         result.unlink(missing_ok=True)
-        job.write_bytes(msgspec.json.encode(msgspec.structs.replace(self.job, order=order)))
+        fresh.leave(job, msgspec.structs.replace(self.job, order=order))
         command = ["tracefork_core.cli.raced", str(job), str(result)]
         timeout = _PATIENCE + _TIMES * self.first.seconds if self.first else None
         began = time.monotonic()
@@ -75,7 +75,7 @@ class Runs:
         seconds = time.monotonic() - began
         came = None
         if process.status == 0 and result.exists():
-            came = msgspec.json.decode(result.read_bytes(), type=Came)
+            came = fresh.left(result, Came)
         return Run(came, process.status, process.stdout.splitlines(), process.said, seconds)
 
     def _outcome(self, first: Run, run: Run) -> Outcome:

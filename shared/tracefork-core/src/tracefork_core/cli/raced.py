@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tracefork_core.cli import fresh
 from tracefork_core.cli.agent import Agent, Form
 from tracefork_core.errors import Divergence, DivergenceError, SurroundingsWarning, TraceforkError
 
@@ -98,10 +99,10 @@ def _kept(scope: Scope[Replaying], begun: list[Replaying]) -> Iterator[Replaying
 
 def _main(job: Path, result: Path) -> None:
     try:
-        came = _run(msgspec.json.decode(job.read_bytes(), type=Job))
+        came = _run(fresh.left(job, Job))
     except TraceforkError as error:
         came = Came(error=(error.exit_code, str(error)))
-    result.write_bytes(msgspec.json.encode(came))
+    fresh.leave(result, came)
 
 
 if __name__ == "__main__":

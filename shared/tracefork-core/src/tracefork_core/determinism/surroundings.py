@@ -13,6 +13,7 @@ from types import FrameType
 
 from tracefork_core.exchange.caller import place
 from tracefork_core.masking.names import is_secret_name, secret_values
+from tracefork_core.tape.canonical import spelled_text
 from tracefork_core.tape.event import SURROUNDINGS, Seen, Surroundings
 from tracefork_core.tape.writer import TapeWriter
 
@@ -90,8 +91,8 @@ class Lookout:
             sink.note(SURROUNDINGS, aside=Surroundings([self._as_kept(seen) for seen in fresh]))
 
     def _as_kept(self, seen: Seen) -> Seen:
-        value = None if seen.value is None else _shortened(self._mask(seen.value))
-        site = seen.site and self._mask(seen.site)
+        value = None if seen.value is None else spelled_text(_shortened(self._mask(seen.value)))
+        site = seen.site and spelled_text(self._mask(seen.site))
         return Seen(seen.kind, seen.name, value, site, seen.withheld)
 
     def _compare(self, then: Seen, now: Seen) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from tracefork_core.errors import Divergence
 from tracefork_core.exchange.contract import Failure, Head, Request
+from tracefork_core.tape.canonical import spelled
 from tracefork_core.tape.event import Draws, Reads
 
 
@@ -207,7 +208,17 @@ Call = (
 )
 Answer = Done | Live | Recorded | NotOurs | Received | Begun | Recalled | Chance | Refused | Over
 
-encode = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def encode(word: Word) -> bytes:
+    """Return a word in MessagePack."""
+    try:
+        return _encode(word)
+    except UnicodeEncodeError:
+        return _encode(spelled(word))
+
+
 hello = msgspec.msgpack.Decoder(Hello).decode
 call = msgspec.msgpack.Decoder(Call).decode
 answer: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.errors import TapeError
+from tracefork_core.tape.canonical import spelled
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload
 from tracefork_core.tape.log import Cipher
 from tracefork_core.tape.schema import LARGEST, beside
@@ -51,6 +52,13 @@ class _Read(msgspec.Struct):
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(_Read).decode
+
+
+def _line(frame: _Frame) -> bytes:
+    try:
+        return _encode(frame)
+    except UnicodeEncodeError:
+        return _encode(spelled(frame))
 
 
 @dataclass(slots=True)
@@ -107,8 +115,8 @@ class Journal:
         if self._cipher is not None and data:
             data = self._cipher.seal(data, b"flight %d" % n)
             frame.size = len(data)
-        line = _encode(frame) if self._cipher is None else self._sealed(_encode(frame))
-        parts = [line, b"\n", data]
+        line = _line(frame)
+        parts = [line if self._cipher is None else self._sealed(line), b"\n", data]
         if (flight := self._flights.get(n)) is not None:
             flight.append(parts)
             self._append(parts)

@@ -6,9 +6,12 @@ the bodies that its own are deltas of: a thousand forks of a run cost a thousand
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 
-from tracefork_core.errors import TapeError
+from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.tape.canonical import spelled_text
 
 _DEEPEST = 64
 
@@ -28,6 +31,20 @@ class Origin(msgspec.Struct, frozen=True):
     def names(self) -> list[str]:
         """The files that a branch cannot be read without, nearest first."""
         return [self.name, *self.line]
+
+
+def parent_name(path: Path) -> str:
+    """Return the name by which a branch of a tape names it.
+
+    Raises:
+        UsageError: it is no text, and a tape holds text.
+    """
+    if spelled_text(path.name) != path.name:
+        raise UsageError(
+            f"tracefork: a branch names its parent, and the name of {path} is no text (UTF-8). "
+            "Give it another name first."
+        )
+    return path.name
 
 
 def read(document: object, own: str) -> Origin | None:

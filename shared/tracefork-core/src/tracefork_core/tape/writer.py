@@ -30,7 +30,7 @@ from tracefork_core.tape.event import (
 from tracefork_core.tape.file import Body, TapeFile
 from tracefork_core.tape.journal import Journal
 from tracefork_core.tape.mode import Mode
-from tracefork_core.tape.origin import Origin
+from tracefork_core.tape.origin import Origin, parent_name
 from tracefork_core.tape.reader import Tape
 from tracefork_core.tape.sealing import Key
 from tracefork_core.tape.timer import monotonic_ns
@@ -67,7 +67,7 @@ class TapeWriter:
         self._before = [exchange.canonical for exchange in before]
         origin = None
         if parent is not None:
-            origin = Origin(parent.path.name, at, chain(self._before), parent.needs)
+            origin = Origin(parent_name(parent.path), at, chain(self._before), parent.needs)
         self._file = TapeFile(path, overwrite=overwrite, mode=mode, key=key, origin=origin)
         self._file.blobs.share(parent.blobs if parent else ())
         for body, exchange in likely:
