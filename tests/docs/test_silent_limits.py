@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import random
 import socket
 import subprocess
@@ -109,6 +110,26 @@ def test_a_library_that_outlives_its_block_is_not(provider: ProviderServer, tape
         warnings.simplefilter("error")
         exporter.join()
     assert len(provider.requests) == 1
+
+
+def test_a_subinterpreter_is_live_at_replay(provider: ProviderServer, tape: Path) -> None:
+    """It has no guard, whatever it was started from, and nothing tells of what it asks."""
+    name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    interpreters = importlib.import_module(name)
+    asks = f"from urllib.request import urlopen; urlopen({provider.url + '/echo'!r}).read()"
+
+    def run() -> None:
+        other = interpreters.create()
+        assert not interpreters.run_string(other, asks)
+        interpreters.destroy(other)
+
+    with tracefork.record(tape) as recording:
+        run()
+    with tracefork.replay(tape) as replaying:
+        run()
+    assert len(provider.requests) == 2
+    assert recording.receipt is not None
+    assert (recording.receipt.strays, replaying.sockets) == ([], 0)
 
 
 def test_a_python_that_ignores_us_is_live_at_replay(provider: ProviderServer, tape: Path) -> None:

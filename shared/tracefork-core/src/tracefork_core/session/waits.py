@@ -5,6 +5,9 @@ replay does not sleep: the end comes when its turn has come. A sleep that was cu
 it is again, and one that was not recorded takes its time; once a replay has left its tape, it ends
 with that, or an agent would wait for ever for a thread that the divergence has stopped.
 
+The alarm of a process (`signal.setitimer`) runs as it is; a sleep in which it goes off takes its
+time.
+
 A timer (of a `wait_for`, say) runs as it is, at replay too. What it sets off is a delivery: it has
 a turn, and what was delivered after it is held back until the timer has fired again.
 
@@ -13,6 +16,7 @@ Sleeps and timers are told apart by lane and call site, in the order in which th
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from asyncio import sleep as real_asleep
@@ -200,7 +204,7 @@ class ReplayedWaits:
 
     def sleep_until(self, turn: int, seconds: float) -> None:
         """Return when it is the turn of a sleep to be over."""
-        if (stretched := self._pace.stretched(seconds)) > 0:
+        if (stretched := max(self._pace.stretched(seconds), _through_alarm(seconds))) > 0:
             self._turnstile.come_for(turn)
             real_sleep(stretched)
         self._turnstile.wait(turn, owner_of(turn), seconds)
@@ -211,7 +215,7 @@ class ReplayedWaits:
             await real_asleep(_FOR_GOOD)
             return
         try:
-            if (stretched := self._pace.stretched(seconds)) > 0:
+            if (stretched := max(self._pace.stretched(seconds), _through_alarm(seconds))) > 0:
                 self._turnstile.come_for(turn)
                 await real_asleep(stretched)
             with suppress(StallError):
@@ -291,6 +295,14 @@ class ReplayedTimer:
             if not self._is_pending():
                 return
             await real_asleep(_LOOK_SECONDS)
+
+
+def _through_alarm(seconds: float) -> float:
+    """Return how long a sleep lasts at replay: as long as ever, where an alarm goes off in it.
+
+    The system's alarm runs at replay as well, and its handler has to find what it found.
+    """
+    return seconds if 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= seconds else 0.0
 
 
 def _is_over() -> bool:
