@@ -40,12 +40,18 @@ def tape(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield path
 
 
+def each() -> Iterator[object]:
+    yield agent()
+
+
 def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
     """What the command line takes is refused here, before a fork is run and counted for nothing."""
     with pytest.raises(UsageError, match="oracle of a blame is a function, not 'exit'"):
         blame(tape, agent, "exit")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="agent of a blame is a function, not None"):
         blame(tape, None, good)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="the agent each is a generator: to call it runs nothing"):
+        blame(tape, each, good)
     assert not (tape.parent / "run.tape.blame").exists()
 
 

@@ -14,6 +14,9 @@ limit = 3
 
 def good(output):
     return True
+
+def each(output):
+    yield True
 """
 
 
@@ -27,6 +30,7 @@ def good(output):
         "no-module-of-an-oracle": "blame support.tape --oracle nosuch:good",
         "no-function-of-an-oracle": "blame support.tape --oracle oracles:bad",
         "a-value-for-an-oracle": "blame support.tape --oracle oracles:limit",
+        "a-generator-for-an-oracle": "blame support.tape --oracle oracles:each --yes",
         "no-rubric": "blame support.tape --oracle judge:rubric.md",
         "no-judge": "blame support.tape --oracle judge:oracles.py",
         "nobody-to-ask": "blame support.tape --oracle exit",
@@ -37,6 +41,7 @@ def good(output):
         "a-run-that-writes": "blame agent.tape --oracle exit --yes",
         "a-file-for-a-blame": "blame support.tape --oracle exit --to agent.py --yes",
         "no-blame-to-look-at": "blame support.tape --status",
+        "bisect-with-a-generator": "bisect support.tape --oracle oracles:each",
         "bisect-with-no-such-oracle": "bisect support.tape --oracle refunded",
     }.items(),
 )

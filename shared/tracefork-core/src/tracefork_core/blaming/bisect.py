@@ -15,7 +15,7 @@ import msgspec
 
 from tracefork_core.blaming.pool import Pool
 from tracefork_core.blaming.probe import Probe, Trial
-from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
+from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed, check_functions
 from tracefork_core.blaming.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
@@ -73,6 +73,7 @@ def bisect(
         UsageError: the run passes as it was recorded, or has no end that could be graded.
         TapeError: the tape is damaged.
     """
+    check_functions(agent, oracle)
     path = Path(path)
     with answering(path) as tape:
         parent_name(path)  # Refuses here, and not in every fork.

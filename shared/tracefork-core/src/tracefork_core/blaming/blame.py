@@ -32,7 +32,7 @@ from tracefork_core.blaming.result import Result, Verdict
 from tracefork_core.blaming.sentence import CREDIT
 from tracefork_core.blaming.settings import Settings
 from tracefork_core.blaming.taken import Spending, Taken
-from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed
+from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed, check_functions
 from tracefork_core.blaming.units import Run
 from tracefork_core.errors import UnwritableError, UsageError
 from tracefork_core.providers import prices
@@ -113,11 +113,7 @@ def blame(
             there already or is another's, an agent or an oracle that cannot be called.
         TapeError: the tape or the journal is damaged.
     """
-    for what, given in (("agent", agent), ("oracle", oracle)):
-        if not callable(given):
-            words = f"tracefork: the {what} of a blame is a function, not {given!r}."
-            hint = " Only the command line reads words." if isinstance(given, str) else ""
-            raise UsageError(f"{words}{hint}")
+    check_functions(agent, oracle)
     path = Path(path)
     with answering(path) as tape:
         parent_name(path)  # Refuses here, and not in every fork.

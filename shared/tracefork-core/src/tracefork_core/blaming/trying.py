@@ -93,6 +93,25 @@ class Job(msgspec.Struct, frozen=True):
     tail: Edit | None = None
 
 
+def check_functions(agent: object, oracle: object) -> None:
+    """Refuse what could be called, if at all, without being run.
+
+    Raises:
+        UsageError: one of them is no function, or a generator.
+    """
+    for what, given in (("agent", agent), ("oracle", oracle)):
+        if not callable(given):
+            words = f"tracefork: the {what} of a blame is a function, not {given!r}."
+            hint = " Only the command line reads words." if isinstance(given, str) else ""
+            raise UsageError(f"{words}{hint}")
+        if inspect.isgeneratorfunction(given) or inspect.isasyncgenfunction(given):
+            name = getattr(given, "__name__", given)
+            raise UsageError(
+                f"tracefork: the {what} {name} is a generator: to call it runs nothing. Name a "
+                "function that goes through it."
+            )
+
+
 def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     """Fork the run as the probe says, and return what came of it.
 
