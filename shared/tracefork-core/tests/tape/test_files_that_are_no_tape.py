@@ -114,6 +114,15 @@ def test_a_recording_that_was_killed_before_its_first_byte_can_be_overwritten(ta
         assert recorded.complete
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("nothing")])
+def test_what_is_no_file_is_not_replaced(make: Callable[[Path], object], tape: Path) -> None:
+    """A pipe, a device, or a link to nothing; that is said, and not that no tape is there."""
+    make(tape)
+    with pytest.raises(UsageError, match=r"is no file .* Record to another name"):
+        record(tape, overwrite=True).__enter__()
+    assert os.path.lexists(tape)
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_two_processes_cannot_record_to_one_file(tape: Path, overwrite: bool) -> None:
     """The second recorder gets the error, and the first one's tape is not touched."""

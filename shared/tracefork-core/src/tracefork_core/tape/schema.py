@@ -285,6 +285,11 @@ def _remove(path: Path) -> None:
     if path.is_file() and path.stat().st_size == 0:
         path.unlink()  # A recording that was killed before its first byte.
         return
+    if not path.is_file():
+        raise UsageError(
+            f"tracefork: {path} is no file (a device, a pipe, or a link to nothing), and nothing "
+            "but a tape is replaced. Record to another name."
+        )
     open_readonly(path).close()
     try:
         with closing(_connect(str(path))) as db:
