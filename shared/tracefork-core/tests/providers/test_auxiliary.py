@@ -44,6 +44,17 @@ def test_what_tokens_are_counted_with_is_auxiliary() -> None:
     assert not is_auxiliary("POST", ENCODING)
 
 
+PRICES = (
+    "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
+)
+
+
+def test_what_models_cost_and_take_is_auxiliary() -> None:
+    """LiteLLM fetches it where it is imported; other files of that host are an agent's own."""
+    assert is_auxiliary("GET", PRICES)
+    assert not is_auxiliary("GET", PRICES.replace("BerriAI/litellm", "somebody/prompts"))
+
+
 TOKENIZER = "https://huggingface.co/Xenova/llama-3-tokenizer/resolve/main/tokenizer.json"
 
 

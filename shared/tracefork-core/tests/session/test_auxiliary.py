@@ -209,3 +209,33 @@ def test_a_run_is_forked_at_a_count(recorded: Path, agent: Agent) -> None:
             agent("ask one", "ask two")
     with fork(recorded, 2):
         agent("ask one", "ask two")
+
+
+PRICES = (
+    "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
+)
+
+
+def test_prices_are_on_the_tape_and_their_lack_is_an_answer(
+    tape: Path, tmp_path: Path, provider: ProviderServer, agent: Agent
+) -> None:
+    """LiteLLM, which is imported by then or not, goes by what it fetched; it expects no error."""
+    bare = tmp_path / "bare.tape"
+    with provider.real_hosts("raw.githubusercontent.com"):
+        with record(tape):
+            fetched = httpx2.get(PRICES)
+            agent("ask one")
+        with record(bare):
+            agent("ask one")
+    with replay(tape) as run:
+        again = httpx2.get(PRICES)
+        agent("ask one")
+    assert (again.status_code, again.content) == (fetched.status_code, fetched.content)
+    assert run.digest == run.tape.digest
+    with replay(tape) as run:
+        agent("ask one")
+    assert (run.exchanges, run.auxiliary_left) == (1, 1)
+    with replay(bare) as run:
+        assert httpx2.get(PRICES).status_code == 400
+        agent("ask one")
+    assert (run.exchanges, run.auxiliary_misses) == (1, 1)

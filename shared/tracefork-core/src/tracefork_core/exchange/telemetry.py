@@ -39,10 +39,7 @@ _HOSTS = frozenset(
 )
 _SENTRY = re.compile(r"o\d+\.ingest\.(?:\w+\.)?sentry\.io")
 """Of each organisation, in each region: an agent that reports its crashes does so by urllib3."""
-_PATHS = {
-    "api.openai.com": "/v1/traces/ingest",
-    "raw.githubusercontent.com": "/BerriAI/litellm/",
-}
+_PATHS = {"api.openai.com": "/v1/traces/ingest"}
 _TRACES = re.compile(r"/(?:runs(?!/(?:query|stats))|info|otel|feedback|sessions)(?:/|$)")
 """Paths of LangSmith, wherever somebody hosts it, that traces are sent to."""
 _ONLY_ITS_OWN = ("/runs/batch", "/runs/multipart")

@@ -1,8 +1,10 @@
 """Which requests are auxiliary: asked about tokens, before or after a model is asked.
 
-Frameworks count tokens to see what still fits. They do without where nobody answers, mostly with an
-estimate, and whether they ask at all depends on the host, the version and what is cached. So such
-a request is recorded, but a run that asks for more or fewer of them is the same run.
+Frameworks count tokens to see what still fits, and LiteLLM fetches what a token costs and how many
+a model takes. They do without where nobody answers, mostly with an estimate, and whether they ask
+at all depends on the host, the version and what is cached or imported. So such a request is
+recorded, since what they do hangs on the answer, but a run that asks for more or fewer of them is
+the same run.
 """
 
 from __future__ import annotations
@@ -25,21 +27,23 @@ _TOKENIZER = re.compile(r"/resolve/[^/]+/tokenizer[^/]*$")
 _HARNESSES = "/api/agent-harnesses"
 """What Hugging Face's client asks for once a day, before anything else."""
 _STORES = (".hf.co", ".huggingface.co")
+_MODELS = ("raw.githubusercontent.com", "/BerriAI/litellm/")
+"""Where LiteLLM gets prices, limits and abilities of models from, once when it is imported."""
 
 
 @lru_cache(maxsize=1024)
 def is_auxiliary(method: str, url: str) -> bool:
-    """Return whether a request is asked about tokens alone."""
+    """Return whether a request is asked about tokens, and need not be asked."""
     parts = urlsplit(url)
     if method == "POST":
         return parts.path.endswith(_ENDINGS)
-    return method in ("GET", "HEAD") and _is_vocabulary(parts)
+    return method in ("GET", "HEAD") and _is_fetched_once(parts)
 
 
-def _is_vocabulary(parts: SplitResult) -> bool:
-    host, folder = _VOCABULARIES
-    if parts.hostname == host:
-        return parts.path.startswith(folder)
+def _is_fetched_once(parts: SplitResult) -> bool:
+    for host, folder in (_VOCABULARIES, _MODELS):
+        if parts.hostname == host:
+            return parts.path.startswith(folder)
     if parts.path == _HARNESSES or _TOKENIZER.search(parts.path):
         return True
     # Large files lie elsewhere, under a name that says nothing.

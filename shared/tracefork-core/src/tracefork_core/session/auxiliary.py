@@ -8,12 +8,12 @@ from tracefork_core.exchange.contract import Head, Headers, Request
 
 
 def not_held(method: str, url: str) -> StandIn:
-    """Return an error: whoever counts tokens has to do without an answer.
+    """Return an error: whoever asks about tokens has to do without an answer.
 
     Every SDK takes a 400 for final, and tells its caller.
     """
     message = (
-        f"tracefork: {method} {url} counts tokens and is not on the tape. It is not sent "
+        f"tracefork: {method} {url} is about tokens and is not on the tape. It is not sent "
         "during a replay; the run goes on without it."
     )
     error = {"type": "tracefork_not_held", "code": "tracefork", "message": message}
