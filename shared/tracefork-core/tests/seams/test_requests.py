@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextvars
+import email.utils
 import io
 import socket
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+import time_machine
 import urllib3
 
 from tracefork_core import DivergenceError, Edit, Tape, bind, fork, record, replay
@@ -270,3 +273,26 @@ def test_a_bound_session_is_a_session(provider: ProviderServer, tmp_path: Path) 
         assert [exchange.url.rpartition("/")[2] for exchange in tape.exchanges] == ["set-cookie"]
     with replay(tmp_path / "run.tape", ambient=False):
         assert bound.get(f"{provider.url}/set-cookie", timeout=9).ok
+
+
+def test_what_cookies_read_of_the_clock_is_of_the_recording(
+    tape: Path, wire: Callable[..., Any]
+) -> None:
+    """A session reads it at each answer, and so does the response, which is made below the seam.
+
+    No read is missed at replay, and what had not run out when this was recorded has not later.
+    """
+    tomorrow = email.utils.formatdate(time.time() + 24 * 3600, usegmt=True)
+    head = f"HTTP/1.1 200 OK\r\nset-cookie: a=b; expires={tomorrow}\r\ncontent-length: 0\r\n\r\n"
+
+    def run(url: str) -> list[tuple[dict[str, str | None], dict[str, str | None]]]:
+        session = requests.Session()
+        answers = [session.get(url, timeout=9) for _ in range(3)]
+        return [(answer.cookies.get_dict(), session.cookies.get_dict()) for answer in answers]
+
+    server = wire(*[head.encode()] * 3)
+    with record(tape):
+        assert run(server.url) == [({"a": "b"}, {"a": "b"})] * 3
+    with time_machine.travel(time.time() + 365 * 24 * 3600), replay(tape) as replaying:
+        assert run(server.url) == [({"a": "b"}, {"a": "b"})] * 3
+    assert replaying.clock_misses == 0

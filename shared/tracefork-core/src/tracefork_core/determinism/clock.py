@@ -4,7 +4,8 @@ Reads are kept per lane and call site: one sequence per lane would break as soon
 the clock once more on replay. Reads below a seam stay real and off the tape, since the machinery
 there does not run at replay. A site with no recorded value left goes on from the last value that
 was given (or from the first one of the tape) in real time, and counts as a miss; what a module
-reads as it is loaded does not.
+reads as it is loaded does not, nor what a library reads where it makes its response of a taped one:
+that was below the seam.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tracefork_core.determinism import wall
 from tracefork_core.determinism.sightings import observers, sighted
 from tracefork_core.determinism.sites import call_site, is_loading
 from tracefork_core.determinism.whose import Open
-from tracefork_core.exchange.current import is_crossing_seam
+from tracefork_core.exchange.current import is_crossing_seam, is_rebuilding
 from tracefork_core.exchange.known_sites import KnownSites
 from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew, lane_of_context
 from tracefork_core.exchange.running import running_task
@@ -95,20 +96,20 @@ class RecordedClock:
             now = wall.real_ns()
             self.note((lane, site, now))
             return now
-        site = self._known.named(site)
+        site, below = self._known.named(site), is_rebuilding()
         with self._lock:
             given = _unnumbered(current_lane(self.session)) if self._is_elsewhere else lane
-            if values := self._given.get((given, site)):
+            if not below and (values := self._given.get((given, site))):
                 self._last = values.popleft()
             elif self._forked and draws_anew(self.session):
                 self._last = wall.real_ns()  # Drawn anew: as it is.
             else:
                 # In real time: a wait for a moment to come must not need a million reads.
-                self.misses += not is_loading()
+                self.misses += not (below or is_loading())
                 passed = max(monotonic_ns() - self._given_at, _TICK_NS)
                 self._last = (self._last or wall.real_ns()) + passed
             self._given_at = monotonic_ns()
-            if self._forked:
+            if self._forked and not below:
                 self.note((lane, site, self._last))
             return self._last
 

@@ -24,6 +24,7 @@ current_step: ContextVar[str | None] = ContextVar("tracefork_step", default=None
 
 _outside: ContextVar[bool] = ContextVar("tracefork_outside", default=False)
 _crossing: ContextVar[bool] = ContextVar("tracefork_crossing", default=False)
+_rebuilding: ContextVar[bool] = ContextVar("tracefork_rebuilding", default=False)
 
 
 _ran_from: list[Callable[[], tuple[str, str] | None]] = []
@@ -122,3 +123,22 @@ class crossing_seam:  # noqa: N801 - it is called as any context manager is; eac
 
 is_crossing_seam: Callable[[], bool] = _crossing.get
 """Return whether a seam is making a live call on this line of execution. Every draw asks."""
+
+
+class rebuilding:  # noqa: N801 - as above
+    """Mark what makes an answer from a tape into a response of the library that asked.
+
+    The library did that below the seam when this was recorded: no read of the clock is on the tape.
+    """
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _rebuilding.set(True)
+
+    def __exit__(self, *error: object) -> None:
+        _rebuilding.reset(self._token)
+
+
+is_rebuilding: Callable[[], bool] = _rebuilding.get
+"""Return whether a response is made from a tape on this line of execution."""

@@ -21,7 +21,12 @@ from typing import Any, cast
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Headers, Live, Recorded, Request
-from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
+from tracefork_core.exchange.current import (
+    crossing_seam,
+    current_session,
+    is_crossing_seam,
+    rebuilding,
+)
 from tracefork_core.seams.ambient import Undo
 from tracefork_core.seams.refusal import refusal, wants_response
 from tracefork_core.seams.requests_body import GIVEN_UP, Heard, Pieces, Replayed, crossing
@@ -207,7 +212,8 @@ class Seam:
             request_method=request.method,
         )
         raw.version_string = _USUAL  # What urllib3 speaks, whatever it hears.
-        return adapter.build_response(request, raw)
+        with rebuilding():
+            return adapter.build_response(request, raw)
 
 
 class Held:
