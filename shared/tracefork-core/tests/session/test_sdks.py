@@ -128,7 +128,12 @@ def test_retries_are_exchanges(tape: Path, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["https://api.openai.com/v1/traces/ingest", "https://us.i.posthog.com/batch"]
+    "url",
+    [
+        "https://api.openai.com/v1/traces/ingest",
+        "https://us.i.posthog.com/batch",
+        "https://os-api.agno.com/telemetry/runs",
+    ],
 )
 def test_telemetry_is_refused_without_failing_the_run(
     tape: Path, provider: ProviderServer, http: Any, url: str

@@ -33,6 +33,7 @@ _HOSTS = frozenset(
     {
         "telemetry.crewai.com",
         "app.crewai.com",
+        "os-api.agno.com",
         "us.i.posthog.com",
         "eu.i.posthog.com",
     }
