@@ -12,7 +12,7 @@ import httpx
 import pytest
 import requests
 
-from tracefork_core import Tape, record, replay
+from tracefork_core import EgressError, Tape, record, replay
 from tracefork_testkit import ProviderServer
 
 ECHO = {"path": "/echo", "method": "POST", "content": b"said"}
@@ -206,3 +206,35 @@ def test_two_families_on_one_tape(
         seams = [exchange.aside.seam for exchange in tape.exchanges]
     assert seams == ["httpx", "httpx", "httpx2", "httpx2", "aiohttp", "requests"]
     assert trip.replayed == trip.recorded
+
+
+SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"
+
+
+def said_on_a_websocket(library: Any, url: str) -> bytes:
+    """Return what a server says once it has switched, as libraries on top of a client read it."""
+    ask = {"headers": {"upgrade": "WebSocket", "connection": "upgrade"}}
+
+    async def listen() -> bytes:
+        async with library.lib.AsyncClient() as client, client.stream("GET", url, **ask) as answer:
+            return bytes(await answer.extensions["network_stream"].read(5))
+
+    if library.is_async:
+        return asyncio.run(listen())
+    with library.lib.Client() as client, client.stream("GET", url, **ask) as answer:
+        return bytes(answer.extensions["network_stream"].read(5))
+
+
+def test_a_websocket_passes_through_and_is_refused_at_replay(
+    family: Any, tape: Path, wire: Callable[..., Any]
+) -> None:
+    """What is said on it is on no tape: the receipt names it, and at replay nothing leaves."""
+    server = wire(SWITCHING + b"hello")
+    with record(tape) as recording:
+        assert said_on_a_websocket(family, server.url) == b"hello"
+    assert recording.receipt is not None
+    assert (recording.receipt.crossed, len(recording.receipt.strays)) == (0, 1)
+    with Tape.open(tape) as recorded:
+        assert not recorded.exchanges
+    with pytest.raises(EgressError, match=r"tried to look up models\.example"), replay(tape):
+        said_on_a_websocket(family, "http://models.example/")

@@ -1,4 +1,8 @@
-"""The transports of the seam of httpx and httpx2, around those of a client."""
+"""The transports of the seam of httpx and httpx2, around those of a client.
+
+What asks for a websocket is no exchange, as in the seam of aiohttp: what is said on it passes by.
+While recording it passes through, and the receipt counts it; at replay the guard refuses it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ def _sync_transport(seam: Family) -> type:
 
         def handle_request(self, request: Any) -> Any:
             session = current_session()
-            if session is None or is_crossing_seam():
+            if session is None or is_crossing_seam() or _is_websocket(request):
                 return self._inner.handle_request(request)
             asked = seam.read(request)
             try:
@@ -89,7 +93,7 @@ def _async_transport(seam: Family) -> type:
 
         async def handle_async_request(self, request: Any) -> Any:
             session = current_session()
-            if session is None or is_crossing_seam():
+            if session is None or is_crossing_seam() or _is_websocket(request):
                 return await self._inner.handle_async_request(request)
             asked = await seam.aread(request)
             try:
@@ -129,6 +133,10 @@ def _async_transport(seam: Family) -> type:
         return seam.heard(response, live, seam.live_async)
 
     return AsyncTransport
+
+
+def _is_websocket(request: Any) -> bool:
+    return bool(request.headers.get("upgrade", "").lower() == "websocket")
 
 
 def _check_loop() -> None:
