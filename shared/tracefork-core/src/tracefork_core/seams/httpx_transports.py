@@ -136,6 +136,8 @@ def _async_transport(seam: Family) -> type:
 
 
 def _is_websocket(request: Any) -> bool:
+    if request.method != "GET":
+        return False
     return bool(request.headers.get("upgrade", "").lower() == "websocket")
 
 
