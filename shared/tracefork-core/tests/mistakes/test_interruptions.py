@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -110,12 +109,22 @@ RUNS_IT = {
 }
 
 
-@pytest.mark.parametrize("verb", RUNS_IT)
-def test_a_document_says_that_it_was_stopped(errs: Errs, verb: str) -> None:
-    """With --json there is one, however a command ends: whoever reads it is told."""
-    errs.shell.write("ready.py", READY)
+LOADED_IN_A_WORKER = """\
+import multiprocessing, pathlib, time
+
+if multiprocessing.parent_process() is not None:
+    pathlib.Path("ready").touch()
+    time.sleep(1)
+
+def good(outcome):
+    return False
+"""
+
+
+def interrupted(errs: Errs, *words: str) -> Done:
+    """Run a command, and press Ctrl-C once there is a file `ready`."""
     running = subprocess.Popen(
-        [sys.executable, "-m", "tracefork_core.cli.main", verb, *RUNS_IT[verb], "--json"],
+        [sys.executable, "-m", "tracefork_core.cli.main", *words],
         cwd=errs.folder,
         env=errs.shell.full_environment(PYTHONHASHSEED="0"),
         stdin=subprocess.DEVNULL,
@@ -132,7 +141,26 @@ def test_a_document_says_that_it_was_stopped(errs: Errs, verb: str) -> None:
     if running.poll() is None:
         os.killpg(running.pid, signal.SIGINT)
     out, err = running.communicate(timeout=45)
-    assert running.returncode == 130, out + err
-    document = json.loads(out)
-    assert (document["command"], document["exit"], document["result"]) == (verb, 130, "interrupted")
-    assert "Traceback" not in err
+    return Done(running.returncode, out, err)
+
+
+@pytest.mark.parametrize("verb", RUNS_IT)
+def test_a_document_says_that_it_was_stopped(errs: Errs, verb: str) -> None:
+    """With --json there is one, however a command ends: whoever reads it is told."""
+    errs.shell.write("ready.py", READY)
+    done = interrupted(errs, verb, *RUNS_IT[verb], "--json")
+    assert done.exit == 130, done
+    named = done.document
+    assert (named["command"], named["exit"], named["result"]) == (verb, 130, "interrupted")
+    assert "Traceback" not in done.err
+
+
+def test_a_worker_that_is_being_started_says_nothing(errs: Errs) -> None:
+    """It loads what it is given, and hears of Ctrl-C when it has a job."""
+    errs.shell.write("desk.py", "def run():\n    return 1\n")
+    errs.shell.write("oracles.py", LOADED_IN_A_WORKER)
+    words = ["--agent=desk:run", "--oracle=oracles:good", "--yes", "--stub-writes"]
+    done = interrupted(errs, "blame", "agent.tape", *words)
+    assert done.exit == 130, done
+    assert (errs.folder / "ready").exists()
+    assert "Traceback" not in done.err

@@ -14,7 +14,7 @@ from concurrent.futures import (
     ThreadPoolExecutor,
     as_completed,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.resource_tracker import ensure_running
@@ -52,7 +52,7 @@ class Pool:
         self._workers = workers
         self._given = executor
         self._own: Executor | None = None
-        self._carry_out: Callable[[Job, Agent, Oracle], Trial] = _apart if fresh else carry_out
+        self._carry_out: Callable[[Job, Agent, Oracle], Trial] = _carry_out(executor, fresh)
         self._fresh = fresh
         self._is_here = executor is None and workers <= 1 and not fresh
         if executor is None and not self._is_here:
@@ -113,7 +113,8 @@ class Pool:
         futures: dict[Future[Trial], Job] = {}
         for job in jobs:
             try:
-                future = executor.submit(self._carry_out, job, self._agent, self._oracle)
+                with nullcontext() if executor is self._given else _interrupted_later():
+                    future = executor.submit(self._carry_out, job, self._agent, self._oracle)
             except RuntimeError as error:  # It broke while the first of them were running.
                 future = Future()
                 future.set_exception(error)
@@ -143,6 +144,21 @@ class Pool:
         if self._own is not None:
             self._own.shutdown(wait=False, cancel_futures=True)
             self._own = None
+
+
+def _carry_out(executor: Executor | None, fresh: bool) -> Callable[[Job, Agent, Oracle], Trial]:
+    if fresh:
+        return _apart
+    return _interruptibly if executor is None else carry_out
+
+
+def _interruptibly(job: Job, agent: Agent, oracle: Oracle) -> Trial:
+    """Carry out a job in a process that hears of Ctrl-C while it has one, and not in between."""
+    _heed_interrupts(heed=True)
+    try:
+        return carry_out(job, agent, oracle)
+    finally:
+        _heed_interrupts(heed=False)
 
 
 def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
