@@ -189,6 +189,22 @@ def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -
     assert "nothing crossed a seam" in done.err
 
 
+def test_what_nothing_sees_is_named_where_it_is_loaded(shell: Shell) -> None:
+    """Sockets that are opened in native code: all crossed a seam, as far as that can be told."""
+    shell.write("zmq.py", "")
+    shell.edit("agent.py", "import httpx2\n", "import httpx2\nif 'blind' in sys.argv: import zmq\n")
+    words = "! not watched: sockets of zmq, which are opened in native code"
+    blind = shell.tracefork("record", "-o", "blind.tape", "agent.py", "--", "blind")
+    assert "1 of 1 connection crossed a seam" in blind.err
+    assert words in blind.err
+    assert words in shell.tracefork("replay", "blind.tape", "agent.py", "--", "blind").err
+    seeing = shell.tracefork("record", "-o", "seeing.tape", "agent.py")
+    assert "not watched" not in seeing.err
+    for command in (["record", "agent.py"], ["replay", "blind.tape", "agent.py"]):
+        document = shell.tracefork(*command, "--json", "--", "blind").document
+        assert document["blind_spots"] == ["zmq"]
+
+
 def test_a_document_has_stdout_to_itself(shell: Shell) -> None:
     """With --json stdout is one document; what the agent and its children print is on stderr."""
     shell.edit(

@@ -24,6 +24,11 @@ def subprocess_words(programs: list[str]) -> str:
     return f"{started}: {_names(programs)}"
 
 
+def unseen_words(modules: list[str]) -> str:
+    """Say whose sockets nothing sees, as far as that is known of what is loaded."""
+    return f"! not watched: sockets of {_names(modules)}, which are opened in native code"
+
+
 def coverage_document(receipt: Receipt) -> dict[str, object]:
     """Return the coverage of a recording as JSON-able values."""
     return {

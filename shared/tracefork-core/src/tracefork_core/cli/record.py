@@ -16,7 +16,7 @@ from tracefork_core.cli import figures, options, screen, tapes
 from tracefork_core.cli.agent import Agent, read_agent
 from tracefork_core.cli.as_main import NoAgentError
 from tracefork_core.cli.command import remember
-from tracefork_core.cli.coverage import coverage_document, coverage_words
+from tracefork_core.cli.coverage import coverage_document, coverage_words, unseen_words
 from tracefork_core.cli.leaving import Outcome
 from tracefork_core.cli.secrets import secret_words
 from tracefork_core.cli.text import printable
@@ -138,10 +138,12 @@ def _report(
     path: Path, shown: str, run: Recording, agent: Agent, *, status: int, as_json: bool
 ) -> None:
     from tracefork_core.cli.account import sealed_account, take_account
+    from tracefork_core.cli.surroundings import loaded_blind_spots
     from tracefork_core.tape import Tape
 
     receipt = run.receipt
     assert receipt is not None
+    unseen = loaded_blind_spots()
     with Tape.open(path) as tape:
         mode, account = tape.mode, take_account(tape) if tape.opens else sealed_account(receipt)
     following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
@@ -159,6 +161,7 @@ def _report(
                 **account.document(),
                 "bytes_on_disk": path.stat().st_size,
                 "coverage": coverage_document(receipt),
+                "blind_spots": unseen,
                 "mode": mode,
                 "secrets": receipt.secrets,
                 "leaks": run.leaks,
@@ -166,7 +169,7 @@ def _report(
             }
         )
     else:
-        _print_summary(path, shown, receipt, account, mode, following, run.leaks)
+        _print_summary(path, shown, receipt, account, mode, following, run.leaks, unseen)
 
 
 def _print_summary(
@@ -177,6 +180,7 @@ def _print_summary(
     mode: Mode,
     following: str,
     leaks: list[str],
+    unseen: list[str],
 ) -> None:
     from rich.text import Text
 
@@ -195,6 +199,8 @@ def _print_summary(
         bytes_ += f" for {figures.size(account.wire)} on the wire"
     console.print(f"  {account.cost_words} · digest {figures.digest(receipt.digest)} · {bytes_}")
     console.print(f"  {coverage_words(receipt)}")
+    if unseen:
+        console.print(f"  {unseen_words(unseen)}", style=screen.WARN, soft_wrap=True)
     if receipt.secrets:
         console.print(f"  secrets masked: {secret_words(receipt.secrets)}")
     for leak in leaks:

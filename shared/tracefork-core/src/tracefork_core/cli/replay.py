@@ -208,6 +208,7 @@ def _saved(recorded: _Recorded) -> Decimal | None:
 
 def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
     from tracefork_core.cli.account import dollars
+    from tracefork_core.cli.surroundings import loaded_blind_spots
 
     run = verdict.run
     return {
@@ -224,6 +225,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "complete": recorded.complete,
         "sockets": run.sockets,
         "subprocesses": run.subprocesses,
+        "blind_spots": loaded_blind_spots(),
         "matchers": verdict.matchers,
         "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
         "clock_misses": run.clock_misses,
@@ -277,7 +279,8 @@ def _see(recorded: _Recorded) -> str:
 
 def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     """Return what a person should know about a replay that went well."""
-    from tracefork_core.cli.coverage import subprocess_words
+    from tracefork_core.cli.coverage import subprocess_words, unseen_words
+    from tracefork_core.cli.surroundings import loaded_blind_spots
 
     notes, run = [], verdict.run
     if run.digest != recorded.digest:
@@ -292,6 +295,8 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     notes += [f"! past the tape: {leak}" for leak in run.leaks]
     if run.subprocesses:
         notes.append(f"! not watched: {subprocess_words(run.subprocesses)} (--no-subprocess)")
+    if unseen := loaded_blind_spots():
+        notes.append(unseen_words(unseen))
     if misses := run.clock_misses:
         notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
     if misses := run.entropy_misses:

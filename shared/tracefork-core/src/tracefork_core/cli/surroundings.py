@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 import shlex
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import (
@@ -50,6 +51,14 @@ _BLIND = {
     "primp": "opens sockets in Rust: the guard does not see them",
     "hf-xet": "opens sockets in Rust: the guard does not see them",
 }
+_IMPORTED_AS = {
+    "grpcio": "grpc",
+    "curl-cffi": "curl_cffi",
+    "psycopg2-binary": "psycopg2",
+    "pyzmq": "zmq",
+    "hf-xet": "hf_xet",
+}
+"""The module of what is blind, where that has another name."""
 ADAPTERS = {"crewai": "tracefork-crewai", "langgraph": "tracefork-langgraph"}
 """The frameworks that have an adapter, each with the distribution that it is."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
@@ -106,6 +115,11 @@ def sdks() -> list[Library]:
 def blind_spots() -> list[Library]:
     """Return what is installed and could get past the guard."""
     return _installed(_BLIND, _BLIND.__getitem__)
+
+
+def loaded_blind_spots() -> list[str]:
+    """Return the modules loaded in this process that could get past the guard."""
+    return sorted({_IMPORTED_AS.get(name, name) for name in _BLIND}.intersection(sys.modules))
 
 
 def adapters() -> list[FoundAdapter]:
