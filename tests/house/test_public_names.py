@@ -77,6 +77,7 @@ PUBLIC = {
         "recorded_checkpoints",
         "recorded_runs",
         "sent_back",
+        "session_here",
         "tell_as_recorded",
         "tool_exchange",
         "tool_mark",

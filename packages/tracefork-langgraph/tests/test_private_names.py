@@ -240,3 +240,12 @@ def test_where_the_types_of_a_schema_are_found() -> None:
     assert builder.compile().builder.nodes["a"].input_schema is State, "the builder moved"
     found = build_serde_allowlist(schemas=[State, None], channels={})
     assert (AIMessage.__module__, "AIMessage") in found
+
+
+def test_what_gives_messages_their_ids() -> None:
+    """given_ids.py stands in for the function that `add_messages` closes over."""
+    from langgraph.graph import add_messages
+
+    assert add_messages.__code__.co_freevars == ("func",), "add_messages closes over another thing"
+    given = add_messages.__closure__[0].cell_contents([], [AIMessage("Hello.")])
+    assert given[0].id, "it gives no ids any more"

@@ -16,6 +16,7 @@ from langchain_core.tracers.context import register_configure_hook
 from tracefork_core import UsageError
 from tracefork_core.adapters import ask_where, in_session
 from tracefork_langgraph.caches import MODELS, NODES
+from tracefork_langgraph.given_ids import GIVEN
 from tracefork_langgraph.handler import TracingHandler
 from tracefork_langgraph.running import running_from
 from tracefork_langgraph.stores import MEMORY
@@ -67,5 +68,5 @@ def _register() -> None:
         hook = cast("ContextVar[Any]", _ear)
         register_configure_hook(hook, inheritable=True, handle_class=TracingHandler)
         ask_where(running_from)
-        for instrument in (MODELS, NODES, MEMORY):
+        for instrument in (MODELS, NODES, MEMORY, GIVEN):
             instrument.attach()

@@ -33,6 +33,7 @@ from tracefork_core.tape.checkpoint import Write as SavedWrite
 
 TYPE_CHECKING = False  # What a tape is takes long to load, and to be listed an adapter needs none.
 if TYPE_CHECKING:
+    from tracefork_core.exchange.contract import Session
     from tracefork_core.tape import Tape
 
 GROUP = "tracefork.adapters"
@@ -74,6 +75,7 @@ __all__ = [
     "recorded_checkpoints",
     "recorded_runs",
     "sent_back",
+    "session_here",
     "tell_as_recorded",
     "tool_exchange",
     "tool_mark",
@@ -187,6 +189,15 @@ def in_session() -> bool:
         UsageError: two sessions are open and nothing here says which one is meant.
     """
     return current_session() is not None
+
+
+def session_here() -> Session | None:
+    """Return the session that this code runs under, to tell one from another; None outside of any.
+
+    Raises:
+        UsageError: two sessions are open and nothing here says which one is meant.
+    """
+    return current_session()
 
 
 def check_session() -> None:

@@ -144,6 +144,10 @@ class Session(Protocol):
         """The tape that it is answered from; None where it is not."""
 
     @property
+    def tapes(self) -> tuple[Path, ...]:
+        """Where the tapes lie that it is answered from, and that it writes: in that order."""
+
+    @property
     def waits(self) -> Waits | None:
         """What becomes of the agent's own waiting; None where it is left as it is."""
 

@@ -87,6 +87,11 @@ class Member:
         return None
 
     @property
+    def tapes(self) -> tuple[Path, ...]:
+        """None: they are the parent's."""
+        return ()
+
+    @property
     def fork_point(self) -> int | None:
         """Nothing: forks are the parent's."""
         return None

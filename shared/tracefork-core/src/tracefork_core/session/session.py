@@ -198,6 +198,11 @@ class Session:
         return self.travels.checkpoints(path)
 
     @property
+    def tapes(self) -> tuple[Path, ...]:
+        """Where the tapes lie that it is answered from, and that it writes: in that order."""
+        return tuple(tape.path for tape in (self.source, self.sink.tape) if tape is not None)
+
+    @property
     def fork_point(self) -> int | None:
         """The number of the exchange that it forks at; None where it forks nothing."""
         return self.fork.plan.at if self.fork else None
