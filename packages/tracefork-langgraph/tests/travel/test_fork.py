@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,18 @@ import pytest
 from langgraph.graph import START as BEGIN
 from langgraph.graph import MessagesState, StateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Send
 
 import tracefork_core as tracefork
-from tracefork_langgraph import TapeSaver, afork, attach, fork, history, resume
+from tracefork_langgraph import (
+    TapeSaver,
+    afork,
+    attach,
+    fork,
+    history,
+    rerun,
+    resume,
+)
 from tracefork_testkit import ProviderServer
 
 from .graphs import State, five, threaded
@@ -227,3 +237,53 @@ def test_a_branch_on_which_nothing_was_left_to_run_can_be_travelled(
     assert (branch.live, branch.output["said"][-1]) == (0, "edited")
     assert history(branch.path)[-1].id == last.id
     assert resume(branch.path, made.graph, at=last.id) == branch.output
+
+
+class _Turns:
+    """Lets the copies of a node ask one after another, in an order."""
+
+    def __init__(self) -> None:
+        self._moved = threading.Condition()
+        self.order: list[int] = []
+
+    def ask(self, copy: int, asked: Callable[[], str]) -> str:
+        with self._moved:
+            self._moved.wait_for(lambda: self.order[0] == copy)
+            said = asked()
+            self.order.pop(0)
+            self._moved.notify_all()
+            return said
+
+
+@pytest.mark.parametrize("loop", ["sync"], indirect=True)
+def test_a_fan_out_that_is_forked_in_its_middle_replays(
+    program: Callable[[Shape], Program], loop: None
+) -> None:
+    """Its first copies have the recorded answers, the others new ones: each keeps its own.
+
+    The first ran from the recorded checkpoint, and the others from that of the fork.
+    """
+    turns = _Turns()
+
+    def copies(model: Any, _: Any) -> StateGraph[State]:
+        def copy(state: Any) -> dict[str, Any]:
+            said = turns.ask(state["i"], lambda: str(model.invoke("the same prompt").content))
+            return {"said": [f"{state['i']}: {said}"]}
+
+        sends = [Send("copy", {"i": i}) for i in range(4)]
+        builder = StateGraph(State).add_node("copy", copy)
+        return builder.add_conditional_edges(BEGIN, lambda _: sends, ["copy"])
+
+    made = program(copies)
+    turns.order = [3, 2, 1, 0]
+    with tracefork.record(made.tape):
+        recorded = made.run(START)["said"]
+    turns.order = [3, 2, 1, 0]
+    with tracefork.fork(made.tape, 2) as branch:
+        forked = rerun(made.graph)["said"]
+    assert [now == then for now, then in zip(forked, recorded, strict=True)] == [False] * 2 + [
+        True
+    ] * 2
+    turns.order = [0, 1, 2, 3]
+    with tracefork.replay(branch.path):
+        assert rerun(made.graph)["said"] == forked

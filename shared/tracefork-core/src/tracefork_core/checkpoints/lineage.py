@@ -99,6 +99,16 @@ class Lineage:
         one = self._put.get(key) or self._known.get(key)
         return one.made or None if one is not None else None
 
+    def forked_from(self, thread: str, at: str) -> str:
+        """Return the checkpoint that a fork of it was made of: the same tasks run from both."""
+        seen = {at}
+        while (one := self._put.get((thread, ROOT, at))) is not None:
+            if one.metadata.get("source") != "fork" or one.parent is None or one.parent in seen:
+                break
+            at = one.parent
+            seen.add(at)
+        return at
+
     def next(self, thread: str, at: str) -> str | None:
         """Return the checkpoint that the recorded run went on to."""
         children = next((of[thread, at] for of in self._children if (thread, at) in of), [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from operator import attrgetter
 
 import msgspec
 
@@ -23,6 +22,9 @@ from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload
 
+Origin = Callable[[str, str], str]
+"""Tells of a checkpoint of a thread which one it is a fork of; itself, where it is none."""
+
 
 class Source:
     """Finds what answers a request, or says where the run left its tape.
@@ -38,6 +40,7 @@ class Source:
         skipped = skipped_on(tape)
         self._recorded = recorded = [one for one in recorded if one.n not in skipped]
         self._is_by_thread = False
+        self._origin: Origin = lambda _, at: at
         self._unused, self._auxiliary = self._divided(recorded)
         self._replayed = {n: tape.exchanges[n].canonical for n in skipped}
         self.is_travelled = False
@@ -106,13 +109,14 @@ class Source:
         )
         return exchange
 
-    def travel(self, left: Sequence[int], gone: Collection[int]) -> list[int]:
+    def travel(self, left: Sequence[int], gone: Collection[int], origin: Origin) -> list[int]:
         """Let some exchanges be still to come, asked for or not, and others past.
 
-        Of those `left` that are alike the first answers first. Returns those that were still to
-        come, and are past now.
+        Of those `left` that are alike the first answers first; `origin` tells of a checkpoint of
+        a thread which one it is a fork of. Returns those that were still to come, and are past now.
         """
         self._is_by_thread = True
+        self._origin = origin
         if self._fork is not None:
             self._fork.travel(_line_of_thread)
         waiting = self.waiting
@@ -140,12 +144,18 @@ class Source:
         )
         if self._is_by_thread:
             needed, auxiliary = (
-                Unused(part, self._key_on_thread, _line_of_thread, attrgetter("checkpoint"))
-                for part in parts
+                Unused(part, self._key_on_thread, _line_of_thread, self._step_of) for part in parts
             )
         else:
             needed, auxiliary = (Unused(part, self._key) for part in parts)
         return needed, auxiliary
+
+    def _step_of(self, exchange: Exchange) -> tuple[str, str] | None:
+        """Return what the tasks of one superstep have in common, a fork's with the recorded."""
+        if exchange.checkpoint is None:
+            return None
+        thread, at = exchange.checkpoint
+        return thread, self._origin(thread, at)
 
     def comes_after(self, fork: Fork, asked: Form, lane: str, in_step: str) -> bool:
         """Return whether a request comes after the fork point, on its lane."""

@@ -106,7 +106,7 @@ class Travels:
         first = next((one.n for one in exchanges if since and one.aside.started >= since), None)
         left, gone = exchanges_after(lineage, recorded, thread, at, resumed=resumed, first=first)
         with self._lock:
-            skipped = source.travel(left, gone)
+            skipped = source.travel(left, gone, lineage.forked_from)
             self.draw_anew(made)
         for move in self.moved:
             move(made)
