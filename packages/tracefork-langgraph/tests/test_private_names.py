@@ -249,3 +249,16 @@ def test_what_gives_messages_their_ids() -> None:
     assert add_messages.__code__.co_freevars == ("func",), "add_messages closes over another thing"
     given = add_messages.__closure__[0].cell_contents([], [AIMessage("Hello.")])
     assert given[0].id, "it gives no ids any more"
+
+
+def test_where_the_types_of_answers_and_tasks_are_found() -> None:
+    """search.py knows the strategies of agents, and the tasks of workflows by their class."""
+    from langchain.agents import structured_output
+    from langgraph.func import _TaskFunction, task
+
+    for strategy in ("AutoStrategy", "ProviderStrategy", "ToolStrategy"):
+        answers = getattr(structured_output, strategy)(AIMessage)
+        assert answers.schema is AIMessage, f"{strategy} keeps its schema elsewhere"
+    made: Any = task(lambda _: 1)
+    assert isinstance(made, _TaskFunction), "tasks are of another class"
+    assert made.func(0) == 1, "a task keeps its function elsewhere"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import types
+import typing
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
+from langgraph.func import _TaskFunction
 from langgraph.pregel.protocol import PregelProtocol
 
 _FRAMEWORKS = frozenset({"langchain", "langchain_core", "langgraph"})
@@ -30,6 +34,25 @@ def chat_models(x: object) -> Iterator[BaseChatModel]:
 def tools(x: object) -> Iterator[BaseTool]:
     """Yield each tool that `x` holds, once, those of agents inside of tools too."""
     return (value for value in _reached(x) if isinstance(value, BaseTool))
+
+
+def answer_schemas(x: object) -> Iterator[Any]:
+    """Yield what the agents in `x` are to answer with: the `response_format` of each."""
+    module = sys.modules.get("langchain.agents.structured_output")
+    if module is None:
+        return
+    strategies = (module.AutoStrategy, module.ProviderStrategy, module.ToolStrategy)
+    for value in _reached(x):
+        if isinstance(value, strategies):
+            yield value.schema
+
+
+def task_results(x: object) -> Iterator[Any]:
+    """Yield what the tasks of the functional API in `x` say that they return."""
+    for value in _reached(x):
+        if isinstance(value, _TaskFunction):
+            with contextlib.suppress(Exception):  # A name that means nothing here.
+                yield typing.get_type_hints(value.func).get("return")
 
 
 def asks_models(tool: BaseTool) -> bool:

@@ -23,6 +23,7 @@ from langgraph.types import Send
 
 from tracefork_core import UsageError
 from tracefork_langgraph.nesting import OPTION, Reading
+from tracefork_langgraph.search import answer_schemas, task_results
 
 SECRET = "tracefork-secret-not-kept"  # noqa: S105 - it says that there is none
 """What a SecretStr is read back as."""
@@ -167,10 +168,14 @@ def type_name(one: type | TypeName) -> TypeName:
 
 
 def schema_types(graph: Any) -> set[TypeName]:
-    """Return the types that a compiled graph, and those inside it, declare for their states."""
+    """Return the types that a compiled graph, and those inside it, declare for their states.
+
+    Those that its agents answer with and its tasks return, too: the state of an agent says `Any`.
+    """
     from langgraph._internal._serde import build_serde_allowlist
 
-    found: set[TypeName] = set()
+    said = [*answer_schemas(graph), *task_results(graph)]
+    found: set[TypeName] = build_serde_allowlist(schemas=said, channels={})
     for pregel in (graph, *(inner for _, inner in graph.get_subgraphs(recurse=True))):
         builder = getattr(pregel, "builder", None)
         nodes = getattr(builder, "nodes", {}).values()

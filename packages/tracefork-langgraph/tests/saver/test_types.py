@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -15,16 +16,20 @@ from uuid import UUID
 
 import ormsgpack
 import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_core.documents import Document
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
-from langgraph.types import Interrupt, Send
+from langgraph.types import Command, Interrupt, Send, interrupt
 from pydantic import BaseModel, RootModel, SecretBytes, SecretStr
 
 import tracefork_core as tracefork
 from tracefork_langgraph import TapeSaver, attach
 from tracefork_langgraph.serde import SECRET, StrictSerializer
+from tracefork_testkit import ProviderServer
 
 
 class Colour(Enum):
@@ -46,6 +51,11 @@ class Doc:
 class Model(BaseModel):
     title: str
     inner: list[Any] = []
+
+
+class Verdict(BaseModel):
+    colour: Colour
+    docs: list[Model]
 
 
 class Tags(RootModel[list[str]]):
@@ -224,3 +234,48 @@ def test_attach_allows_what_the_schemas_of_a_graph_name(path: Path) -> None:
         builder.compile(checkpointer=TapeSaver(path)).get_state(config)
     attached = attach(builder.compile(checkpointer=TapeSaver(path)))
     assert attached.get_state(config).values == {"doc": filled()}
+
+
+@pytest.mark.parametrize("strategy", [lambda it: it, ToolStrategy, ProviderStrategy])
+def test_attach_allows_what_an_agent_answers_with(
+    strategy: Any, path: Path, model: Callable[..., Any]
+) -> None:
+    """The state of an agent says `Any` for it: its `response_format` says which."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    def agent() -> Any:
+        answers = strategy(Verdict)
+        return create_agent(asked_of, [], response_format=answers, checkpointer=TapeSaver(path))
+
+    said = '{"colour": "red", "docs": [{"title": "t"}]}'
+    way = "say" if strategy is ProviderStrategy else "call Verdict"
+    asked = {"messages": [("user", f"@{way} {said}")]}
+    with ProviderServer() as exact:
+        asked_of = model(base_url=f"{exact.url}/v1")
+        verdict = agent().invoke(asked, config)["structured_response"]
+    assert verdict == Verdict(colour=Colour.RED, docs=[Model(title="t")])
+    with pytest.raises(tracefork.UsageError, match="Verdict"):
+        agent().get_state(config)
+    assert attach(agent()).get_state(config).values["structured_response"] == verdict
+
+
+@task
+def _drafted(name: str) -> Doc:
+    return Doc(name)
+
+
+def test_attach_allows_what_tasks_return(path: Path) -> None:
+    """A workflow that waits for a person goes on in another process with what its tasks made."""
+    config: Any = {"configurable": {"thread_id": "t"}}
+
+    def workflow() -> Any:
+        @entrypoint(checkpointer=TapeSaver(path))
+        def ask(name: str) -> str:
+            return f"{_drafted(name).result().name}: {interrupt('sure?')}"
+
+        return ask
+
+    workflow().invoke("paper", config)
+    with pytest.raises(tracefork.UsageError, match="Doc"):
+        workflow().invoke(Command(resume="yes"), config)
+    assert attach(workflow()).invoke(Command(resume="yes"), config) == "paper: yes"
