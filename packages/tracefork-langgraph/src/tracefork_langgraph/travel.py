@@ -9,7 +9,7 @@ checkpoint is run again, and the recording is never changed.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 from pathlib import Path
@@ -20,7 +20,7 @@ from langchain_core.runnables.config import merge_configs
 from langgraph.pregel import Pregel
 
 import tracefork_core as tracefork
-from tracefork_core import UsageError
+from tracefork_core import Tape, UsageError
 from tracefork_core.adapters import answering_tape, fork_point
 from tracefork_langgraph.answers import Answers
 from tracefork_langgraph.attachment import attach
@@ -180,8 +180,8 @@ def rerun(
 
     Raises:
         UsageError: there is no session here that is answered from a tape, or the tape has no
-            checkpoints; or the run was resumed with more than answers, edited by hand, or went back
-            to an earlier checkpoint by itself.
+            checkpoints, or the last one alone (durability="exit"); or the run was resumed with more
+            than answers, edited by hand, or went back to an earlier checkpoint by itself.
         DivergenceError: nothing is forked, and not all was asked that the thread asked.
     """
     past, answers = _again(graph, thread)
@@ -216,11 +216,18 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
             "tracefork: nothing is replayed, forked or blamed here. Use `rerun` inside "
             "tracefork.replay or tracefork.fork, or in the agent of tracefork.blame."
         )
-    found = [one for one in checkpoints_on(tape, thread=thread) if one.source != "fork"]
+    saved = checkpoints_on(tape, thread=thread)
+    found = [one for one in saved if one.source != "fork"]
     if not found:
         raise UsageError(
             f"tracefork: {tape.path} has no checkpoints. Record the graph with "
             "checkpointer=TapeSaver(…)."
+        )
+    if _ends_alone(tape, saved):
+        raise UsageError(
+            f"tracefork: the run on {tape.path} saved its end alone (durability='exit'): there is "
+            "no checkpoint to begin at. Record it with another durability, or invoke the graph "
+            "yourself."
         )
     at = fork_point()
     place = found[0]
@@ -230,6 +237,14 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
     past = _past(tape.path, graph)
     assert isinstance(past.checkpointer, TapeSaver)
     return past, Answers(tape, past.checkpointer, place)
+
+
+def _ends_alone(tape: Tape, saved: Sequence[Checkpoint]) -> bool:
+    """Return whether all that a run asked was asked from checkpoints that it did not save."""
+    threads = {one.thread for one in saved}
+    places = (one.checkpoint for one in tape.exchanges)
+    asked = any(place is not None and place[0] in threads for place in places)
+    return asked and not any(one.exchanges for one in saved)
 
 
 def _ready(tape: str | Path, graph: G, at: At, thread: str | None) -> tuple[Checkpoint, G]:

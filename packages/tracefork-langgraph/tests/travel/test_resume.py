@@ -16,7 +16,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Command, interrupt
 
 import tracefork_core as tracefork
-from tracefork_langgraph import TapeSaver, aresume, history, resume
+from tracefork_langgraph import TapeSaver, aresume, history, rerun, resume
 from tracefork_testkit import ProviderServer
 
 from .graphs import SHAPES, Ran, State, approval, drafts, five, loop, sends, talking
@@ -215,6 +215,13 @@ def test_a_run_that_saves_its_end_alone_has_nowhere_else_to_go_on(recorded: Reco
     assert [place.nodes for place in history(program.tape)] == [()]
     with tracefork.replay(program.tape):
         assert program.run(START, durability="exit") == output
+    program.ran.clear()
+    with (
+        pytest.raises(tracefork.UsageError, match="saved its end alone"),
+        tracefork.replay(program.tape),
+    ):
+        rerun(program.graph)  # Which would go on from the end, and prove nothing.
+    assert program.ran == []
 
 
 def test_resume_is_short_for_that(recorded: Recorded) -> None:
