@@ -43,7 +43,11 @@ def _of_messages(module: ModuleType) -> Callable[[], None]:
     """Stand in for what `add_messages` calls, for that itself is in the schemas of graphs."""
     from langchain_core.messages import BaseMessage
 
-    cell = module.add_messages.__closure__[0]
+    function = module.add_messages
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cell = cells.get("func")
+    if cell is None:
+        return lambda: None  # Another LangGraph: messages come as they are.
     original = cell.cell_contents
 
     def merged(left: Any, right: Any, **options: Any) -> Any:
