@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.write and (options.quick or options.no_peers):
         parser.error("what is written is a whole run: without --quick and --no-peers")
+    if options.write and not options.write.is_file():
+        parser.error(f"there is no {options.write}: --write puts tables into a document")
     order = [importlib.import_module(name).TITLE for name in MEASUREMENTS]
     python = dict.fromkeys(OURS, Path(sys.executable))
     if not options.no_peers:
