@@ -99,6 +99,22 @@ def test_a_tape_is_forked_by_a_name_that_is_text(words: tuple[str, ...], shell: 
     assert {*shell.folder.iterdir()} == before
 
 
+def test_a_long_name_breaks_no_line(shell: Shell) -> None:
+    """What is said of a run can be searched by line, in the log of a CI say."""
+    name = f"{'long-' * 20}name.tape"
+    said = shell.tracefork("record", "-o", name, "agent.py").err.splitlines()
+    assert said[0].startswith(f"● recorded {name} · 2 exchanges · 1 lane · ")
+    assert [line.split()[0] for line in said[1:]] == ["cost", "coverage", "next:"]
+    forked = shell.tracefork("fork", "--at", "1", "--text", "x", name).err.splitlines()
+    assert forked[0].endswith(" s")
+    assert "1 replayed · 1 given · 0 live" in forked[0]
+    for words in (("show", name), ("verify", name), ("verify", "--integrity", name)):
+        head = shell.tracefork(*words).out.splitlines()[0]
+        assert name in head
+        assert head.count(" · ") >= 1
+        assert not head.endswith((" ", "·"))
+
+
 @pytest.mark.parametrize("name", ["-x.tape", "--help"])
 def test_what_looks_like_an_option_is_shown_as_a_path(name: str, shell: Shell) -> None:
     """What is to be typed next can be typed."""

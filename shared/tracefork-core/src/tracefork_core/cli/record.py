@@ -193,16 +193,17 @@ def _print_summary(
         *([] if mode == "safe" else [mode]),
     ]
     head = Text("● recorded ", screen.GOOD).append(shown, "bold").append(" · ", "default")
-    console.print(head.append(" · ".join(facts), "default"))
+    console.print(head.append(" · ".join(facts), "default"), soft_wrap=True)
     bytes_ = figures.size(path.stat().st_size)
     if account.wire:
         bytes_ += f" for {figures.size(account.wire)} on the wire"
-    console.print(f"  {account.cost_words} · digest {figures.digest(receipt.digest)} · {bytes_}")
-    console.print(f"  {coverage_words(receipt)}")
+    digest = figures.digest(receipt.digest)
+    console.print(f"  {account.cost_words} · digest {digest} · {bytes_}", soft_wrap=True)
+    console.print(f"  {coverage_words(receipt)}", soft_wrap=True)
     if unseen:
         console.print(f"  {unseen_words(unseen)}", style=screen.WARN, soft_wrap=True)
     if receipt.secrets:
-        console.print(f"  secrets masked: {secret_words(receipt.secrets)}")
+        console.print(f"  secrets masked: {secret_words(receipt.secrets)}", soft_wrap=True)
     for leak in leaks:
         console.print(f"  ! past the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":

@@ -249,16 +249,19 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     sockets = figures.several(run.sockets, "socket")
     if verdict.exit != SAME:
         head = Text("✗ ", screen.BAD).append(printable(verdict.reason or ""), "default")
-        console.print(head.append(f" · {share} replayed · {sockets}"))
+        console.print(head.append(f" · {share} replayed · {sockets}"), soft_wrap=True)
         if not isinstance(verdict.ending.error, Exception):  # Its traceback has them.
             print_differences(console, run.differences)
-        console.print(Text("  see   ", screen.DIM).append(_see(recorded), "default"))
+        console.print(
+            Text("  see   ", screen.DIM).append(_see(recorded), "default"), soft_wrap=True
+        )
         return
     exact = "bit-exact" if _is_exact(recorded, run) else "alike"
     saved = f"$0 (saved {figures.money(_saved(recorded))})"
     facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
-    console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"))
-    console.print(f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict), sep="\n  ")
+    console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"), soft_wrap=True)
+    notes = [f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict)]
+    console.print(*notes, sep="\n  ", soft_wrap=True)
     print_differences(console, run.differences)
 
 

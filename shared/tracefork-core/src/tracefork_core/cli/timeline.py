@@ -38,7 +38,7 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
         account.cost_words,
         f"digest {figures.digest(tape.digest)}",
     ]
-    console.print(f"{printable(shown)} · {' · '.join(facts)}")
+    console.print(f"{printable(shown)} · {' · '.join(facts)}", soft_wrap=True)
     if not account.exchanges:
         return
     table = screen.grid(">#", "lane", "~step", "model", ">in → out", ">ms", ">$")

@@ -154,7 +154,7 @@ def _print(tape: _Tape, replays: Sequence[fresh.Done]) -> None:
     good = same == len(replays)
     share = f"{same} of {figures.several(len(replays), 'replay')} proven"
     mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
-    console.print(mark.append(f"{tape.shown} · {share}", "default"))
+    console.print(mark.append(f"{tape.shown} · {share}", "default"), soft_wrap=True)
     last = next((replay for replay in replays if replay.exit), replays[-1])
     facts = {
         "tape digest": tape.digest,
@@ -227,7 +227,8 @@ def _print_integrity(shown: str, result: Integrity) -> None:
     mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
     bodies = figures.several(result.blobs, "body", "bodies")
     read = f"{figures.several(result.events, 'event')}, {bodies}"
-    console.print(mark.append(f"{shown} · {state} · {read} read and hashed", "default"))
+    words = f"{shown} · {state} · {read} read and hashed"
+    console.print(mark.append(words, "default"), soft_wrap=True)
     for damage in result.damage:
         console.print(f"  {printable(damage.where)}: {printable(damage.what)}", soft_wrap=True)
     if result.digest and good:
