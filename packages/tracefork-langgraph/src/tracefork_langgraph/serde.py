@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import sys
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
+from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
 
@@ -38,6 +40,7 @@ _SECRETS = {
     for kind in ("Str", "Bytes")
 }
 _HASHED = {("builtins", "set"), ("builtins", "frozenset")}
+_MAIN = "__main__"
 _METHOD = jsonplus.EXT_METHOD_SINGLE_ARG
 _reading: ContextVar[Reading] = ContextVar("tracefork_serde_reading")
 
@@ -119,7 +122,7 @@ class StrictSerializer(JsonPlusSerializer):
             return _DeltaSnapshot(inner)
         if code == jsonplus.EXT_NUMPY_ARRAY:
             return _array(*inner)
-        name: TypeName = (str(inner[0]), str(inner[1]))
+        name = self._here((str(inner[0]), str(inner[1])))
         method = inner[3] if code == _METHOD else None
         if not self._is_known(name, method):
             raise UsageError(
@@ -147,13 +150,28 @@ class StrictSerializer(JsonPlusSerializer):
         def look(code: int, data: bytes) -> None:
             inner = reading.unpacked(data, look)
             if code in _MAKERS:
-                name = (str(inner[0]), str(inner[1]))
+                name = self._here((str(inner[0]), str(inner[1])))
                 if not self._is_known(name, inner[3] if code == _METHOD else None):
                     found[name] = None
 
         with suppress(ValueError):
             ormsgpack.unpackb(body, ext_hook=look, option=OPTION)
         return list(found)
+
+    def _here(self, name: TypeName) -> TypeName:
+        """Return what a type is called here.
+
+        Those of a script are `__main__`'s where it is run, and its module's where it is imported.
+        """
+        if name in self.allowed or name in self._written or name in _msgpack.SAFE_MSGPACK_TYPES:
+            return name
+        known = self.allowed | self._written
+        if name[0] == _MAIN:
+            imported = [one for one in known if one[1] == name[1]]
+            return imported[0] if len(imported) == 1 else name
+        file = Path(getattr(sys.modules[_MAIN], "__file__", None) or "")
+        script = (_MAIN, name[1])
+        return script if script in known and file.stem == name[0] else name
 
     def _is_known(self, name: TypeName, method: str | None) -> bool:
         if method is not None and (*name, method) not in _msgpack.SAFE_MSGPACK_METHODS:
