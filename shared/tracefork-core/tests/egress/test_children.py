@@ -14,6 +14,7 @@ from multiprocessing.context import ForkProcess, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import distro
 import pytest
 
 from tracefork_core import EgressError, Tape, record, replay
@@ -136,6 +137,22 @@ def test_what_python_asks_about_the_machine_is_no_program(tape: Path) -> None:
     scope = replay(tape, subprocesses=False)
     with pytest.raises(EgressError, match="tried to start ldconfig"), scope:
         subprocess.run(["/sbin/ldconfig", "-p"], check=False)
+
+
+def test_what_sdks_ask_about_the_machine_is_no_program(tape: Path) -> None:
+    """They tell their provider what Linux they run on: `lsb_release` and `uname` know."""
+
+    def ask() -> None:
+        machine = distro.LinuxDistribution()
+        machine.lsb_release_info()
+        machine.uname_info()
+
+    with record(tape, subprocesses=False) as run:
+        ask()
+    assert run.receipt is not None
+    assert run.receipt.subprocesses == []
+    with replay(tape, subprocesses=False):
+        ask()
 
 
 @pytest.mark.parametrize("mode", ["record", "replay"])

@@ -206,8 +206,11 @@ class Watch:
         return self.session is None or os.getpid() != self._pid
 
 
-_ABOUT_THE_MACHINE = frozenset({"ctypes.util", "platform", "uuid"})
-"""Modules of Python that ask programs about the machine (ldconfig, uname, ip): nothing leaves."""
+_ABOUT_THE_MACHINE = frozenset({"ctypes.util", "platform", "uuid", "distro.distro"})
+"""Modules that ask programs about the machine (ldconfig, uname, ip, lsb_release): nothing leaves.
+
+Those of Python, and the one by which SDKs and PostHog's reports tell what Linux they run on.
+"""
 
 _watches: list[Watch] = []
 _installed = False
@@ -245,7 +248,7 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
     if event in _PROGRAMS:
         if event == "os.posix_spawn" and _called_from_subprocess():
             return  # subprocess.Popen has announced it already.
-        if event == "subprocess.Popen" and _called_by_python():
+        if event == "subprocess.Popen" and _asks_about_the_machine():
             return
         name, guarded = program_name(event, args), is_guarded_python(event, args)
         for watch in watches_here():
@@ -269,8 +272,8 @@ def _called_from_subprocess() -> bool:
     return False
 
 
-def _called_by_python() -> bool:
-    """Return whether Python itself starts a program: it does when some libraries are imported."""
+def _asks_about_the_machine() -> bool:
+    """Return whether Python itself, or `distro`, starts a program to ask about the machine."""
     frame = sys._getframe(2)
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))
