@@ -1,4 +1,4 @@
-"""What goes to a collector of OpenTelemetry's is on no tape, and a replay sends none of it."""
+"""What goes to a collector of OpenTelemetry's is on the tape, and no part of what is proven."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from tracefork_core import DivergenceError, Replace, Tape, fork, record, replay
-from tracefork_core.session import session, source
+from tracefork_core.session import sink
 from tracefork_testkit import ProviderServer
 
 SIGNALS = ["/collector/v1/traces", "/collector/v1/metrics", "/collector/v1/logs"]
@@ -59,29 +59,29 @@ def paths(server: ProviderServer) -> list[str]:
     return [urlsplit(request.path).path for request in server.requests]
 
 
-def asked(tape: Path) -> list[str]:
+def asked(tape: Path, *, auxiliary: bool = False) -> list[str]:
+    """Return the paths of what is on a tape, and of what a replay may do without."""
     with Tape.open(tape) as recorded:
-        return [urlsplit(exchange.url).path for exchange in recorded.exchanges]
+        found = [one for one in recorded.exchanges if one.is_auxiliary is auxiliary]
+    return [urlsplit(exchange.url).path for exchange in found]
 
 
-def test_spans_metrics_and_logs_are_on_no_tape(
-    tape: Path, provider: ProviderServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The collector has them, once; what sent them crossed a seam, and hears of no trouble."""
+def test_spans_metrics_and_logs_are_auxiliary(tape: Path, provider: ProviderServer) -> None:
+    """The collector has them, once, and what sent them crossed a seam."""
     with record(tape) as run:
         seen = traced(provider.url)
     assert asked(tape) == ["/bytes/1", "/bytes/2"]
-    assert set(SIGNALS) < set(paths(provider))
+    assert set(asked(tape, auxiliary=True)) == set(SIGNALS)
     assert run.receipt is not None
     assert run.receipt.strays == []
     assert run.receipt.crossed == run.receipt.connections > 2
-    sent = len(provider.requests)
-    caplog.clear()
+    sent = paths(provider)
+    assert set(SIGNALS) < set(sent)
     with replay(tape) as replaying:
         assert traced(provider.url) == seen
     assert replaying.digest == replaying.tape.digest
-    assert len(provider.requests) == sent
-    assert not caplog.records
+    assert (replaying.exchanges, replaying.auxiliary_left) == (len(sent), 0)
+    assert paths(provider) == sent
 
 
 def test_a_fork_reports_to_nobody(tape: Path, provider: ProviderServer) -> None:
@@ -103,9 +103,11 @@ def test_how_often_it_is_reported_is_nobodys_business(tape: Path, provider: Prov
     with record(tape):
         for i in range(3):
             httpx2.post(f"{provider.url}/v1/traces", content=b"%d" % i, headers=report)
-    with replay(tape):
+    with replay(tape) as replaying:
         answer = httpx2.post(f"{provider.url}/v1/traces", content=b"012", headers=report)
     assert (answer.status_code, answer.content) == (200, b"")
+    assert replaying.digest == replaying.tape.digest
+    assert (replaying.auxiliary_left, replaying.auxiliary_misses) == (0, 0)
 
 
 async def _post_by_aiohttp(url: str, **options: Any) -> bytes:
@@ -137,40 +139,25 @@ def test_reports_in_json_are_told_by_what_they_hold(
     with record(tape):
         seen = agent()
     with Tape.open(tape) as recorded:
-        methods = [exchange.method for exchange in recorded.exchanges]
-        assert (methods, asked(tape)) == (["POST", "GET"], ["/v1/logs"] * 2)
+        auxiliary = [exchange.is_auxiliary for exchange in recorded.exchanges]
+    assert auxiliary == [True, False, False]
     with replay(tape) as replaying:
-        assert agent() == [b"{}", *seen[1:]]
+        assert posted({"resourceLogs": ["another"]}) == b"{}"
+        assert agent() == seen
     assert replaying.digest == replaying.tape.digest
+    with pytest.raises(DivergenceError), replay(tape):
+        posted({"entries": ["another"]})
 
 
-@pytest.fixture
-def elder_tape(tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Record as it was done when reports were exchanges."""
+def test_a_tape_on_which_reports_are_like_all_others_replays(
+    tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it was recorded before: what is sent again is answered, in its turn."""
     with monkeypatch.context() as patch:
-        patch.setattr(session, "is_otlp", lambda *_: False)
+        patch.setattr(sink, "is_report", lambda *_: False)
         with record(tape):
             traced(provider.url)
-    return tape
-
-
-def test_a_tape_that_holds_reports_replays_without_them(
-    elder_tape: Path, provider: ProviderServer
-) -> None:
-    """They prove nothing about the agent, and stay what they are."""
-    assert set(SIGNALS) < set(asked(elder_tape))
-    with replay(elder_tape) as replaying:
+    assert set(SIGNALS) < set(asked(tape))
+    with replay(tape) as replaying:
         traced(provider.url)
     assert replaying.digest == replaying.tape.digest
-
-
-def test_such_a_tape_misses_what_the_agent_does_not_ask(
-    elder_tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Negative control: a request that is no report has to be made."""
-    monkeypatch.setattr(source, "is_otlp", lambda *_: False)
-    with (
-        pytest.raises(DivergenceError, match=r"recorded +#\d POST .*/collector/"),
-        replay(elder_tape),
-    ):
-        traced(provider.url)

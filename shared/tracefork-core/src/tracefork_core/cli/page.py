@@ -83,7 +83,7 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
     yield "step", step_words(exchange)
     yield "lane", f"{exchange.lane} · seam {aside.seam}"
     if exchange.is_auxiliary:
-        yield "auxiliary", "asked about tokens: a replay may do without it"
+        yield "auxiliary", "about tokens, or a report: a replay may do without it"
     if is_tool(exchange):
         yield "effect", aside.effect or "unknown: taken for a write"
     first = figures.milliseconds(aside.first_byte)

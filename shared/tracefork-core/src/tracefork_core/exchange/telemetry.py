@@ -1,13 +1,14 @@
 """What frameworks report about themselves: not part of a run.
 
-Such requests are never taped. During replay they are refused like any egress, but without
+Such requests are not taped. During replay they are refused like any egress, but without
 poisoning the session: an exporter that cannot report must not fail a run that replays exactly.
 
 LangSmith keeps prompts, data sets and sandboxes too: what an agent asks of those is its own.
 
 Spans, metrics and logs on their way to a collector are known by their protocol, OTLP over HTTP,
-wherever it is. A replay takes them itself and sends them nowhere: where one is refused, exporters
-try again for a minute, and how much they send at a time hangs on how long a run takes.
+wherever it is. Those are on the tape, and auxiliary: how much is sent at a time hangs on how long a
+run takes. A replay takes them itself and sends them nowhere: where one is refused, exporters try
+again for a minute.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ class Asked(Protocol):
     def headers(self) -> Iterable[tuple[str, str]]: ...
 
 
-def is_otlp(asked: Asked, body: bytes = b"") -> bool:
+def is_report(asked: Asked, body: bytes = b"") -> bool:
     """Return whether a request hands spans, metrics or logs to a collector.
 
     See https://opentelemetry.io/docs/specs/otlp/#otlphttp-request.
     """
-    if not _is_otlp_path(asked.url) or asked.method != "POST":
+    if not goes_to_collector(asked.url) or asked.method != "POST":
         return False
     if body.startswith(_OTLP_JSON):
         return True
@@ -79,7 +80,8 @@ def is_otlp(asked: Asked, body: bytes = b"") -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _is_otlp_path(url: str) -> bool:
+def goes_to_collector(url: str) -> bool:
+    """Return whether a URL is one that collectors have."""
     return urlsplit(url).path.endswith(_OTLP)
 
 

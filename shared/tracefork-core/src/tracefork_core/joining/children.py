@@ -23,7 +23,6 @@ from tracefork_core.egress.guard import Inviting, Watch, watches_here
 from tracefork_core.egress.program import ENVIRONMENT, child_name
 from tracefork_core.egress.report import Report
 from tracefork_core.exchange.current import is_crossing_seam
-from tracefork_core.tape.canonical import spelled_text
 
 _BOOT = str(Path(__file__).parent / "boot")
 _PATH = "PYTHONPATH"
@@ -126,7 +125,9 @@ def _guarded_init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> Non
         environment[_PATH] = _with_boot(environment)
         here = next((watch for watch in watches_here() if watch in _handed), _handed[-1])
         program, words = bound.arguments.get("executable"), bound.arguments["args"]
-        environment[ENVIRONMENT] = _task(here, spelled_text(child_name(program, words)))
+        # Names of files need not be text. No room of the tape: this runs where msgspec is missing.
+        name = child_name(program, words).encode("utf-8", "backslashreplace").decode()
+        environment[ENVIRONMENT] = _task(here, name)
         bound.arguments["env"] = environment
         _, *args_now = bound.args
         _popen_init(self, *args_now, **bound.kwargs)

@@ -103,7 +103,7 @@ class _Replay(Scope[Replaying]):
         session, run, answers = self._session, self._run, self._session.answers
         assert answers is not None
         source = answers.source
-        run.exchanges = session.asked
+        run.exchanges = session.asked + source.reports_left
         run.digest = source.digest
         run.clock_misses = self._chance.clock.misses
         run.entropy_misses = self._chance.entropy.misses

@@ -9,9 +9,10 @@ from typing import Protocol
 from tracefork_core.errors import Divergence, DivergenceError, ReplayError, TraceforkError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import Anew, current_lane, lane_names
+from tracefork_core.exchange.telemetry import is_report
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session import divergence
-from tracefork_core.session.auxiliary import StandIn, not_held
+from tracefork_core.session.auxiliary import StandIn, acknowledged, not_held
 from tracefork_core.session.form import Form, form
 from tracefork_core.session.live_exchange import LiveExchange
 from tracefork_core.session.pace import Pace
@@ -106,6 +107,8 @@ class Answers:
     ) -> Answer:
         found = self.source.take(form(request), masked, lane, in_step)
         if found is None:
+            if is_report(request, request.body):
+                return acknowledged(request)
             self.auxiliary_misses += 1
             return not_held(request.method, request.url.partition("?")[0])
         self._session.asked += 1

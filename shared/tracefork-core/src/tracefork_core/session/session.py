@@ -23,10 +23,9 @@ from tracefork_core.checkpoints.contract import Checkpoints
 from tracefork_core.errors import DivergenceError, TraceforkError, again
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import Anew
-from tracefork_core.exchange.telemetry import is_otlp, is_telemetry, refusal
+from tracefork_core.exchange.telemetry import is_telemetry, refusal
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session.answers import Answer, Answers
-from tracefork_core.session.auxiliary import acknowledged
 from tracefork_core.session.forked_answers import ForkedAnswers
 from tracefork_core.session.forked_turnstile import ForkedTurnstile
 from tracefork_core.session.forked_waits import ForkedWaits, waits_before
@@ -129,8 +128,6 @@ class Session:
             if self.source is not None:
                 raise refusal(request.url)
             return None
-        if is_otlp(request, request.body):
-            return None if self.source is None else acknowledged(request)
         with self._lock:
             self.check()
             self.sink.settle()

@@ -13,6 +13,7 @@ from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import lane_names
+from tracefork_core.exchange.telemetry import is_report
 from tracefork_core.masking.masking import Masking
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session.form import Form
@@ -117,7 +118,7 @@ class Sink:
             caller=self.masking.text(where) if where else None,
             url=comparable.url if comparable.url != comparable.record.url else None,
             sent=comparable.sent,
-            auxiliary=is_auxiliary(request.method, request.url),
+            auxiliary=is_auxiliary(request.method, request.url) or is_report(request, request.body),
         )
         self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
         return flight

@@ -10,7 +10,7 @@ from tracefork_core.errors import Divergence
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import UNORDERED
-from tracefork_core.exchange.telemetry import is_otlp
+from tracefork_core.exchange.telemetry import goes_to_collector, is_report
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session import divergence
 from tracefork_core.session.forking import Fork
@@ -42,7 +42,11 @@ class Source:
         self._is_by_thread = False
         self._origin: Origin = lambda _, at: at
         self._unused, self._auxiliary = self._divided(recorded)
-        self._replayed = {n: tape.exchanges[n].canonical for n in skipped}
+        # Of reports as many are sent as there is time for: those on the tape are proven by it.
+        self._reports = {
+            one.n for one in recorded if one.is_auxiliary and goes_to_collector(one.url)
+        }
+        self._replayed = {n: tape.exchanges[n].canonical for n in skipped | self._reports}
         self.is_travelled = False
         self.as_recorded: set[str] = set()
         """The threads of a framework that are given what they were given when it was recorded."""
@@ -67,8 +71,13 @@ class Source:
 
     @property
     def auxiliary_left(self) -> int:
-        """How many auxiliary exchanges were not asked for."""
-        return len(self._auxiliary.remaining())
+        """How many auxiliary exchanges were not asked for, reports apart."""
+        return len(self._auxiliary.remaining()) - self.reports_left
+
+    @property
+    def reports_left(self) -> int:
+        """How many reports to a collector were not sent again."""
+        return len(self._reports.intersection(one.n for one in self._auxiliary.remaining()))
 
     def was_asked(self, n: int) -> bool:
         """Return whether an exchange was asked for."""
@@ -262,17 +271,14 @@ class Source:
 
 
 def skipped_on(tape: Tape) -> set[int]:
-    """Return the exchanges that a run is proven by and does not ask for.
-
-    Those that a branch went past, and reports to a collector, which earlier recorders kept.
-    """
+    """Return the exchanges of a branch that it went past, and is proven by: it did not ask."""
     branch = tape.branch
-    past = set(branch.skipped) if branch else set()
-    return {one.n for one in tape.exchanges if one.n in past or is_otlp(one.request)}
+    return set(branch.skipped).intersection(range(len(tape.exchanges))) if branch else set()
 
 
 def _is_auxiliary(asked: Form) -> bool:
-    return is_auxiliary(asked.record.method, asked.record.url)
+    record = asked.record
+    return is_auxiliary(record.method, record.url) or is_report(record, asked.body)
 
 
 def _thread_of(exchange: Exchange) -> str | None:

@@ -115,7 +115,7 @@ class Exchange:
 
     @property
     def is_auxiliary(self) -> bool:
-        """Whether a replay may do without it: a token count."""
+        """Whether a replay may do without it: a token count, or a report to a collector."""
         return self.aside.auxiliary
 
     @property
