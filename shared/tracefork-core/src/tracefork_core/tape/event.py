@@ -76,8 +76,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     world ("read", "write", "pure") where that was declared. `checkpoint` is the thread and the id
     of the checkpoint that the agent's framework was running from, `in_step` the lane, counted from
     the beginning of the framework's step, where that is another name. `auxiliary` are those that a
-    replay may ask more or fewer of: token counts. `rounds` are those of the event loop that went by
-    from its cancellation to its end.
+    replay may ask more or fewer of: token counts, and reports. `rounds` are those of the event loop
+    that went by from its cancellation to its end.
     """
 
     lane: str
