@@ -44,6 +44,10 @@ def each() -> Iterator[object]:
     yield agent()
 
 
+def asserts(outcome: object) -> None:
+    assert outcome
+
+
 def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
     """What the command line takes is refused here, before a fork is run and counted for nothing."""
     with pytest.raises(UsageError, match="oracle of a blame is a function, not 'exit'"):
@@ -52,6 +56,8 @@ def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
         blame(tape, None, good)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the agent each is a generator: to call it runs nothing"):
         blame(tape, each, good)
+    with pytest.raises(UsageError, match="the oracle asserts returns nothing"):
+        blame(tape, agent, asserts)
     assert not (tape.parent / "run.tape.blame").exists()
 
 

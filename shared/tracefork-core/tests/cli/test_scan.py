@@ -153,7 +153,7 @@ def test_a_folder_is_scanned_with_all_in_it(shell: Shell) -> None:
 
 
 def test_a_hostile_tape_is_told(shell: Shell, alter: Alter) -> None:
-    """What is nested beyond reason, and a URL that is none, are read as far as that goes (5)."""
+    """What is nested beyond reason, and a URL that is none, are told, each for its tape (5)."""
     deep = b'{"kind":"later","payload":{"a":' + b"[" * 990 + b"]" * 990 + b'},"aside":{}}\n'
     write(shell.folder / "deep.tape", TOKEN.encode())
     alter(shell.folder / "deep.tape", events=lambda line: line + deep)
@@ -161,7 +161,7 @@ def test_a_hostile_tape_is_told(shell: Shell, alter: Alter) -> None:
     alter(shell.folder / "url.tape", events=lambda line: line.replace(b"//model", b"//["))
     done = shell.tracefork("scan", ".")
     assert (done.exit, "✗ deep.tape: " in done.err) == (5, True), done.err
-    assert "exchange 0 of the tape has no URL" in done.err
+    assert "exchange 0 has an impossible URL" in done.err
     for name in ("deep.tape", "url.tape"):
         assert shell.tracefork("redact", name).exit == 5
 

@@ -17,6 +17,9 @@ def good(output):
 
 def each(output):
     yield True
+
+def asserts(output):
+    assert output
 """
 
 
@@ -31,6 +34,7 @@ def each(output):
         "no-function-of-an-oracle": "blame support.tape --oracle oracles:bad",
         "a-value-for-an-oracle": "blame support.tape --oracle oracles:limit",
         "a-generator-for-an-oracle": "blame support.tape --oracle oracles:each --yes",
+        "an-oracle-that-returns-nothing": "blame support.tape --oracle oracles:asserts --yes",
         "no-rubric": "blame support.tape --oracle judge:rubric.md",
         "no-judge": "blame support.tape --oracle judge:oracles.py",
         "nobody-to-ask": "blame support.tape --oracle exit",

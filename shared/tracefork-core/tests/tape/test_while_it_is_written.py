@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -161,3 +163,21 @@ def test_another_process_reads_it_all_the_while(tape: Path) -> None:
         writer.close(Receipt(digest="", exchanges=0))
         assert reader.communicate(timeout=60)[0] == "150\n"
     assert reader.returncode == 0
+
+
+def test_a_tape_that_was_killed_as_it_was_closed_is_read(tape: Path) -> None:
+    """Beside it lies a journal of SQLite's, which only a writer could roll back."""
+    writer = TapeWriter(tape, describe())
+    put(writer, bodies(3))
+    writer.close(Receipt(digest="", exchanges=0))
+    with closing(sqlite3.connect(tape, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size=1")  # So that the journal is written out at once.
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("DELETE FROM log")
+        hot = schema.beside(tape, "-journal").read_bytes()
+        db.execute("ROLLBACK")
+    schema.beside(tape, "-journal").write_bytes(hot)
+    with pytest.raises(TapeError, match="readonly database"):
+        schema._opened(tape, immutable=False)
+    with Tape.open(tape) as read:
+        assert (read.complete, len(read.exchanges)) == (True, 3)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dis
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -97,7 +99,7 @@ def check_functions(agent: object, oracle: object) -> None:
     """Refuse what could be called, if at all, without being run.
 
     Raises:
-        UsageError: one of them is no function, or a generator.
+        UsageError: one of them is no function, or a generator, or the oracle returns nothing.
     """
     for what, given in (("agent", agent), ("oracle", oracle)):
         if not callable(given):
@@ -110,6 +112,26 @@ def check_functions(agent: object, oracle: object) -> None:
                 f"tracefork: the {what} {name} is a generator: to call it runs nothing. Name a "
                 "function that goes through it."
             )
+    if _returns_nothing(oracle):
+        name = getattr(oracle, "__name__", oracle)
+        raise UsageError(
+            f"tracefork: the oracle {name} returns nothing, which would be a failure each time. "
+            "Return True where the run is good; an `assert` before that may say no."
+        )
+
+
+def _returns_nothing(function: object) -> bool:
+    """Return whether a function has no way to return anything but None."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return False
+    returned: list[object] = []
+    last: object = None
+    for one in dis.get_instructions(code):
+        if one.opname in ("RETURN_VALUE", "RETURN_CONST"):
+            returned.append(one.argval if one.opname == "RETURN_CONST" else last)
+        last = one.argval if one.opname == "LOAD_CONST" else one
+    return bool(returned) and all(value is None for value in returned)
 
 
 def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:

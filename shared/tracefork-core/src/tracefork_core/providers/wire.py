@@ -83,7 +83,8 @@ def _read_response(
         elements = whole if isinstance(whole, list) else parse_array_prefix(raw)
         if elements:
             return {}, tuple(mappings(elements))
-    payloads: list[Json] = [parse(event.data) for event in sse.events(raw)]
+    found = sse.events(raw) if b"data:" in raw else ()  # Large bodies of nobody known are not.
+    payloads: list[Json] = [parse(event.data) for event in found]
     chunks = tuple(mappings(payloads))
     return ({}, chunks) if chunks else (mapping(parse(raw)), ())
 

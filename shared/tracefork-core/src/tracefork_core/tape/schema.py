@@ -99,14 +99,14 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         if path.stat().st_size == 0:
             raise TapeError(f"tracefork: {path} is not a tape: it is empty. {_LISTS}")
         # Nobody writes to a tape without a log beside it: reading one then leaves no file behind.
-        is_written = _is_written(path)
+        has_log = beside(path, "-wal").exists()
     except OSError as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
     try:
-        return _opened(path, immutable=not is_written)
+        return _opened(path, immutable=not has_log)
     except TapeError:
         # A recording that began at this moment lays out its file.
-        if is_written or not _is_written(path):
+        if has_log or not any(beside(path, suffix).exists() for suffix in ("-wal", "-journal")):
             raise
         return _opened(path, immutable=False)
 
@@ -128,11 +128,6 @@ def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
         db.close()
         raise
     return db
-
-
-def _is_written(path: Path) -> bool:
-    """Return whether somebody writes to a tape, or did when it was cut off."""
-    return beside(path, "-wal").exists() or beside(path, "-journal").exists()
 
 
 def holds_threads(path: Path) -> bool:
