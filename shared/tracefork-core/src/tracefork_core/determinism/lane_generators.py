@@ -72,9 +72,9 @@ class LaneGenerators:
 
     def fresh(self) -> list[GeneratorState]:
         """Return the state they began with, once it is known and not on the tape yet."""
+        if self._begun is None or self._written:
+            return []
         with self._lock:
-            if self._begun is None or self._written:
-                return []
             self._written = True
             return [self._begun]
 

@@ -37,13 +37,13 @@ def without_secrets(query: str) -> str:
     return "&".join(_masked(pair) for pair in query.split("&")) if query else query
 
 
-def header_value(name: str, value: str) -> str:
-    """Return the value of a request header (lower-case name) without credentials in a URL."""
-    if name == "referer" and ("?" in value or "@" in value):
-        scheme, host, path, query, fragment = urlsplit(value)
-        host = host.rpartition("@")[2]
-        return urlunsplit((scheme, host, path, without_secrets(query), fragment))
-    return value
+def referer(value: str) -> str:
+    """Return the value of the header `referer` without credentials in its URL."""
+    if "?" not in value and "@" not in value:
+        return value
+    scheme, host, path, query, fragment = urlsplit(value)
+    host = host.rpartition("@")[2]
+    return urlunsplit((scheme, host, path, without_secrets(query), fragment))
 
 
 def _masked(pair: str) -> str:

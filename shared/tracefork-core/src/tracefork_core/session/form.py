@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import msgspec
 
 from tracefork_core.exchange.contract import Headers, Request
-from tracefork_core.masking.credentials import header_value, is_credential, without_secrets
+from tracefork_core.masking.credentials import is_credential, referer, without_secrets
 from tracefork_core.session.matchers import matched
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.event import RequestRecord
@@ -56,11 +56,10 @@ class Form(NamedTuple):
     @property
     def sent(self) -> list[tuple[str, str]]:
         """The headers that are kept but not compared; a replay does not ask for them."""
-        lowered = ((spelled.lower(), value) for spelled, value in self.headers)
         return [
-            (name, header_value(name, value))
-            for name, value in lowered
-            if name not in SEMANTIC_HEADERS and not is_credential(name)
+            (name, value if name != "referer" else referer(value))
+            for spelled, value in self.headers
+            if (name := spelled.lower()) not in SEMANTIC_HEADERS and not is_credential(name)
         ]
 
     @property

@@ -65,13 +65,15 @@ class BlobWriter:
                 f"tracefork: a body of {len(data)} bytes does not go onto a tape; "
                 f"the largest that does has {LARGEST}."
             )
+        self._stored.add(sha)
+        if len(data) < _WORTH_A_DELTA:
+            return BlobRecord(sha, len(data), at), data
         base, pieces = self._best(data, like)
         new = delta.fresh(data, pieces) if base else data
         cost, depth = len(new), len(pieces)
         if base is not None:
             cost, depth = cost + base.cost, depth + base.depth
         self._remember(like, _Candidate(sha, data, cost, depth))
-        self._stored.add(sha)
         return BlobRecord(sha, len(data), at, base.sha if base else None, pieces), new
 
     def share(self, shas: Iterable[str]) -> None:
@@ -90,8 +92,6 @@ class BlobWriter:
     def _best(self, data: bytes, like: Like) -> tuple[_Candidate | None, list[list[int]]]:
         """Return the base to store a body against, which is the likeliest if that is good."""
         best, best_pieces, most = None, [], len(data) // 4
-        if len(data) < _WORTH_A_DELTA:
-            return None, []
         for candidate in self._likely(like):
             pieces = delta.difference(data, candidate.data)
             copied = delta.copied(pieces)
