@@ -17,7 +17,6 @@ import os
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from tracefork_core.errors import EgressError
@@ -51,31 +50,18 @@ _PROTOBUF = "application/x-protobuf"
 _OTLP_JSON = (b'{"resourceSpans"', b'{"resourceMetrics"', b'{"resourceLogs"')
 
 
-class Asked(Protocol):
-    """A request: made now, or on a tape."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def headers(self) -> Iterable[tuple[str, str]]: ...
-
-
-def is_report(asked: Asked, body: bytes = b"") -> bool:
+def is_report(method: str, url: str, headers: Iterable[tuple[str, str]], body: bytes) -> bool:
     """Return whether a request hands spans, metrics or logs to a collector.
 
     See https://opentelemetry.io/docs/specs/otlp/#otlphttp-request.
     """
-    if not goes_to_collector(asked.url) or asked.method != "POST":
+    if not goes_to_collector(url) or method != "POST":
         return False
     if body.startswith(_OTLP_JSON):
         return True
     return any(
         name.lower() == "content-type" and value.partition(";")[0].strip().lower() == _PROTOBUF
-        for name, value in asked.headers
+        for name, value in headers
     )
 
 

@@ -107,7 +107,7 @@ class Answers:
     ) -> Answer:
         found = self.source.take(form(request), masked, lane, in_step)
         if found is None:
-            if is_report(request, request.body):
+            if is_report(request.method, request.url, request.headers, request.body):
                 return acknowledged(request)
             self.auxiliary_misses += 1
             return not_held(request.method, request.url.partition("?")[0])

@@ -38,7 +38,7 @@ class ForkedAnswers(Answers):
     def open(self, request: Request) -> Answer:
         lane = lane_names(self._session)
         masked = self._masked(request)
-        if is_report(request, request.body):
+        if is_report(request.method, request.url, request.headers, request.body):
             return self._from_tape(request, lambda: masked, *lane)
         if self.source.comes_after(self._fork, masked, *lane):
             return self._go_on(request, masked)

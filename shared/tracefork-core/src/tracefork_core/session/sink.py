@@ -118,7 +118,8 @@ class Sink:
             caller=self.masking.text(where) if where else None,
             url=comparable.url if comparable.url != comparable.record.url else None,
             sent=comparable.sent,
-            auxiliary=is_auxiliary(request.method, request.url) or is_report(request, request.body),
+            auxiliary=is_auxiliary(request.method, request.url)
+            or is_report(request.method, request.url, request.headers, request.body),
         )
         self._flights[n] = flight = LiveExchange(self, n, comparable, aside)
         return flight

@@ -278,7 +278,9 @@ def skipped_on(tape: Tape) -> set[int]:
 
 def _is_auxiliary(asked: Form) -> bool:
     record = asked.record
-    return is_auxiliary(record.method, record.url) or is_report(record, asked.body)
+    return is_auxiliary(record.method, record.url) or is_report(
+        record.method, record.url, record.headers, asked.body
+    )
 
 
 def _thread_of(exchange: Exchange) -> str | None:
