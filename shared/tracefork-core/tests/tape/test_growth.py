@@ -100,6 +100,31 @@ def test_a_tape_that_is_open_has_idle_pages_at_times(tmp_path: Path) -> None:
     assert max(shares) > 1 / 32
 
 
+def test_no_commit_makes_the_log_longer(tmp_path: Path) -> None:
+    """That would make it a third dearer: the log has its length before the first one."""
+    lengths = set(lengths_of_the_log(tmp_path / "run.tape", size=200))
+    assert len(lengths) == 1
+    assert lengths < set(range(300_000))
+
+
+def test_the_log_of_large_bodies_keeps_the_length_it_came_to(tmp_path: Path) -> None:
+    """Negative control: it was longer than that of small ones, and is not cut back to theirs."""
+    lengths = lengths_of_the_log(tmp_path / "run.tape", size=50_000)
+    assert lengths[0] < 300_000
+    assert min(lengths[100:]) > 2_000_000
+
+
+def lengths_of_the_log(tape: Path, size: int) -> list[int]:
+    """Record 200 exchanges with bodies of a size, and return how long the log was after each."""
+    writer, drawn = TapeWriter(tape, describe()), random.Random(size)
+    lengths = []
+    for n in range(200):
+        put(writer, [(drawn.randbytes(size), drawn.randbytes(size))], first=n)
+        lengths.append(tape.with_name(f"{tape.name}-wal").stat().st_size)
+    writer.abort()
+    return lengths
+
+
 def noise(exchanges: int) -> list[Bodies]:
     """Return bodies that none is like."""
     drawn = random.Random(exchanges)

@@ -86,7 +86,7 @@ class TapeFile:
             # A log as small as a small tape's would be folded in after each of these.
             self._is_large = True
             with suppress(sqlite3.Error):  # It is on the tape; this is for speed alone.
-                self._db.execute(f"PRAGMA wal_autocheckpoint={_LARGE_CHECKPOINT}")
+                schema.limit_log(self._db, _LARGE_CHECKPOINT)
 
     def payloads(self) -> list[bytes]:
         """Return the payloads of the exchanges in the file, in the order asked.

@@ -26,6 +26,8 @@ _PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of
 _GROWTH = 16 * 1024 * 1024
 """Bytes that a row may have more than the files had when they were opened: rows get packed."""
 _CHECKPOINT = 256  # Pages in the log before they are folded into the file, which takes two fsyncs.
+_LAST_COMMIT = 8  # Pages of the commit that makes a log full.
+_FRAME = 24  # Bytes before each page in the log.
 
 
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
@@ -175,6 +177,14 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
+def limit_log(db: sqlite3.Connection, pages: int) -> int:
+    """Let the log be folded in when it has so many pages; return the bytes that it keeps."""
+    size = (pages + _LAST_COMMIT) * (_FRAME + _PAGE)
+    db.execute(f"PRAGMA wal_autocheckpoint={pages}")
+    db.execute(f"PRAGMA journal_size_limit={size}")
+    return size
+
+
 def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - as above
 
@@ -197,8 +207,12 @@ def _lay_out(path: Path) -> sqlite3.Connection:
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
-        db.execute(f"PRAGMA wal_autocheckpoint={_CHECKPOINT}")
-        db.execute(f"PRAGMA journal_size_limit={_CHECKPOINT * _PAGE}")
+        size = limit_log(db, _CHECKPOINT)
+        db.execute("SELECT NULL FROM meta").fetchall()  # The log is there now, as private as this.
+        # A commit that makes a file longer is a third dearer than one that does not. What lies
+        # behind the last page that was committed means nothing to SQLite.
+        with beside(path, "-wal").open("r+b") as log:
+            log.write(bytes(size))
     except BaseException:
         db.close()
         raise
