@@ -39,7 +39,10 @@ _DRAWS: dict[str, Callable[[], object]] = {
 }
 _READS = ("time.time", "datetime.now")
 TITLE = "Chance on the tape"
-CASES = ("recording", "replay", *_DRAWS)
+_STREAMED = "recording streams"
+_EVENT = 1e-3
+"""Seconds from one event of a stream to the next: a model takes thirty times as long."""
+CASES = ("recording", _STREAMED, "replay", *_DRAWS)
 
 
 def measure(bench: Bench) -> Measurement:
@@ -52,6 +55,11 @@ def measure(bench: Bench) -> Measurement:
 
     def recorded(who: str) -> Samples:
         return bench.ask(CORE, record, path=bench.path(), on=who == _ON, **given)
+
+    def streamed(who: str) -> Samples:
+        url = bench.provider(_EVENT)
+        path = bench.path()
+        return bench.ask(CORE, record, path=path, on=who == _ON, url=url, n=n, streamed=True)
 
     def replayed(who: str) -> Samples:
         return bench.ask(CORE, replay, path=tapes[who], on=who == _ON, **given)
@@ -67,22 +75,24 @@ def measure(bench: Bench) -> Measurement:
     return Measurement(
         TITLE,
         f"A run of {n:,} exchanges of 1 KB, with a clock read, an id and a random choice for each; "
-        "and a single draw. Seconds of the process's own CPU time. Compared: median over the "
-        "rounds of the ratio to the run whose chance is real, and of what a draw takes more than "
-        "without us.",
+        "and a single draw. Seconds of the process's own CPU time, against a provider that answers "
+        f"at once; of streams, with {_EVENT * 1e3:g} ms an event, those on the wall. Compared: "
+        "median over the rounds of the ratio to the run whose chance is real, and of what a draw "
+        "takes more than without us.",
         [
-            *_runs("recording", bench.rounds(times, tapes, recorded), SHARE_TARGET),
-            *_runs("replay", bench.rounds(times, tapes, replayed), None),
+            *_runs("recording", "cpu", bench.rounds(times, tapes, recorded), SHARE_TARGET),
+            *_runs(_STREAMED, "wall", bench.rounds(3, tapes, streamed), SHARE_TARGET),
+            *_runs("replay", "cpu", bench.rounds(times, tapes, replayed), None),
             *_draws(bench.rounds(times, [*tapes, _LEAST, _ALONE], drawn)),
         ],
     )
 
 
-def _runs(case: str, rounds: Rounds, target: float | None) -> Iterator[Row]:
+def _runs(case: str, kind: str, rounds: Rounds, target: float | None) -> Iterator[Row]:
     for who, found in rounds.items():
-        spread = Spread.of([one["cpu"][0] * 1e3 for one in found])
+        spread = Spread.of([one[kind][0] * 1e3 for one in found])
         ratio = statistics.median(
-            mine["cpu"][0] / real["cpu"][0] for mine, real in zip(found, rounds[_OFF], strict=True)
+            mine[kind][0] / real[kind][0] for mine, real in zip(found, rounds[_OFF], strict=True)
         )
         if who == _OFF:
             yield Row(case, who, spread, "ms")
@@ -113,16 +123,18 @@ def _draws(rounds: Rounds) -> Iterator[Row]:
                 yield Row(name, who, spread, "µs", f"{more * 1e6:+.2f} µs")
 
 
-def record(recorder: Recorder, url: str, n: int, path: str, *, on: bool) -> Samples:
-    """Record a run that draws from chance; return its seconds of CPU."""
+def record(
+    recorder: Recorder, url: str, n: int, path: str, *, on: bool, streamed: bool = False
+) -> Samples:
+    """Record a run that draws from chance; return its seconds of CPU and on the wall."""
     import tracefork_core
 
     with tracefork_core.record(path, clock=on, entropy=on):
-        return _run(url, n)
+        return _run(url, n, streamed=streamed)
 
 
 def replay(recorder: Recorder, url: str, n: int, path: str, *, on: bool) -> Samples:
-    """Replay that run; return its seconds of CPU."""
+    """Replay that run; return its seconds of CPU and on the wall."""
     import tracefork_core
 
     with tracefork_core.replay(path, clock=on, entropy=on):
@@ -185,17 +197,19 @@ def _least(names: Iterable[str]) -> Samples:
     }
 
 
-def _run(url: str, n: int) -> Samples:
+def _run(url: str, n: int, *, streamed: bool = False) -> Samples:
     import httpx2
 
+    asked: dict[str, object] = {"model": "gpt-5-mini", "stream": streamed}
     bodies = [
-        json.dumps({"model": "gpt-5-mini", "messages": [{"role": "user", "content": text}]})
+        json.dumps({**asked, "messages": [{"role": "user", "content": text}]})
         for text in (words(1_000, i) for i in range(n))
     ]
     with httpx2.Client() as client:
-        began = time.process_time()
+        began, worked = time.perf_counter(), time.process_time()
         for body in bodies:
             # Drawn and not sent: a run whose chance is real has to replay as well.
             dt.datetime.now(dt.UTC), uuid.uuid4(), random.choice("abcdef")
             client.post(f"{url}/v1/chat/completions", content=body).raise_for_status()
-        return {"cpu": [time.process_time() - began]}
+        wall, cpu = time.perf_counter() - began, time.process_time() - worked
+        return {"cpu": [cpu], "wall": [wall]}
