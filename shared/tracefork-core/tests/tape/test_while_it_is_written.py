@@ -19,8 +19,9 @@ from tracefork_core.tape import Receipt, TapeWriter, journal, schema
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload, RequestRecord, ResponseRecord
 from tracefork_core.tape.log import LogReader
+from tracefork_core.tape.rewrite import rewrite
 
-from .runs import Bodies, put
+from .runs import Bodies, put, write
 
 
 def bodies(exchanges: int, size: int = 20_000) -> list[Bodies]:
@@ -181,3 +182,55 @@ def test_a_tape_that_was_killed_as_it_was_closed_is_read(tape: Path) -> None:
         schema._opened(tape, immutable=False)
     with Tape.open(tape) as read:
         assert (read.complete, len(read.exchanges)) == (True, 3)
+
+
+@pytest.fixture
+def killed(tape: Path) -> list[Path]:
+    """What is left of a recording that was killed, and whose tape was removed."""
+    dead = tape.with_name("dead.tape")
+    writer = TapeWriter(dead, describe())
+    put(writer, bodies(2, size=10))
+    left = [tape.with_name(tape.name + suffix) for suffix in ("-wal", "-shm", "-flight")]
+    for suffix, file in zip(("-wal", "-shm", "-flight"), left, strict=True):
+        file.write_bytes(schema.beside(dead, suffix).read_bytes())
+    writer.abort()
+    return left
+
+
+@pytest.mark.usefixtures("killed")
+def test_a_log_that_another_recording_left_is_not_read(tape: Path) -> None:
+    """A closed tape that was put in the place of one that was killed."""
+    closed = tape.with_name("closed.tape")
+    write(closed, bodies(3))
+    closed.rename(tape)
+    for _ in range(2):
+        with Tape.open(tape) as read:
+            assert (read.complete, len(read.exchanges)) == (True, 3)
+
+
+def test_a_log_is_read_where_a_tape_was_not_closed(tape: Path) -> None:
+    """Negative control: all that was recorded may lie in it."""
+    writer = TapeWriter(tape, describe())
+    put(writer, bodies(3))
+    with Tape.open(tape) as read:
+        assert (read.complete, len(read.exchanges)) == (False, 3)
+    writer.abort()
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_what_is_written_anew_has_no_log_of_another(
+    tape: Path, killed: list[Path], complete: bool
+) -> None:
+    """A tape that was cut off is read with what lies beside it: there must be nothing."""
+    source = tape.with_name("source.tape")
+    writer = TapeWriter(source, describe())
+    put(writer, bodies(1))
+    if complete:
+        writer.close(Receipt(digest="", exchanges=0))
+    with Tape.open(source) as read:
+        rewrite(read, tape)
+    if not complete:
+        writer.abort()
+    assert [file for file in killed if file.exists()] == []
+    with Tape.open(tape) as read:
+        assert (read.complete, len(read.exchanges)) == (complete, 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from tracefork_core.errors import UnwritableError
-from tracefork_core.tape.schema import check_place
+from tracefork_core.tape.schema import check_place, clear_way
 
 SCRATCH = ".tracefork-"
 """What folders begin with that are gone when a command has ended, unless it was killed."""
@@ -30,6 +30,7 @@ def drafted(target: Path) -> Iterator[Path]:
         draft = folder / target.name
         yield draft
         _give_name(draft, target)
+        _clear_way(target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -40,6 +41,17 @@ def _made(target: Path) -> str:
     except OSError as error:
         raise UnwritableError(
             f"tracefork: cannot write {target}: {error.strerror}. Name a place that can be written."
+        ) from error
+
+
+def _clear_way(target: Path) -> None:
+    """Remove what is not of this file, which nobody has written to under its name."""
+    try:
+        clear_way(target)
+    except OSError as error:
+        raise UnwritableError(
+            f"tracefork: {target} is written, but what a killed recording of that name left "
+            f"cannot be removed: {error}. Remove it before you read {target.name}."
         ) from error
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tracefork_core.errors import TapeError, UnwritableError, UsageError
-from tracefork_core.tape import tables
+from tracefork_core.tape import checksum, tables
 
 APPLICATION_ID = 0x7472666B  # "trfk"
 VERSION = 2
-BESIDE = ("-wal", "-shm", "-flight", "-flight-new", ".sig")
+LOGS = ("-wal", "-shm", "-flight", "-flight-new")
+BESIDE = (*LOGS, ".sig")
 """What may lie beside a tape, behind its name: its log, its journal, its signature."""
 LARGEST = 256 * 1024 * 1024
 """Bytes of the largest body, plain or packed, that is written to a tape or read from one."""
@@ -62,6 +63,16 @@ def discard(path: Path) -> None:
             beside(path, suffix).unlink()
 
 
+def clear_way(path: Path) -> None:
+    """Remove what a killed recording left beside a tape that is gone: it would be this one's.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    for suffix in LOGS:
+        beside(path, suffix).unlink(missing_ok=True)
+
+
 def check_place(path: Path, *, overwrite: bool = False) -> None:
     """Make sure that a file may be put somewhere.
 
@@ -104,6 +115,8 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         has_log = beside(path, "-wal").exists()
     except OSError as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
+    if has_log and (db := _as_closed(path)) is not None:
+        return db
     try:
         return _opened(path, immutable=not has_log)
     except TapeError:
@@ -111,6 +124,25 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         if has_log or not any(beside(path, suffix).exists() for suffix in ("-wal", "-journal")):
             raise
         return _opened(path, immutable=False)
+
+
+def _as_closed(path: Path) -> sqlite3.Connection | None:
+    """Open a file that is as it was closed; None where it is not, or nobody closed it.
+
+    A log beside such a file is another recording's, whose tape was killed, and then removed or
+    replaced: SQLite would take it for this one's.
+    """
+    try:
+        db = _opened(path, immutable=True)
+    except TapeError:
+        return None
+    try:
+        if checksum.holds(path, db):
+            return db
+    except (OSError, ValueError, sqlite3.Error, MemoryError):
+        pass
+    db.close()
+    return None
 
 
 def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
