@@ -63,6 +63,16 @@ def test_a_disk_that_was_full_before(errs: Errs) -> None:
     assert (done.exit, done.out) == (5, "")
 
 
+@pytest.mark.parametrize("words", [["ls"], ["record", "agent.py"]])
+def test_a_folder_that_was_removed(errs: Errs, words: list[str]) -> None:
+    """Of the one it is in, a shell tells nothing."""
+    before = "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')"
+    done = begun(errs, before, *words)
+    assert (done.exit, done.out) == (2, "")
+    said = "the current folder is gone: it was removed. Go to one that is there."
+    assert done.err == f"✗ {said}\n"
+
+
 def test_a_home_that_cannot_be_written(errs: Errs) -> None:
     """The run is recorded all the same: only its command has to be typed again."""
     errs.shell.write("quiet.py", "print('here')\n")

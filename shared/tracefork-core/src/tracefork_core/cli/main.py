@@ -72,6 +72,10 @@ def _open_what_is_closed() -> None:
 
 
 def _in_words(error: Exception) -> TraceforkError:
+    if isinstance(error, FileNotFoundError) and _is_nowhere():
+        return UsageError(
+            "tracefork: the current folder is gone: it was removed. Go to one that is there."
+        )
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         named = str(error.filename or "")
         return UsageError(f"tracefork: no file system takes a name of {len(named)} characters.")
@@ -84,6 +88,14 @@ def _in_words(error: Exception) -> TraceforkError:
         f"tracefork: this is a bug in tracefork: {type(error).__name__}: {error}. "
         "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
     )
+
+
+def _is_nowhere() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - nothing more of paths is needed
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _run(name: str, rest: list[str], after: list[str] | None) -> int:
