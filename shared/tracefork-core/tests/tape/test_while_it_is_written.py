@@ -184,6 +184,18 @@ def test_a_tape_that_was_killed_as_it_was_closed_is_read(tape: Path) -> None:
         assert (read.complete, len(read.exchanges)) == (True, 3)
 
 
+def test_a_log_that_cannot_be_read_is_said(tape: Path) -> None:
+    """As in a folder that is not to be written: it is no damage."""
+    writer = TapeWriter(tape, describe())
+    copy = tape.with_name("copy.tape")
+    for suffix in ("", "-wal"):
+        schema.beside(copy, suffix).write_bytes(schema.beside(tape, suffix).read_bytes())
+    writer.abort()
+    schema.beside(copy, "-shm").symlink_to("nowhere")  # SQLite follows none.
+    with pytest.raises(TapeError, match=r"lies in its log, copy.tape-wal.*can be written\.$"):
+        Tape.open(copy)
+
+
 @pytest.fixture
 def killed(tape: Path) -> list[Path]:
     """What is left of a recording that was killed, and whose tape was removed."""

@@ -155,6 +155,13 @@ def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
         _check(path, db, may_grow=not immutable)
     except (sqlite3.Error, MemoryError, UnicodeDecodeError) as error:
         db.close()
+        if not immutable and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN:
+            raise TapeError(
+                f"tracefork: cannot read {path}: a part of it lies in its log, "
+                f"{beside(path, '-wal').name}, and SQLite reads that only where "
+                f"{beside(path, '-shm').name} is, or can be made. Copy the tape, with all that "
+                "lies beside it, to a folder that can be written."
+            ) from error
         raise TapeError(
             f"tracefork: {path} is not a tape, or is damaged: {error}. {_LISTS}"
         ) from error
