@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from tracefork_core.errors import UnwritableError
-from tracefork_core.tape.schema import check_place, clear_way
+from tracefork_core.tape.creation import check_place, clear_way
 
 SCRATCH = ".tracefork-"
 """What folders begin with that are gone when a command has ended, unless it was killed."""

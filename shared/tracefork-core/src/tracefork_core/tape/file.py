@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tracefork_core.errors import TapeError, UnwritableError
-from tracefork_core.tape import checksum, schema
+from tracefork_core.tape import checksum, creation
 from tracefork_core.tape.blob_writer import BlobWriter, Like
 from tracefork_core.tape.blobs import BLOB
 from tracefork_core.tape.canonical import canonical
@@ -44,7 +44,7 @@ class TapeFile:
         """The path, wherever the current folder goes."""
         self.cipher = key.seal if key else None
         self.blobs = BlobWriter()
-        self._db = schema.create(path, overwrite=overwrite)
+        self._db = creation.create(path, overwrite=overwrite)
         self._identity = _identity(self.absolute)
         self._log = LogWriter(self._db, self.cipher)
         self._is_large = False
@@ -86,7 +86,7 @@ class TapeFile:
             # A log as small as a small tape's would be folded in after each of these.
             self._is_large = True
             with suppress(sqlite3.Error):  # It is on the tape; this is for speed alone.
-                schema.limit_log(self._db, _LARGE_CHECKPOINT)
+                creation.limit_log(self._db, _LARGE_CHECKPOINT)
 
     def payloads(self) -> list[bytes]:
         """Return the payloads of the exchanges in the file, in the order asked.
@@ -139,7 +139,7 @@ class TapeFile:
     def discard(self) -> None:
         """Leave nothing behind."""
         self._db.close()
-        schema.discard(self.absolute)
+        creation.discard(self.absolute)
 
     def stopped(self, error: Exception) -> TapeError:
         """Say that nothing more can be written, and why."""

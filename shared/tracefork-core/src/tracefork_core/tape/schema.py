@@ -1,14 +1,14 @@
-"""The SQLite file: how it is created, opened and told from other files."""
+"""The SQLite file: how it is opened, and told from other files."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from tracefork_core.errors import TapeError, UnwritableError, UsageError
+from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.tape import checksum, tables
 
 APPLICATION_ID = 0x7472666B  # "trfk"
@@ -23,76 +23,9 @@ _THREADS_FROM = 1000
 THREADS_VERSION = 1001
 """Of a file of threads; the versions of tapes are below 1000."""
 
-_PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
+PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
 _GROWTH = 16 * 1024 * 1024
 """Bytes that a row may have more than the files had when they were opened: rows get packed."""
-_CHECKPOINT = 256  # Pages in the log before they are folded into the file, which takes two fsyncs.
-_LAST_COMMIT = 8  # Pages of the commit that makes a log full.
-_FRAME = 24  # Bytes before each page in the log.
-
-
-def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
-    """Create a tape file and return its connection, in WAL mode.
-
-    Raises:
-        UsageError: the file exists and `overwrite` is false, somebody records to it, or its folder
-            does not exist.
-        TapeError: the file to overwrite is not a tape, or the folder cannot be written.
-    """
-    check_place(path, overwrite=overwrite)
-    if os.path.lexists(path):
-        _remove(path)
-    try:
-        # Created empty and exclusively first: two recorders of one file cannot both win.
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError as error:
-        raise _is_taken(path) from error
-    except OSError as error:
-        raise _is_unwritable(path, error) from error
-    try:
-        return _lay_out(path)
-    except (OSError, sqlite3.Error) as error:
-        discard(path)
-        raise _is_unwritable(path, error) from error
-
-
-def discard(path: Path) -> None:
-    """Leave nothing of a tape behind."""
-    for suffix in ("", *BESIDE):
-        with suppress(OSError):
-            beside(path, suffix).unlink()
-
-
-def clear_way(path: Path) -> None:
-    """Remove what a killed recording left beside a tape that is gone: it would be this one's.
-
-    Raises:
-        OSError: it cannot be removed.
-    """
-    for suffix in LOGS:
-        beside(path, suffix).unlink(missing_ok=True)
-
-
-def check_place(path: Path, *, overwrite: bool = False) -> None:
-    """Make sure that a file may be put somewhere.
-
-    Raises:
-        UsageError: there is no such folder, or something of that name that is not to be replaced.
-    """
-    if not _is_folder(path.parent):
-        raise UsageError(
-            f"tracefork: no folder {path.parent} to put {path.name} in. Make it first, or name "
-            "another."
-        )
-    if _is_folder(path):
-        raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
-    if os.path.lexists(path) and not overwrite:
-        if holds_threads(path):
-            raise UsageError(f"{_are_threads(path)} Record to another name.")
-        raise UsageError(
-            f"tracefork: {path} exists and nothing is overwritten unasked. Name another (-o), "
-            "or replace it, where that can be asked for (overwrite=True, --overwrite)."
-        )
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
@@ -102,12 +35,12 @@ def open_readonly(path: Path) -> sqlite3.Connection:
         UsageError: there is no such file.
         TapeError: the file is not a tape or cannot be read.
     """
-    if _is_folder(path):
+    if is_folder(path):
         raise UsageError(f"tracefork: {path} is a folder, not a tape. {_LISTS}")
     if not os.path.isfile(path):  # noqa: PTH113 - a folder nobody may enter is no traceback
         raise UsageError(f"tracefork: no tape at {path}. {_LISTS}")
     if holds_threads(path):
-        raise TapeError(_are_threads(path))
+        raise TapeError(are_threads(path))
     try:
         if path.stat().st_size == 0:
             raise TapeError(f"tracefork: {path} is not a tape: it is empty. {_LISTS}")
@@ -148,7 +81,7 @@ def _as_closed(path: Path) -> sqlite3.Connection | None:
 def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
     mode = "mode=ro&immutable=1" if immutable else "mode=ro"
     try:
-        db = _connect(f"file:{quote(os.fsencode(path.absolute()))}?{mode}", uri=True)
+        db = connect(f"file:{quote(os.fsencode(path.absolute()))}?{mode}", uri=True)
     except (OSError, sqlite3.Error) as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
     try:
@@ -200,7 +133,7 @@ def check_threads(path: Path, db: sqlite3.Connection) -> None:
 
 def in_memory() -> sqlite3.Connection:
     """Return an empty tape that is in no file."""
-    db = _connect(":memory:")
+    db = connect(":memory:")
     for table in tables.TAPE.values():
         db.execute(table)
     return db
@@ -216,46 +149,14 @@ def beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
-def limit_log(db: sqlite3.Connection, pages: int) -> int:
-    """Let the log be folded in when it has so many pages; return the bytes that it keeps."""
-    size = (pages + _LAST_COMMIT) * (_FRAME + _PAGE)
-    db.execute(f"PRAGMA wal_autocheckpoint={pages}")
-    db.execute(f"PRAGMA journal_size_limit={size}")
-    return size
-
-
-def _is_folder(path: Path) -> bool:
+def is_folder(path: Path) -> bool:
+    """Return whether a path is a folder; one that nobody may look at is none."""
     return os.path.isdir(path)  # noqa: PTH112 - as above
 
 
-def _connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
+def connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Return a connection with no transaction but those that are asked for, for any thread."""
     return sqlite3.connect(name, uri=uri, isolation_level=None, check_same_thread=False)
-
-
-def _lay_out(path: Path) -> sqlite3.Connection:
-    """Write the schema in one atomic step: a file of ours is empty or a tape, never half of one."""
-    db = _connect(str(path))
-    try:
-        db.execute(f"PRAGMA page_size={_PAGE}")
-        db.execute("BEGIN")
-        db.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        db.execute(f"PRAGMA user_version={VERSION}")
-        for table in tables.TAPE.values():
-            db.execute(table)
-        db.execute("INSERT INTO meta VALUES ('state', 'recording')")
-        db.execute("COMMIT")
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("PRAGMA synchronous=FULL")
-        size = limit_log(db, _CHECKPOINT)
-        db.execute("SELECT NULL FROM meta").fetchall()  # The log is there now, as private as this.
-        # A commit that makes a file longer is a third dearer than one that does not. What lies
-        # behind the last page that was committed means nothing to SQLite.
-        with beside(path, "-wal").open("r+b") as log:
-            log.write(bytes(size))
-    except BaseException:
-        db.close()
-        raise
-    return db
 
 
 def _check(path: Path, db: sqlite3.Connection, *, may_grow: bool) -> None:
@@ -264,7 +165,7 @@ def _check(path: Path, db: sqlite3.Connection, *, may_grow: bool) -> None:
     db.execute("PRAGMA cell_size_check=ON")
     # No value is larger than the files it lies in: a damaged length is not even allocated.
     held = sum(file.stat().st_size for file in (path, beside(path, "-wal")) if file.exists())
-    most = max(held, _PAGE) + (_GROWTH if may_grow else 0)
+    most = max(held, PAGE) + (_GROWTH if may_grow else 0)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, most))
     application = _application(db)
     if application != APPLICATION_ID:
@@ -306,14 +207,15 @@ def _version_of(path: Path) -> int | None:
         return None
     name = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
-        with closing(_connect(name, uri=True)) as db:
+        with closing(connect(name, uri=True)) as db:
             found = version(db) if _application(db) == APPLICATION_ID else None
     except (sqlite3.Error, MemoryError):
         return None
     return found & 0xFFFF_FFFF if found is not None else None
 
 
-def _are_threads(path: Path) -> str:
+def are_threads(path: Path) -> str:
+    """Return what to say of a file of threads in the place of a tape."""
     return f"tracefork: {path} holds the threads of a checkpointer, and no recording."
 
 
@@ -326,39 +228,3 @@ _SCHEMA = (
 
 def _is_plain(sql: object) -> bool:
     return isinstance(sql, str) and sql.startswith("CREATE TABLE ")
-
-
-def _remove(path: Path) -> None:
-    """Delete an earlier tape, but never a file that is not one, nor one that is in use."""
-    if path.is_file() and path.stat().st_size == 0:
-        path.unlink()  # A recording that was killed before its first byte.
-        return
-    if not path.is_file():
-        raise UsageError(
-            f"tracefork: {path} is no file (a device, a pipe, or a link to nothing), and nothing "
-            "but a tape is replaced. Record to another name."
-        )
-    open_readonly(path).close()
-    try:
-        with closing(_connect(str(path))) as db:
-            db.execute("PRAGMA busy_timeout=0")
-            db.execute("PRAGMA journal_mode=DELETE")  # Refused while anybody else has it open.
-    except sqlite3.OperationalError as error:
-        raise _is_taken(path) from error
-    except sqlite3.Error as error:
-        raise TapeError(f"tracefork: cannot overwrite {path}: {error}.") from error
-    for suffix in ("-wal", "-shm", "-flight", ""):
-        beside(path, suffix).unlink(missing_ok=True)
-
-
-def _is_unwritable(path: Path, error: Exception) -> UnwritableError:
-    return UnwritableError(
-        f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
-    )
-
-
-def _is_taken(path: Path) -> UsageError:
-    return UsageError(
-        f"tracefork: {path} is in use: another recording writes to it, or somebody reads it. "
-        "Record to another name, or end that first."
-    )

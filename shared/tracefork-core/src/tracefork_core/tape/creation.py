@@ -1,0 +1,162 @@
+"""How the file of a tape is made: in its place, with its tables and its log, or not at all."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from tracefork_core.errors import TapeError, UnwritableError, UsageError
+from tracefork_core.tape import tables
+from tracefork_core.tape.schema import (
+    APPLICATION_ID,
+    BESIDE,
+    LOGS,
+    PAGE,
+    VERSION,
+    are_threads,
+    beside,
+    connect,
+    holds_threads,
+    is_folder,
+    open_readonly,
+)
+
+_CHECKPOINT = 256  # Pages in the log before they are folded into the file, which takes two fsyncs.
+_LAST_COMMIT = 8  # Pages of the commit that makes a log full.
+_FRAME = 24  # Bytes before each page in the log.
+
+
+def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
+    """Create a tape file and return its connection, in WAL mode.
+
+    Raises:
+        UsageError: the file exists and `overwrite` is false, somebody records to it, or its folder
+            does not exist.
+        TapeError: the file to overwrite is not a tape, or the folder cannot be written.
+    """
+    check_place(path, overwrite=overwrite)
+    if os.path.lexists(path):
+        _remove(path)
+    try:
+        # Created empty and exclusively first: two recorders of one file cannot both win.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError as error:
+        raise _is_taken(path) from error
+    except OSError as error:
+        raise _is_unwritable(path, error) from error
+    try:
+        return _lay_out(path)
+    except (OSError, sqlite3.Error) as error:
+        discard(path)
+        raise _is_unwritable(path, error) from error
+
+
+def discard(path: Path) -> None:
+    """Leave nothing of a tape behind."""
+    for suffix in ("", *BESIDE):
+        with suppress(OSError):
+            beside(path, suffix).unlink()
+
+
+def clear_way(path: Path) -> None:
+    """Remove what a killed recording left beside a tape that is gone: it would be this one's.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    for suffix in LOGS:
+        beside(path, suffix).unlink(missing_ok=True)
+
+
+def check_place(path: Path, *, overwrite: bool = False) -> None:
+    """Make sure that a file may be put somewhere.
+
+    Raises:
+        UsageError: there is no such folder, or something of that name that is not to be replaced.
+    """
+    if not is_folder(path.parent):
+        raise UsageError(
+            f"tracefork: no folder {path.parent} to put {path.name} in. Make it first, or name "
+            "another."
+        )
+    if is_folder(path):
+        raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
+    if os.path.lexists(path) and not overwrite:
+        if holds_threads(path):
+            raise UsageError(f"{are_threads(path)} Record to another name.")
+        raise UsageError(
+            f"tracefork: {path} exists and nothing is overwritten unasked. Name another (-o), "
+            "or replace it, where that can be asked for (overwrite=True, --overwrite)."
+        )
+
+
+def limit_log(db: sqlite3.Connection, pages: int) -> int:
+    """Let the log be folded in when it has so many pages; return the bytes that it keeps."""
+    size = (pages + _LAST_COMMIT) * (_FRAME + PAGE)
+    db.execute(f"PRAGMA wal_autocheckpoint={pages}")
+    db.execute(f"PRAGMA journal_size_limit={size}")
+    return size
+
+
+def _lay_out(path: Path) -> sqlite3.Connection:
+    """Write the schema in one atomic step: a file of ours is empty or a tape, never half of one."""
+    db = connect(str(path))
+    try:
+        db.execute(f"PRAGMA page_size={PAGE}")
+        db.execute("BEGIN")
+        db.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version={VERSION}")
+        for table in tables.TAPE.values():
+            db.execute(table)
+        db.execute("INSERT INTO meta VALUES ('state', 'recording')")
+        db.execute("COMMIT")
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=FULL")
+        size = limit_log(db, _CHECKPOINT)
+        db.execute("SELECT NULL FROM meta").fetchall()  # The log is there now, as private as this.
+        # A commit that makes a file longer is a third dearer than one that does not. What lies
+        # behind the last page that was committed means nothing to SQLite.
+        with beside(path, "-wal").open("r+b") as log:
+            log.write(bytes(size))
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _remove(path: Path) -> None:
+    """Delete an earlier tape, but never a file that is not one, nor one that is in use."""
+    if path.is_file() and path.stat().st_size == 0:
+        path.unlink()  # A recording that was killed before its first byte.
+        return
+    if not path.is_file():
+        raise UsageError(
+            f"tracefork: {path} is no file (a device, a pipe, or a link to nothing), and nothing "
+            "but a tape is replaced. Record to another name."
+        )
+    open_readonly(path).close()
+    try:
+        with closing(connect(str(path))) as db:
+            db.execute("PRAGMA busy_timeout=0")
+            db.execute("PRAGMA journal_mode=DELETE")  # Refused while anybody else has it open.
+    except sqlite3.OperationalError as error:
+        raise _is_taken(path) from error
+    except sqlite3.Error as error:
+        raise TapeError(f"tracefork: cannot overwrite {path}: {error}.") from error
+    clear_way(path)
+    path.unlink(missing_ok=True)
+
+
+def _is_unwritable(path: Path, error: Exception) -> UnwritableError:
+    return UnwritableError(
+        f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
+    )
+
+
+def _is_taken(path: Path) -> UsageError:
+    return UsageError(
+        f"tracefork: {path} is in use: another recording writes to it, or somebody reads it. "
+        "Record to another name, or end that first."
+    )
