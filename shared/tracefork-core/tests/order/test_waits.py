@@ -7,6 +7,7 @@ import contextlib
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -136,7 +137,20 @@ def test_the_backing_off_of_an_sdk_is_not_slept(tape: Path) -> None:
     assert took_again < took / 2
 
 
-def test_who_waits_for_a_program_is_waited_for_while_it_computes(tape: Path) -> None:
+def of_its_output(program: list[str]) -> str:
+    return subprocess.check_output(program, text=True)
+
+
+def of_its_pipe(program: list[str]) -> str:
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        return running.stdout.read()
+
+
+@pytest.mark.parametrize("reads", [of_its_output, of_its_pipe])
+def test_who_waits_for_a_program_is_waited_for_while_it_computes(
+    tape: Path, reads: Callable[[list[str]], str]
+) -> None:
     """A thread that another program works for is not at rest: an answer does not overtake it."""
     hold = Hold()
 
@@ -151,7 +165,7 @@ def test_who_waits_for_a_program_is_waited_for_while_it_computes(tape: Path) -> 
 
         def compute() -> None:
             count = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo $i"
-            came.append(subprocess.check_output(["sh", "-c", count], text=True))
+            came.append(reads(["sh", "-c", count]))
             ask(client, url, "computed")
 
         with httpx2.Client(verify=False) as client, ThreadPoolExecutor() as pool:

@@ -6,6 +6,9 @@ process ran in that moment, nobody wanted it, and who could not run waits. If ot
 thread that is none of the agent's), it takes longer: whoever wants the interpreter's lock tries
 again every five milliseconds, so a thread that has not run for six waits for something else.
 
+Who reads what a program says that it started (`process.stdout.read()`, and Python itself where it
+looks for a library) is not at rest while that computes.
+
 The system's word on a thread is Linux's; elsewhere a short sleep has to do.
 """
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from time import process_time_ns, sleep, thread_time_ns
 
@@ -27,6 +31,7 @@ for a processor, a child's say, needs a quarter of that."""
 _STEADY = 0.006
 """Seconds: more than the interpreter's switch interval."""
 _ELSEWHERE = 0.002
+_AT_REST = b"S", b"Z"
 _NOISE_NS = 2_000
 """What lies between reading one clock and reading the other."""
 _TASKS = "/proc/self/task"
@@ -92,7 +97,9 @@ class Waiting:
 
         Those of the process, not of the run alone: a thread that was just started is not known yet.
         """
-        me, awake = threading.get_native_id(), set()
+        me = threading.get_native_id()
+        # Before the threads: whoever heard the last word of a program is seen to go on then.
+        awake = {program for one in tuple(self._rest.threads) for program in self._heard(one)}
         # Those of child processes are not among them, and are found under /proc as well.
         for thread in {*map(int, os.listdir(_TASKS)), *tuple(self._rest.threads)}:  # noqa: PTH208
             if thread == me or (ran := self._look_at(thread)) is None:
@@ -105,9 +112,20 @@ class Waiting:
                 continue
             if not steady and thread in self._rest.threads:
                 self._steady_since = now
-            if not ran.startswith((b"S", b"Z")):
+            if not ran.startswith(_AT_REST):
                 awake.add(thread)
         return awake
+
+    def _heard(self, thread: int) -> set[int]:
+        """Return the programs that compute while a thread reads what they say."""
+        computing = set()
+        for program in _started_by(thread):
+            if (state := _state_of(program)) in _AT_REST or not state:
+                self._rest.restless.discard(program)
+            elif program not in self._rest.restless:
+                computing.add(program)
+        # Asked last: few have started a program, and fewer have one that computes.
+        return computing if computing and b"pipe_read" in _told(thread, "wchan") else set()
 
     def _look_at(self, thread: int) -> bytes | None:
         """Return the state of a thread and how long it has run; None where it has ended."""
@@ -124,6 +142,25 @@ class Waiting:
 def _others_ran() -> int:
     """Return for how many nanoseconds the other threads of this process have run."""
     return process_time_ns() - thread_time_ns()
+
+
+def _started_by(thread: int) -> Iterator[int]:
+    """Yield the programs that a thread has started and that still run, and what those started."""
+    for program in map(int, _told(thread, "children").split()):
+        yield program
+        yield from _started_by(program)
+
+
+def _state_of(thread: int) -> bytes:
+    return _told(thread, "stat").rpartition(b") ")[2][:1]
+
+
+def _told(thread: int, what: str) -> bytes:
+    """Return what the system says of a thread; nothing where it has ended, or that is not said."""
+    try:
+        return _read(f"/proc/{thread}/task/{thread}/{what}")
+    except OSError:
+        return b""
 
 
 def _read(path: str) -> bytes:
