@@ -15,6 +15,8 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
+from tracefork_core.exchange.current import current_session
+from tracefork_core.exchange.lane import current_lane
 from tracefork_testkit import ProviderServer
 
 Run = Callable[[str], Any]
@@ -263,3 +265,26 @@ def test_a_nested_session_leaves_the_lane_around_it_alone(
             ("main", 200, b"\0"),
             ("main", 200, b"\0\1\2"),
         ]
+
+
+def test_tasks_of_one_context_that_follow_one_another_share_its_lane(tape: Path) -> None:
+    """Cells of a notebook are such tasks; whether one gets the id of an earlier one is luck."""
+    context = copy_context()
+    lanes: list[str] = []
+    session = record(tape)
+
+    async def opening() -> None:
+        session.__enter__()
+
+    async def cell() -> None:
+        lanes.append(current_lane(current_session()))
+
+    async def notebook() -> None:
+        loop = asyncio.get_running_loop()
+        await loop.create_task(opening(), context=context)
+        for _ in range(20):
+            await loop.create_task(cell(), context=context)
+        context.run(session.__exit__, None, None, None)
+
+    asyncio.run(notebook())
+    assert lanes == ["main"] * 20

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 
 from tracefork_core.exchange.contract import Session
@@ -94,6 +94,7 @@ def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
     """Start the first lane of a session here, and go back to the lane around it at the end."""
     around = _lane.get()
     lane = Lane(name, session, {_owner()}, name)
+    _let_go(lane)
     _lane.set(lane)
     work_here(lane)
     try:
@@ -277,8 +278,19 @@ def _mine() -> Lane | None:
         lane = given if given and given.began_at(lane) else lane.child(_running())
         _lane.set(lane)
     lane.owners.add(owner)
+    _let_go(lane)
     work_here(lane)
     return lane
+
+
+def _let_go(lane: Lane) -> None:
+    """Let the task that runs here own a lane no longer than it lives: another may get its id.
+
+    What follows in the context it leaves goes on in that lane.
+    """
+    if (task := running_task()) is not None:
+        owner = id(task)
+        task.add_done_callback(lambda _: lane.owners.discard(owner), context=Context())
 
 
 def _current() -> Lane | None:
