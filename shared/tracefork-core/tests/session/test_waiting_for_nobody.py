@@ -6,6 +6,7 @@ import asyncio
 import queue
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, fork, record, replay
+from tracefork_core.session import overtime
 from tracefork_testkit import ProviderServer
 
 _MOMENT = 0.02
@@ -77,3 +79,57 @@ def test_a_fork_ends_that_left_its_tape_before_its_point(
         httpx2.post(f"{provider.url}/echo", json={"text": "third"})
     with pytest.raises(DivergenceError), fork(tape, at=2, to=tmp_path / "branch.tape"):
         agent(WAITS["sleep"], "another")
+
+
+class Pool:
+    """A worker, and who waits for ever until it has done everything, or until `stop`."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._todo: asyncio.Queue[str] = asyncio.Queue()
+
+    async def run(self, *texts: str) -> None:
+        self._loop, self._stopped = asyncio.get_running_loop(), asyncio.Event()
+        for text in texts:
+            self._todo.put_nowait(text)
+        async with httpx2.AsyncClient(verify=False) as client:
+            tasks = [asyncio.create_task(one) for one in (self._work(client), self._stopped.wait())]
+            joining = asyncio.create_task(self._todo.join())
+            await asyncio.wait((joining, tasks[1]), return_when=asyncio.FIRST_COMPLETED)
+            for task in (*tasks, joining):
+                task.cancel()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stopped.set)
+
+    async def _work(self, client: httpx2.AsyncClient) -> None:
+        while True:
+            text = await self._todo.get()
+            await client.post(f"{self._url}/echo", json={"text": text})
+            self._todo.task_done()
+
+
+def test_a_run_that_waits_for_ever_is_spoken_of(
+    tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that failed marks nothing as done. A run that keeps to its tape is left alone."""
+    monkeypatch.setattr(overtime, "_PATIENCE", _MOMENT)
+    said: list[str] = []
+
+    def show(message: Warning | str, *rest: object) -> None:
+        said.append(str(message))
+        pool.stop()
+
+    with record(tape):
+        asyncio.run(Pool(provider.url).run("first", "second"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", show)
+        with replay(tape):
+            asyncio.run(Pool(provider.url).run("first", "second"))
+        assert said == []
+        pool = Pool(provider.url)
+        with pytest.raises(DivergenceError, match="recorded exchange 1"), replay(tape):
+            asyncio.run(pool.run("first", "another"))
+    assert len(said) == 1
+    assert "has not ended since" in said[0]

@@ -32,6 +32,7 @@ from tracefork_core.session.forked_waits import ForkedWaits, waits_before
 from tracefork_core.session.forking import Fork, Plan, drawn_anew
 from tracefork_core.session.form import form
 from tracefork_core.session.matchers import check_matchers
+from tracefork_core.session.overtime import Overtime
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import Gate
 from tracefork_core.session.reordered import Order, Reordered
@@ -86,6 +87,7 @@ class Session:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._open = True
+        self._overtime = Overtime()
         self.threads: set[int] = set()
         self.asked = 0
         self.suspects: list[Callable[[], Iterable[str]]] = []
@@ -173,6 +175,8 @@ class Session:
                 return error
             if self.poison is None:
                 self.poison = error
+                if self.source is not None:
+                    self._overtime.begin()
         self.turnstile.break_open()
         return self.poison
 
@@ -184,6 +188,7 @@ class Session:
             if self.answers is not None and self.poison is None:
                 self.left_over = self.answers.left_over()
             self._open = False
+            self._overtime.end()
             flights = self.sink.in_flight()
         for flight in flights:
             flight.settle()
