@@ -44,7 +44,8 @@ def test_a_full_disk(errs: Errs) -> None:
 def begun(errs: Errs, before: str, *words: str) -> Done:
     """Run a command in a Python where something was done before."""
     code = f"import os, sys\n{before}\nfrom tracefork_core.cli.main import main\n"
-    done = errs.shell.python("-c", f"{code}sys.exit(main({list(words)!r}))")
+    # As for the installed command, the current folder is no place to import from.
+    done = errs.shell.python("-P", "-c", f"{code}sys.exit(main({list(words)!r}))")
     assert "Traceback" not in done.err
     return done
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from contextlib import suppress
 
 _PATIENCE = 10.0
 """Seconds that a run has to end after its first error, before anything is said."""
@@ -20,7 +21,8 @@ class Overtime:
         # Made now: threads are numbered as they are made, and an agent may look at their names.
         self._timer = threading.Timer(_PATIENCE, _warn)
         self._timer.daemon = True
-        self._timer.start()
+        with suppress(RuntimeError):  # Python itself is ending: it starts no threads any more.
+            self._timer.start()
 
     def end(self) -> None:
         """Say nothing any more."""
