@@ -8,7 +8,7 @@ Which recorded answer a request gets: `form` says what is compared, `matchers` w
 `matching` finds it. Where there is none: `divergence`, with `differences`, `hints` and
 `provenance`. In which order things come: `turns`, `turnstile` (`forked_turnstile`), `reordered`;
 the agent's own waiting is in `waits` (`forked_waits`); `quiet`, `rest`, `waking` and `pace` are how
-one waits.
+one waits; `overtime` speaks of a run that never ends.
 
 A fork: `forking` has its plan, `interventions` what it may change, `intervening` does it.
 `checkpoints` and `travelling` are about the states of a framework, `steps` about whose exchange it
