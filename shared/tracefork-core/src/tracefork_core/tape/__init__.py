@@ -6,8 +6,8 @@ flight, to the `journal`; `blob_writer` decides how bodies lie in `blobs`, as a 
 is less. `reader` reads: the `head`, the `contents`, what was `in_flight`, and tapes of `older`
 formats.
 
-The file is made by `creation` and opened by `schema`, with the `tables` of each format; `checksum` and
-`integrity` find damage. A branch has an `origin`, lies `beside` it, and says what of it was
+The file is made by `creation` and opened by `schema`, with the `tables` of each format; `checksum`
+and `integrity` find damage. A branch has an `origin`, lies `beside` it, and says what of it was
 `moved`. `mode` is what a tape keeps, `sealing` encrypts it, `signature` says whose it is, `rewrite`
 writes it anew, as a `draft` until it is whole, `environment` describes where it was made; the
 `timer` counts how long it took. `pointer` and `packed` lead into documents of JSON and MessagePack.
