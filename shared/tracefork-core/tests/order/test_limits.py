@@ -10,7 +10,10 @@ from contextvars import Context, ContextVar
 from pathlib import Path
 from typing import Any
 
+import anyio
+import httpx
 import httpx2
+import pytest
 
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
@@ -121,6 +124,44 @@ def test_a_limit_that_was_over_when_it_began_is_so_again(
     with replay(tape) as replaying:
         assert asyncio.run(run(busy=0)) == recorded
     assert replaying.digest == replaying.tape.digest
+
+
+@pytest.mark.parametrize("lib", [httpx, httpx2])
+def test_the_limits_of_a_client_are_not_counted_among_the_agents(
+    tape: Path, provider: ProviderServer, lib: Any
+) -> None:
+    """A client reads each piece of a body within a limit; there is no client to read at replay."""
+
+    async def run() -> list[str]:
+        came: list[str] = []
+        async with lib.AsyncClient(verify=False) as client:
+            asked = asking(provider.url, "one two three", stream=True)
+            async with client.stream("POST", **asked) as answer:
+                came.extend([line async for line in answer.aiter_lines() if "[DONE]" in line])
+
+            async def other() -> None:
+                await client.post(**asking(provider.url, "@slow 0.4"))
+                came.append("an answer")
+
+            answering = asyncio.create_task(other())
+            try:
+                with anyio.fail_after(0.1):
+                    await client.post(**asking(provider.url, "@slow 60"))
+            except TimeoutError:
+                came.append("too late")
+            await answering
+            await client.post(**asking(provider.url, f"{came}"))
+        return came
+
+    with record(tape):
+        recorded = asyncio.run(run())
+    assert recorded == ["data: [DONE]", "too late", "an answer"]
+    with replay(tape) as replaying:
+        assert asyncio.run(run()) == recorded
+    assert replaying.digest == replaying.tape.digest
+    with Tape.open(tape) as recorded_tape:
+        timers = [reads for reads in recorded_tape.chance.reads if reads.source == "timer"]
+    assert [(reads.site.rpartition(".")[2], reads.values[0]) for reads in timers] == [("run", 1)]
 
 
 def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:

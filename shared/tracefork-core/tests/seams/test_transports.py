@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 import httpx
@@ -78,6 +79,34 @@ def test_a_mock_is_recorded_like_any_transport(family: Any, tmp_path: Path) -> N
     assert asked == ["/echo"]
     assert (recorded[0].status, recorded[0].body) == (201, b"mocked")
     assert replayed == recorded
+
+
+def test_what_a_body_draws_while_it_is_read_is_nobodys(family: Any, tmp_path: Path) -> None:
+    """It is read below the seam, as its head is: at replay nobody reads it."""
+    lib, path = family.lib, tmp_path / "drawing.tape"
+
+    class Drawing(lib.AsyncByteStream, lib.SyncByteStream):  # type: ignore[name-defined]
+        def __iter__(self) -> Iterator[bytes]:
+            for _ in range(3):
+                yield uuid4().bytes
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            for piece in self:
+                yield piece
+
+    def run() -> list[Any]:
+        transport = lib.MockTransport(lambda _: lib.Response(200, stream=Drawing()))
+        return [uuid4(), family.all("http://mock", ECHO, transport=transport), uuid4()]
+
+    with record(path):
+        recorded = run()
+    assert len(recorded[1][0].body) == 48
+    with replay(path) as replaying:
+        assert run() == recorded
+    assert replaying.entropy_misses == 0
+    with Tape.open(path) as tape:
+        sites = {reads.site for reads in tape.chance.reads if reads.source == "entropy"}
+    assert sites == {f"{__name__}:{run.__qualname__}"}
 
 
 @pytest.mark.parametrize("path", ["/echo", "/gzip", "/chunked?n=3"])

@@ -32,6 +32,7 @@ _THROUGH = frozenset(
         "asyncio.tasks",
         "asyncio.timeouts",
         "concurrent.futures._base",
+        "contextlib",
         "queue",
         "threading",
     }

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tracefork_core.exchange.contract import Failure, Live, Recorded
+from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.cancelling import Cancellable
 
 GIVEN_UP = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, SystemExit)
@@ -58,8 +59,14 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
             self._live = live
 
         def __iter__(self) -> Iterator[bytes]:
+            pieces = iter(self._inner)
             try:
-                for chunk in self._inner:
+                while True:
+                    try:
+                        with crossing_seam():
+                            chunk = next(pieces)
+                    except StopIteration:
+                        break
                     self._live.chunk(chunk)
                     yield chunk
             except GeneratorExit:
@@ -74,7 +81,8 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
 
         def close(self) -> None:
             self._live.abandon()
-            self._inner.close()
+            with crossing_seam():
+                self._inner.close()
 
     class LiveAsyncStream(lib.AsyncByteStream):  # type: ignore[misc,name-defined]
         def __init__(self, inner: Any, live: Live) -> None:
@@ -87,7 +95,8 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
                 while True:
                     reading = Cancellable(anext(pieces))
                     try:
-                        chunk = await reading
+                        with crossing_seam():
+                            chunk = await reading
                     except StopAsyncIteration:
                         break
                     finally:
@@ -109,7 +118,8 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
 
         async def aclose(self) -> None:
             self._live.abandon()
-            await self._inner.aclose()
+            with crossing_seam():
+                await self._inner.aclose()
 
     return LiveSyncStream, LiveAsyncStream
 

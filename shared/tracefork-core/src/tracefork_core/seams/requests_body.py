@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from tracefork_core.exchange.contract import Failure, Live
+from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.requests_failures import Failures
 
 GIVEN_UP = (KeyboardInterrupt, SystemExit)
@@ -101,9 +102,10 @@ class Heard:
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """Note that urllib3 is about to close this and to say what went wrong."""
+        """Read below the seam; if that fails, urllib3 is about to close this and to say why."""
         try:
-            yield
+            with crossing_seam():
+                yield
         except Exception:
             self._is_breaking = True
             raise
