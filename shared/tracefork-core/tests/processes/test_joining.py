@@ -13,6 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from tracefork_core import Tape, record
@@ -103,6 +104,34 @@ WAYS: dict[Callable[[str], Any], list[str]] = {
 def test_a_python_child_is_part_of_the_run(way: Callable[[str], Any], proven: Proven) -> None:
     """Its exchanges are on its parent's tape, on lanes below its parent's, and replay."""
     assert sorted(proven(way)) == sorted(WAYS[way])
+
+
+def test_the_end_of_a_child_comes_before_what_came_after_it(proven: Proven) -> None:
+    """A child that has its answer and computes on is waited for, and so is the word of its end."""
+    code = """if True:
+        import sys, time, asking
+        asking.ask(sys.argv[1], "a child")
+        until = time.monotonic() + 0.3
+        while time.monotonic() < until:
+            pass
+    """
+
+    async def run(url: str) -> list[str]:
+        came = []
+
+        async def other() -> None:
+            async with httpx2.AsyncClient(verify=False, timeout=20) as client:
+                await client.post(f"{url}/v1/chat/completions", json=jobs().question("@slow 2"))
+            came.append("an answer")
+
+        answering = asyncio.create_task(other())
+        child = await asyncio.create_subprocess_exec(sys.executable, "-c", code, url, cwd=AGENTS)
+        await child.wait()
+        came.append("a child ended")
+        await answering
+        return came
+
+    assert sorted(proven(lambda url: asyncio.run(run(url)))) == ["main/other.1", "main/python.1"]
 
 
 def by_multiprocessing(method: str, folder: Path) -> Callable[[str], Any]:

@@ -106,13 +106,13 @@ async def until_quiet(
     Bounded: two who wait keep one another awake. `limit` is as in `Rest.wait`.
     """
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
-    waiting, rounds = Waiting(rest, limit), 0
+    waiting, left = Waiting(rest, limit), _BLIND_ROUNDS if ready is None else _ROUNDS
     while True:
         await sleep(0)
-        rounds += 1
         if still is not None and not still():
             return
-        if (ready and rounds < _ROUNDS) or (ready is None and rounds < _BLIND_ROUNDS):
+        if left > 0 and (ready is None or ready):
+            left -= 1
             continue
         if rest.alone:
             return
@@ -123,6 +123,9 @@ async def until_quiet(
             over = waiting.is_over()
         finally:
             rest.lock.release()
-        # What a thread left to this loop was ready before the thread came to rest.
-        if over and (not ready or rounds >= _ROUNDS):
-            return
+        if over:
+            # What a thread left to this loop was ready before the thread came to rest. Of a program
+            # that ended the loop hears in its next round.
+            await sleep(0)
+            if left <= 0 or not ready:
+                return
