@@ -312,6 +312,8 @@ def test_everything_is_put_back(tape: Path) -> None:
             ThreadPoolExecutor.submit,
             subprocess.Popen.communicate,
             subprocess.Popen.wait,
+            asyncio.subprocess.Process.communicate,
+            asyncio.subprocess.Process.wait,
         ]
 
     before = held()

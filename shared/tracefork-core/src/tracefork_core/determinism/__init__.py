@@ -8,7 +8,7 @@ told by `whose` and `sites`; `sightings` are for those who watch. `nondet` is fo
 nothing patched.
 
 Lanes are named as work is started: `spawning`; what was started comes `in_order`; `waiting` shows
-the agent's own sleeps.
+the agent's own sleeps, `program_ends` what waits for programs.
 `surroundings` notes what is read around the agent, where `surroundings_reads` sees it. `boundary`
 names what goes past the tape: `boundary_doors` are known, `boundary_calls` wraps them,
 `boundary_watch` switches that on.

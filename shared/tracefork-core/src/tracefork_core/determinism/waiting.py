@@ -2,8 +2,7 @@
 
 What is awaited with a limit (`wait_for`, `timeout`, a future's `result(timeout)`) is left to run as
 it is; when it is over, what that sets off comes in its turn. Sleeps and timers below a seam, and
-those of threads that were there before the session, are nobody's. Who waits for a program to end is
-not at rest while that computes.
+those of threads that were there before the session, are nobody's.
 """
 
 from __future__ import annotations
@@ -11,29 +10,32 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
-import subprocess
 import threading
 import time
 from typing import Any
 
 from tracefork_core.determinism import in_order
+from tracefork_core.determinism.program_ends import ProgramEnds
 from tracefork_core.determinism.sites import call_site
 from tracefork_core.determinism.swaps import Swaps
-from tracefork_core.exchange.contract import Timer, Waits
+from tracefork_core.exchange.contract import TIMER, WAIT, Timer, Waits
 from tracefork_core.exchange.current import is_crossing_seam
-from tracefork_core.exchange.lane import program_of_lane, session_of_lane
+from tracefork_core.exchange.lane import session_of_lane
 
 _THROUGH = frozenset(
     {
         "anyio._backends._asyncio",
+        "anyio._core._subprocesses",
         "anyio._core._tasks",
         "async_timeout",
         "asyncio.base_events",
+        "asyncio.subprocess",
         "asyncio.tasks",
         "asyncio.timeouts",
         "concurrent.futures._base",
         "contextlib",
         "queue",
+        "subprocess",
         "threading",
     }
 )
@@ -47,8 +49,6 @@ _call_at = asyncio.BaseEventLoop.call_at
 _reschedule = asyncio.Timeout.reschedule
 _create_task = asyncio.BaseEventLoop.create_task
 _wait = threading.Condition.wait
-_communicate = subprocess.Popen.communicate
-_wait_for_program = subprocess.Popen.wait
 _lock = threading.Lock()
 _users = 0
 _firing: set[asyncio.Task[None]] = set()
@@ -61,13 +61,8 @@ def start() -> None:
         _users += 1
         if _users == 1:
             _swaps.put_in()
-            _put(
-                _told_call_at,
-                _told_reschedule,
-                _told_wait,
-                _told_communicate,
-                _told_wait_for_program,
-            )
+            _program_ends.put_in()
+            _put(_told_call_at, _told_reschedule, _told_wait)
 
 
 def stop() -> None:
@@ -77,15 +72,14 @@ def stop() -> None:
         _users -= 1
         if _users == 0:
             _swaps.take_out()
-            _put(_call_at, _reschedule, _wait, _communicate, _wait_for_program)
+            _program_ends.take_out()
+            _put(_call_at, _reschedule, _wait)
 
 
-def _put(call_at: Any, reschedule: Any, wait: Any, communicate: Any, wait_for_program: Any) -> None:
+def _put(call_at: Any, reschedule: Any, wait: Any) -> None:
     asyncio.BaseEventLoop.call_at = call_at  # type: ignore[method-assign]
     asyncio.Timeout.reschedule = reschedule  # type: ignore[method-assign]
     threading.Condition.wait = wait  # type: ignore[method-assign]
-    subprocess.Popen.communicate = communicate  # type: ignore[method-assign]
-    subprocess.Popen.wait = wait_for_program  # type: ignore[method-assign]
 
 
 def _waits() -> Waits | None:
@@ -118,7 +112,7 @@ async def _told_asleep(delay: float, result: Any = None) -> Any:
 def _told_call_at(
     self: asyncio.BaseEventLoop, when: float, callback: Any, *args: Any, **more: Any
 ) -> asyncio.Handle:
-    timer = _timer() if when > self.time() else None
+    timer = _timer(TIMER) if when > self.time() else None
     if timer is None:
         return _call_at(self, when, callback, *args, **more)
     if timer.is_over(now=False):
@@ -132,7 +126,7 @@ def _told_reschedule(self: Any, when: float | None) -> None:
     loop = asyncio._get_running_loop()  # noqa: SLF001 - in `__all__`
     over = when is not None and isinstance(loop, asyncio.BaseEventLoop) and when <= loop.time()
     _reschedule(self, when)
-    if over and (timer := _timer()) is not None and not timer.is_over(now=True):
+    if over and (timer := _timer(TIMER)) is not None and not timer.is_over(now=True):
         self._timeout_handler.cancel()
         self._timeout_handler = _tell(loop, timer, when, self._on_timeout)
 
@@ -168,7 +162,7 @@ def _tell(
 
 @functools.wraps(_wait)
 def _told_wait(self: Any, timeout: float | None = None) -> bool:
-    timer = _timer() if timeout is not None and timeout > 0 else None
+    timer = _timer(WAIT) if timeout is not None and timeout > 0 else None
     if timeout is None or timer is None or not self._is_owned():
         return _wait(self, timeout)
     # As Python does it, but it waits for its turn without the lock: those before may need it.
@@ -190,24 +184,13 @@ def _told_wait(self: Any, timeout: float | None = None) -> bool:
     return woken
 
 
-@functools.wraps(_communicate)
-def _told_communicate(self: subprocess.Popen[Any], *args: Any, **more: Any) -> Any:
-    with program_of_lane(self.pid):
-        return _communicate(self, *args, **more)
-
-
-@functools.wraps(_wait_for_program)
-def _told_wait_for_program(self: subprocess.Popen[Any], timeout: float | None = None) -> int:
-    with program_of_lane(self.pid):
-        return _wait_for_program(self, timeout)
-
-
-def _timer() -> Timer | None:
+def _timer(source: str) -> Timer | None:
     if (waits := _waits()) is None:
         return None
     site, _ = call_site(2, _THROUGH)
     # What a limit of a client library does is on the tape already: how the exchange ended.
-    return None if site is None or site.startswith(_CLIENTS) else waits.timer(site)
+    return None if site is None or site.startswith(_CLIENTS) else waits.timer(site, source)
 
 
+_program_ends = ProgramEnds(_timer)
 _swaps = Swaps([(_sleep, _told_sleep), (_asleep, _told_asleep), *in_order.SWAPS])

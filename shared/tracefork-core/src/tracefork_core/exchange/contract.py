@@ -107,6 +107,10 @@ class Recorded(Protocol):
         """The agent stopped reading: nobody has to wait for what is left."""
 
 
+TIMER, WAIT, PROGRAM = "timer", "wait", "program"
+"""What fires: a timer of an event loop, the limit of a thread that waits, the end of a program."""
+
+
 class Timer(Protocol):
     """What a session makes of a timer of the agent's. `is_pending` tells whether it may fire."""
 
@@ -128,7 +132,7 @@ class Waits(Protocol):
 
     async def asleep(self, seconds: float, site: str) -> None: ...
 
-    def timer(self, site: str) -> Timer: ...
+    def timer(self, site: str, source: str) -> Timer: ...
 
 
 class Session(Protocol):

@@ -12,8 +12,6 @@ from tracefork_core.session.waits import (
     AT_ONCE,
     CUT_SHORT,
     SLEEP,
-    TIMER,
-    WAIT,
     RecordedTimer,
     RecordedWaits,
     ReplayedTimer,
@@ -58,8 +56,9 @@ class ForkedWaits:
             raise
         ending.append(self._turnstile.place(turn))
 
-    def timer(self, site: str) -> ForkedTimer | RecordedTimer:
-        replayed, recorded = self._replayed.timer(site), self._recorded.timer(site)
+    def timer(self, site: str, source: str) -> ForkedTimer | RecordedTimer:
+        replayed = self._replayed.timer(site, source)
+        recorded = self._recorded.timer(site, source)
         if replayed.turn is None:
             return recorded
         return ForkedTimer(replayed, recorded, replayed.turn, self._turnstile)
@@ -82,7 +81,7 @@ class ForkedTimer:
 
     def is_over(self, *, now: bool) -> bool:
         if over := self._replayed.is_over(now=now):
-            self._recorded.note(TIMER, self._turn)
+            self._recorded.note(self._turn)
         return over
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
@@ -90,11 +89,11 @@ class ForkedTimer:
 
     def fire(self) -> None:
         self._replayed.fire()
-        self._recorded.note(WAIT, self._turnstile.place(self._turn))
+        self._recorded.note(self._turnstile.place(self._turn))
 
     async def afire(self) -> None:
         await self._replayed.afire()
-        self._recorded.note(TIMER, self._turnstile.place(self._turn))
+        self._recorded.note(self._turnstile.place(self._turn))
 
 
 def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[Reads]:

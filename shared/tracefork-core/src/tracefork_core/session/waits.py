@@ -9,7 +9,8 @@ The alarm of a process (`signal.setitimer`) runs as it is; a sleep in which it g
 time.
 
 A timer (of a `wait_for`, say) runs as it is, at replay too. What it sets off is a delivery: it has
-a turn, and what was delivered after it is held back until the timer has fired again.
+a turn, and what was delivered after it is held back until the timer has fired again. So does a
+program that is waited for, which fires when it ends.
 
 Sleeps and timers are told apart by lane and call site, in the order in which they begin.
 """
@@ -25,13 +26,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 
-from tracefork_core.exchange.contract import Session
+from tracefork_core.exchange.contract import PROGRAM, TIMER, WAIT, Session
 from tracefork_core.exchange.known_sites import KnownSites
 from tracefork_core.exchange.lane import MAIN, UNORDERED, current_lane
 from tracefork_core.session.pace import Pace
 from tracefork_core.session.quiet import Gate
 from tracefork_core.session.turns import owner_of
-from tracefork_core.session.turnstile import StallError, Turnstile
+from tracefork_core.session.turnstile import STALL_SECONDS, StallError, Turnstile
 from tracefork_core.tape import Tape, TapeWriter
 from tracefork_core.tape.event import DRAWS, Draws, Reads
 
@@ -40,8 +41,6 @@ Key = tuple[str, str]
 Ending = list[int]
 """The turn in which a sleep was over; nothing while it lasts."""
 SLEEP = "sleep"
-TIMER, WAIT = "timer", "wait"
-"""Of an event loop, and of a thread that waits with a limit."""
 CUT_SHORT = -1
 """Stands for the turn of a sleep that was cancelled."""
 AT_ONCE = -2
@@ -92,11 +91,11 @@ class RecordedWaits:
             raise
         ending.append(self.next_turn())
 
-    def timer(self, site: str) -> RecordedTimer:
+    def timer(self, site: str, source: str) -> RecordedTimer:
         with self._lock:
             key = current_lane(self._session), site
             number = self._begun[key] = self._begun[key] + 1
-        return RecordedTimer(self, self._gate, key, number)
+        return RecordedTimer(self, self._gate, source, key, number)
 
     def note_firing(self, source: str, key: Key, number: int, turn: int | None = None) -> None:
         """Give the firing of a timer a turn: the next, unless it has one."""
@@ -139,30 +138,33 @@ class RecordedWaits:
 class RecordedTimer:
     """A timer of the agent's, the `number`th of its lane and site."""
 
-    def __init__(self, waits: RecordedWaits, gate: Gate, key: Key, number: int) -> None:
+    def __init__(
+        self, waits: RecordedWaits, gate: Gate, source: str, key: Key, number: int
+    ) -> None:
         self._waits = waits
         self._gate = gate
+        self._source = source
         self._key = key
         self._number = number
 
     def is_over(self, *, now: bool) -> bool:
         if now:
-            self.note(TIMER, AT_ONCE - self._waits.next_turn())
+            self.note(AT_ONCE - self._waits.next_turn())
         return now
 
     def begin(self, is_pending: Callable[[], bool]) -> None: ...
 
     def fire(self) -> None:
         self._gate.pass_on(self)
-        self.note(WAIT)
+        self.note()
 
     async def afire(self) -> None:
         await self._gate.apass_on(self)
-        self.note(TIMER)
+        self.note()
 
-    def note(self, source: str, turn: int | None = None) -> None:
+    def note(self, turn: int | None = None) -> None:
         """Write down in which turn it fired: the next, unless that is known."""
-        self._waits.note_firing(source, self._key, self._number, turn)
+        self._waits.note_firing(self._source, self._key, self._number, turn)
 
 
 class ReplayedWaits:
@@ -224,14 +226,26 @@ class ReplayedWaits:
             self._turnstile.give_up((turn,))
             raise
 
-    def timer(self, site: str) -> ReplayedTimer:
+    def timer(self, site: str, source: str) -> ReplayedTimer:
         key = current_lane(self._session), self._known.named(site)
         number = self._begun[key] = self._begun[key] + 1
-        asks = key[0] in self._asking
+        is_program = source == PROGRAM
+        # Nothing cuts short the wait of a thread for a program, unless its own limit does.
+        asks = not is_program and key[0] in self._asking
         # An exporter in the background looks for work like that: it is not to be told.
         check = self._session.check if key[0] == MAIN else None
         turn = self._firings.get((key, number))
-        return ReplayedTimer(self._turnstile, turn, asks=asks, check=check)
+        timer = ReplayedTimer(self._turnstile, turn, asks=asks, check=check)
+        timer.most_seconds = self._lasted + STALL_SECONDS if is_program else None
+        return timer
+
+    @cached_property
+    def _lasted(self) -> float:
+        """For how many seconds the recording asked for things."""
+        tape = self._session.source
+        asked = [one.aside for one in tape.exchanges] if tape else []
+        ended = max((aside.started + (aside.took or 0) for aside in asked), default=0)
+        return (ended - min((aside.started for aside in asked), default=0)) / 1e9
 
     @cached_property
     def _asking(self) -> set[str]:
@@ -250,8 +264,12 @@ class ReplayedTimer:
     """A timer of the agent's; `turn` is when it fired, None where it did not.
 
     One that was stopped in time when this was recorded gives what stopped it some more; a thread's,
-    where its lane `asks` for something. Before that `check` says so if the tape was left.
+    where its lane `asks` for something. Before that `check` says so if the tape was left. After
+    `most_seconds` nobody is held back for it any more: a program may wait for what only happens
+    while recording.
     """
+
+    most_seconds: float | None = None
 
     def __init__(
         self,
@@ -271,9 +289,13 @@ class ReplayedTimer:
         return now if self.turn is None else self.turn <= AT_ONCE
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
-        self._is_pending = is_pending
+        if (seconds := self.most_seconds) is not None:
+            until = time.monotonic() + seconds
+            self._is_pending = lambda: is_pending() and time.monotonic() < until
+        else:
+            self._is_pending = is_pending
         if self.turn is not None:
-            self._turnstile.expect(self.turn, is_pending)
+            self._turnstile.expect(self.turn, self._is_pending)
 
     def fire(self) -> None:
         if self.turn is not None:
@@ -319,7 +341,8 @@ def recorded_waits(tape: Tape) -> list[Reads]:
     return [
         reads
         for reads in tape.chance.reads
-        if reads.source in (SLEEP, TIMER) or (reads.source == WAIT and reads.lane in asking)
+        if reads.source in (SLEEP, TIMER, PROGRAM)
+        or (reads.source == WAIT and reads.lane in asking)
     ]
 
 

@@ -1,0 +1,188 @@
+"""The end of a program that an agent waits for comes again where it came."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from tracefork_core import Tape, fork, record, replay
+from tracefork_core.session import waits
+from tracefork_testkit import ModelRequest, ProviderServer, Reply
+
+PROGRAM = ["sleep", "0.4"]
+"""At rest for as long as it runs: nothing that the system tells of it says that it goes on."""
+
+
+def asking(url: str, text: str) -> dict[str, Any]:
+    body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+    return {"url": f"{url}/v1/chat/completions", "json": body}
+
+
+Way = Callable[[], Awaitable[None]]
+
+
+async def beside_an_answer(url: str, way: Way) -> list[str]:
+    """Return what came first: a program, or an answer that takes longer."""
+    came = []
+    async with httpx2.AsyncClient(verify=False, timeout=20) as client:
+
+        async def other() -> None:
+            await client.post(**asking(url, "@slow 1.5"))
+            came.append("an answer")
+
+        answering = asyncio.create_task(other())
+        await way()
+        came.append("a program")
+        await answering
+        await client.post(**asking(url, f"{came}"))
+    return came
+
+
+async def waited_for() -> None:
+    process = await asyncio.create_subprocess_exec(*PROGRAM)
+    await process.wait()
+
+
+async def heard_out() -> None:
+    process = await asyncio.create_subprocess_exec(*PROGRAM, stdout=subprocess.PIPE)
+    await process.communicate()
+
+
+async def by_anyio() -> None:
+    await anyio.run_process(PROGRAM)
+
+
+async def in_a_thread() -> None:
+    await asyncio.to_thread(subprocess.run, PROGRAM, check=True)
+
+
+async def with_a_limit() -> None:
+    await asyncio.to_thread(subprocess.run, PROGRAM, check=True, timeout=20)
+
+
+async def given_up() -> None:
+    def run() -> None:
+        with pytest.raises(subprocess.TimeoutExpired):
+            subprocess.run(["sleep", "20"], check=True, timeout=0.4)
+
+    await asyncio.to_thread(run)
+
+
+@pytest.mark.parametrize(
+    "way", [waited_for, heard_out, by_anyio, in_a_thread, with_a_limit, given_up]
+)
+def test_what_came_after_a_program_comes_after_it_again(
+    tape: Path, provider: ProviderServer, way: Way
+) -> None:
+    """A replay has the answer at once, and the program takes its time."""
+    with record(tape):
+        recorded = asyncio.run(beside_an_answer(provider.url, way))
+    assert recorded == ["a program", "an answer"]
+    with replay(tape) as replaying:
+        assert asyncio.run(beside_an_answer(provider.url, way)) == recorded
+    assert replaying.digest == replaying.tape.digest
+    assert replaying.reordered == 0
+
+
+def test_an_anyio_that_is_loaded_later_is_shown_too(tape: Path) -> None:
+    """Its processes are of a class of its own."""
+    code = f"""if True:
+        import asyncio, sys, tracefork_core
+        with tracefork_core.record({str(tape)!r}):
+            assert "anyio" not in sys.modules
+            import anyio
+            asyncio.run(anyio.run_process(["true"]))
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with Tape.open(tape) as recorded:
+        assert [r.values for r in recorded.chance.reads if r.source == "program"] == [[1, 0]]
+
+
+def test_a_program_that_was_cut_short_is_so_again(tape: Path, provider: ProviderServer) -> None:
+    """By a limit of the task that waits, which lets it go on and asks for it again."""
+
+    async def run() -> list[object]:
+        came: list[object] = []
+        process = await asyncio.create_subprocess_exec("sleep", "20")
+        try:
+            await asyncio.wait_for(process.wait(), 0.2)
+        except TimeoutError:
+            came.append("too late")
+        process.kill()
+        came.append(await process.wait())
+        async with httpx2.AsyncClient(verify=False, timeout=20) as client:
+            await client.post(**asking(provider.url, f"{came}"))
+        return came
+
+    with record(tape):
+        recorded = asyncio.run(run())
+    assert recorded == ["too late", -9]
+    with replay(tape) as replaying:
+        assert asyncio.run(run()) == recorded
+    assert replaying.digest == replaying.tape.digest
+    with Tape.open(tape) as on_tape:
+        ends = [reads.values for reads in on_tape.chance.reads if reads.source == "program"]
+    assert [values[0] for values in ends] == [3]  # After the limit, which is a timer itself.
+
+
+def test_a_program_that_waits_for_what_only_a_recording_does_stops_nobody(
+    tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a server that the agent asked: at replay it is asked nothing, and runs for ever."""
+    stop = tmp_path / "stop"
+    code = f"while not __import__('os').path.exists({str(stop)!r}): __import__('time').sleep(0.01)"
+
+    def script(request: ModelRequest) -> Reply:
+        if request.last_user_text == "stop it":
+            stop.touch()
+        return Reply(text="ok")
+
+    async def run(url: str) -> list[str]:
+        came = []
+        process = await asyncio.create_subprocess_exec(sys.executable, "-S", "-c", code)
+
+        async def ending() -> None:
+            await process.wait()
+            came.append("ended")
+
+        ended = asyncio.create_task(ending())
+        async with httpx2.AsyncClient(verify=False, timeout=20) as client:
+            await client.post(**asking(url, "stop it"))
+            await asyncio.sleep(1.5)
+            await client.post(**asking(url, "and now?"))
+        if not ended.done():
+            process.kill()
+        await ended
+        return came
+
+    with ProviderServer(script) as provider, record(tape):
+        url = provider.url
+        assert asyncio.run(run(url)) == ["ended"]
+    stop.unlink()
+    monkeypatch.setattr(waits, "STALL_SECONDS", 0.3)
+    with replay(tape) as replaying:
+        assert asyncio.run(run(url)) == ["ended"]
+    assert replaying.digest == replaying.tape.digest
+
+
+def test_a_fork_keeps_the_place_of_a_program(tape: Path, provider: ProviderServer) -> None:
+    """What came before the fork point comes where it came."""
+
+    def run() -> list[str]:
+        return asyncio.run(beside_an_answer(provider.url, waited_for))
+
+    with record(tape):
+        recorded = run()
+    with fork(tape, at=1, replace="changed") as branch:
+        assert run() == recorded == ["a program", "an answer"]
+    with replay(branch.path) as replaying:
+        assert run() == recorded
+    assert replaying.digest == replaying.tape.digest
