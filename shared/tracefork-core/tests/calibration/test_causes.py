@@ -89,6 +89,7 @@ def test_a_native_function_brings_its_fix() -> None:
 UNSEEN = {
     "a UUID that was drawn unseen": (str(uuid.UUID(bytes=ONE)), str(uuid.UUID(bytes=OTHER))),
     "a memory address": ("<A at 0x7f4e0f7cbbd0>", "<A at 0x7f4ccb934390>"),
+    "a number drawn unseen, or measured": ("36350.364661206", "36353.861363124"),
     "a token that was drawn unseen": ("tok_9fK2mQ7xLp4Zt1", "tok_Bw8Rn3Vc6Yh0Gd"),
 }
 
@@ -98,6 +99,13 @@ def test_what_nobody_saw_goes_by_its_looks(what: str) -> None:
     """Without a draw the look of both values decides, it is outside, and there is a fix."""
     found = only(*UNSEEN[what], (Run(), Run()))
     assert (found.what, found.site, found.on_tape, bool(found.fix)) == (what, None, False, True)
+
+
+def test_an_address_may_be_a_number() -> None:
+    """`id()` is an address too, in whatever part of memory the object lies."""
+    for before, after in [("140157097723184", "139637976727552"), ("94201", "93824")]:
+        pair = (f"object {text.ljust(14, '4')}" for text in (before, after))
+        assert only(*pair, (Run(), Run())).what == "a memory address"
 
 
 def test_an_earlier_answer_explains_what_repeats_it() -> None:
@@ -125,3 +133,38 @@ def test_a_choice_is_traced_to_the_last_line_that_drew_from_random() -> None:
     assert (found.what, found.site, found.on_tape) == ("random", "agent.py:4", True)
     late = tuple(Run([Draw("random", "agent.py:4", "17", asked=3)]) for _ in range(2))
     assert only("red", "green", (late[0], late[1])).what == UNKNOWN
+
+
+def test_of_several_choices_that_nothing_lies_between_all_lines_are_named() -> None:
+    """Which of them chose a word nobody saw, and a wrong line is worse than two."""
+    lines = [(3, 0), (4, 1), (5, 1), (6, 2)]
+    draws = [Draw("random", f"agent.py:{line}", "17", asked=asked) for line, asked in lines]
+    (found,) = causes("red", "green", (Run(draws), Run(draws)), ("", ""), 1)
+    assert (found.what, found.site) == ("random", "agent.py:4 or agent.py:5")
+
+
+def test_what_was_read_after_an_exchange_is_not_in_it() -> None:
+    """A time in full seconds fits what another line reads in the same second, later."""
+    first, second = (
+        Run([Draw("clock", "lib.py:3", str(at)), Draw("clock", "agent.py:9", str(at + 1), asked=1)])
+        for at in (THEN, NOW)
+    )
+    found = only(f"[{THEN // 10**9}]", f"[{NOW // 10**9}]", (first, second))
+    assert found.site == "lib.py:3"
+
+
+def test_a_time_in_seconds_with_a_few_digits_is_found_by_all_of_them() -> None:
+    """Of two lines that read in the same second, the one whose fraction it is."""
+    first, second = (
+        Run([Draw("clock", "lib.py:3", str(at)), Draw("clock", "agent.py:9", str(at + 10**8))])
+        for at in (THEN, NOW)
+    )
+    found = only(f"[{THEN / 1e9:.3f}]", f"[{NOW / 1e9:.3f}]", (first, second))
+    assert found.site == "lib.py:3"
+
+
+def test_a_word_of_what_a_function_said_is_traced_to_it() -> None:
+    """What differs of a `time.ctime()` is the time of day alone."""
+    runs = drawn("time.ctime", "Tue Nov 24 16:55:06 2026", "Tue Nov 24 16:55:10 2026")
+    found = only("16:55:06", "16:55:10", runs)
+    assert (found.what, found.site, found.on_tape) == ("time.ctime()", "agent.py:4", False)

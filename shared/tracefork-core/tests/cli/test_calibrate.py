@@ -247,6 +247,19 @@ def test_a_leak_that_reaches_no_exchange_is_a_note(extensions: Shell) -> None:
     assert note.startswith("agent.py:8: uuid_utils.uuid4() draws in native code")
 
 
+def test_a_program_whose_words_may_be_in_an_exchange_is_not_said_to_be_in_none(
+    shell: Shell,
+) -> None:
+    """Where a replay left the tape nobody knows whether what a program said is why."""
+    program = "import subprocess\nsaid = subprocess.check_output(['date', '+%N'], text=True)\n"
+    shell.write("agent.py", PLAIN + program + "ask(said)\n")
+    done = shell.tracefork("calibrate", "agent.py")
+    assert done.exit == 1, done.err
+    assert "the program date is not on the tape" in done.out
+    assert "It shows in no exchange" not in done.out
+    assert "Whether it shows in an exchange" in done.out
+
+
 def test_what_cannot_be_run_is_said(shell: Shell) -> None:
     """No agent, or no such script: usage, and nothing was asked of anybody."""
     nothing: Done = shell.tracefork("calibrate")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tracefork_core.calibration.draws import Draw, found_in
 from tracefork_core.calibration.fragments import words
@@ -19,11 +19,13 @@ _CHARS = 5
 _DRAWN = {"clock": "a read of the clock", "entropy": "random bytes", "random": "random"}
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}\b")
 _DOORS = {door.label: door for door in DOORS}
+_A_TIME = "Ask datetime.now(), or run.nondet.now(). Leave out times of files and of other programs."
+_A_NUMBER = "Use random, or run.nondet.random(). Leave out what a timer measured."
 _SHAPES = {
-    "clock": ("a time that no clock was seen to tell", "Ask datetime.now(), or run.nondet.now()."),
+    "clock": ("a time that no clock was seen to tell", _A_TIME),
     "uuid": ("a UUID that was drawn unseen", "Use uuid.uuid4(), or run.nondet.uuid()."),
     "token": ("a token that was drawn unseen", "Use secrets or os.urandom(), or run.nondet."),
-    "random": ("a number that was drawn unseen", "Use random, or run.nondet.random()."),
+    "random": ("a number drawn unseen, or measured", _A_NUMBER),
     "process": ("the process id", "Leave it out."),
     "address": ("a memory address", "Give the class a __repr__, or leave the object out."),
 }
@@ -63,6 +65,12 @@ class Run:
     environment: Mapping[str, str] = field(default_factory=dict)
     process: int = 0
 
+    def until(self, n: int) -> Run:
+        """Return what is known of it as it asks exchange `n`, which holds no later draw."""
+        if n < 0:
+            return self
+        return replace(self, draws=[draw for draw in self.draws if draw.asked <= n])
+
 
 def causes(
     before: str, after: str, runs: tuple[Run, Run], answers: tuple[str, str], n: int
@@ -76,7 +84,8 @@ def causes(
         answers: everything that each was answered before.
         n: the exchange that asks; one below all, where random draws are known to be the same.
     """
-    found = list(dict.fromkeys(_drawn(before, after, runs)))
+    # The other run may have asked it at another time, where several ask at once.
+    found = list(dict.fromkeys(_drawn(before, after, (runs[0].until(n), runs[1]))))
     if found:
         yield from found
     elif _is_in(before, answers[0]) and _is_in(after, answers[1]):
@@ -137,14 +146,20 @@ def _by_shape(before: str, after: str, runs: tuple[Run, Run], n: int) -> Cause:
 
 
 def _random_before(n: int, runs: tuple[Run, Run]) -> str | None:
-    """Return the last line that drew from `random` before an exchange, in both runs."""
+    """Return the lines that drew last from `random` before an exchange, in both runs.
+
+    Those are several where nothing was asked in between: which of them chose a word nobody saw.
+    """
     lines = [_lines(run.draws, n) for run in runs]
-    return next((site for site in reversed(lines[0]) if site in lines[1]), None)
+    last = max((lines[0][site] for site in lines[0] if site in lines[1]), default=None)
+    sites = [site for site, asked in lines[0].items() if asked == last and site in lines[1]]
+    return " or ".join(sites) or None
 
 
-def _lines(draws: Iterable[Draw], n: int) -> list[str]:
+def _lines(draws: Iterable[Draw], n: int) -> dict[str, int]:
+    """Return how many exchanges were asked for before each line drew last."""
     seen = (draw for draw in draws if draw.source == "random" and draw.direct)
-    return [draw.site for draw in seen if draw.site and draw.asked <= n]
+    return {draw.site: draw.asked for draw in seen if draw.site and draw.asked <= n}
 
 
 def _same_words(before: str, after: str) -> bool:

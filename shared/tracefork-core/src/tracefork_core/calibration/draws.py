@@ -108,6 +108,7 @@ def spellings(draw: Draw) -> set[str]:
     if draw.source == "entropy":
         return set(_bytes(bytes.fromhex(draw.value)))
     found = {draw.value, draw.value.replace("-", "")}
+    found |= {word for word in draw.value.split() if len(word) >= _LONG}
     if re.fullmatch(r"-?\d+\.\d{3,}", draw.value):
         found |= {f"{float(draw.value):.{digits}f}" for digits in range(2, 7)}
     return found - {"", "None"}
@@ -127,6 +128,7 @@ def _moments(nanoseconds: int) -> Iterator[str]:
     seconds, rest = divmod(nanoseconds, 10**9)
     yield from (str(seconds), str(nanoseconds), str(nanoseconds // 10**3))
     yield from (str(nanoseconds // 10**6), str(nanoseconds / 10**9))
+    yield from (f"{nanoseconds / 10**9:.{digits}f}" for digits in range(1, 7))
     for moment in _readings(seconds, rest // 10**3):
         days = [moment.strftime(day) for day in _DAYS]
         times = [moment.strftime(time) for time in _TIMES]

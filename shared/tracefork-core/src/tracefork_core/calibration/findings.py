@@ -14,6 +14,7 @@ from tracefork_core.providers import decompress, model_call
 from tracefork_core.tape import Exchange, Tape
 
 _NOT_AS_RECORDED = "Its value at replay is not the recorded one: see `tracefork replay`."
+_NOT_TRACED = "not traced to a line"
 _NOT_REACHED = "No replay came so far. Mend what is outside, and calibrate again."
 _NEVER = -1
 
@@ -64,7 +65,9 @@ def between_recordings(
             perhaps = outside and cause.guessed and change.n not in left
             # What is proven to come back needs no mending.
             fix = (_NOT_REACHED if perhaps else cause.fix) if outside else ""
-            one = Finding((change.n,), change.pointer, replace(cause, fix=fix), outside)
+            what = _NOT_TRACED if cause.what == UNKNOWN and not outside else cause.what
+            said = replace(cause, what=what, fix=fix)
+            one = Finding((change.n,), change.pointer, said, outside)
             found.append(replace(one, before=before, after=after, perhaps=perhaps))
     return found
 

@@ -33,7 +33,7 @@ def print_findings(agent: Agent, result: Result) -> None:
     _print_on_tape(console, [one for one in result.findings if not one.outside])
     for leak in result.unseen:
         line = Text("  note  ", screen.DIM).append(f"{printable(leak)}", "default")
-        console.print(line.append(" It shows in no exchange.", "default"), soft_wrap=True)
+        console.print(line.append(f" {_shows(result)}", "default"), soft_wrap=True)
 
 
 def document(agent: Agent, result: Result) -> dict[str, object]:
@@ -102,6 +102,13 @@ def _print_outside(console: Console, finding: Finding) -> None:
         console.print(Text(f"{pad}{pair[0]}  then  {pair[1]}", screen.DIM), soft_wrap=True)
     if cause.fix:
         console.print(f"{pad}→ {printable(cause.fix)}", soft_wrap=True)
+
+
+def _shows(result: Result) -> str:
+    """Say whether something may be in an exchange whose value no exchange was seen to have."""
+    if result.proven:
+        return "It shows in no exchange."
+    return "Whether it shows in an exchange, as part of something else, is not known."
 
 
 def _print_on_tape(console: Console, findings: Sequence[Finding]) -> None:

@@ -32,7 +32,8 @@ _EPOCH = re.compile(r"(?<![\w.])(\d{10})(?:(\.\d{1,9})|(\d{3}|\d{6}|\d{9}))?(?![
 _CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d(?:\.\d+)?)?(?![\d:])")
 
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b|(?<![\w.])(?:9[345]|13[89]|140)\d{12}(?![\w.]*\w)")
+"""As a `repr` has it, or `id()`: objects lie in a few places of 47 bits."""
 _NUMBER = re.compile(r"(?<!\d)\d+(?!\d)")
 _FLOAT = re.compile(r"(?<![\w.])-?\d{1,9}\.\d{8,}(?:e-?\d+)?(?![\w.]*\w)")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
