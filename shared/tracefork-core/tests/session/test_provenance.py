@@ -35,6 +35,8 @@ FORMS = [
     "%d %b %Y",
     "%a, %d %b %Y %H:%M:%S GMT",
     "%H:%M",
+    "%I:%M:%S %p",
+    "%I:%M %p",
 ]
 CHANCE: dict[str, tuple[str, Callable[[], object]]] = {
     "uuid4": ("uuid", uuid.uuid4),
@@ -52,6 +54,7 @@ EDITS = [
     ("ft:gpt-4o:acme:support:9aBcDe1f", "ft:gpt-4o:acme:support:9aBcDe2f"),
     ("Deadline: 2024-01-31", "Deadline: 2024-02-29"),
     ("Open from 09:00", "Open from 10:00"),
+    ("Open from 09:00 pm", "Open from 6:30 pm"),
     ("call +4915112345678", "call +4915112345679"),
     ("order 1234567890", "order 1234567891"),
     ("commit a1b2c3d4", "commit a1b2c3d5"),

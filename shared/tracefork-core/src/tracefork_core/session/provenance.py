@@ -29,7 +29,9 @@ _ISO = re.compile(rf"(?<!\d){_WEEKDAY}(\d{{4}})[-/.](\d\d)[-/.](\d\d){_TIME}(?![
 _MONTH_FIRST = re.compile(rf"{_WEEKDAY}\b{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?,? (\d{{4}})\b{_TIME}")
 _DAY_FIRST = re.compile(rf"{_WEEKDAY}\b(\d{{1,2}}) {_MONTH},? (\d{{4}})\b{_TIME}")
 _EPOCH = re.compile(r"(?<![\w.])(\d{10})(?:(\.\d{1,9})|(\d{3}|\d{6}|\d{9}))?(?![\w.]*\w)")
-_CLOCK = re.compile(r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d(?:\.\d+)?)?(?![\d:])")
+_CLOCK = re.compile(
+    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d(?:\.\d+)?)?(?![\d:])(?: ?([AaPp])[Mm]\b)?"
+)
 
 _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b|(?<![\w.])(?:9[345]|13[89]|140)\d{12}(?![\w.]*\w)")
@@ -125,7 +127,10 @@ def _epoch(seconds: str) -> datetime:
 
 def _is_this_minute(found: re.Match[str], now: datetime) -> bool:
     """Return whether a time of day is the present one, here or in UTC."""
-    minutes = int(found[1]) * 60 + int(found[2])
+    hours = int(found[1])
+    if found[3]:
+        hours = hours % 12 + (12 if found[3] in "Pp" else 0)
+    minutes = hours * 60 + int(found[2])
     local = now.astimezone()
     apart = [abs(minutes - (at.hour * 60 + at.minute)) for at in (now, local)]
     return min(min(gap, 24 * 60 - gap) for gap in apart) <= 2
