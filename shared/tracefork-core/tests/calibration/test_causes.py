@@ -103,9 +103,15 @@ def test_what_nobody_saw_goes_by_its_looks(what: str) -> None:
 
 def test_an_address_may_be_a_number() -> None:
     """`id()` is an address too, in whatever part of memory the object lies."""
-    for before, after in [("140157097723184", "139637976727552"), ("94201", "93824")]:
-        pair = (f"object {text.ljust(14, '4')}" for text in (before, after))
-        assert only(*pair, (Run(), Run())).what == "a memory address"
+    for one, other in [
+        ("140157097723184", "139637976727552"),
+        ("94201444444444", "93824555555555"),
+    ]:
+        found = only(f"object {one}", f"object {other}", (Run(), Run()))
+        assert found.what == "a memory address"
+    for one, other in [("140157097723", "139637976727"), ("240157097723184", "239637976727552")]:
+        found = only(f"order {one}", f"order {other}", (Run(), Run()))
+        assert found.what != "a memory address"
 
 
 def test_an_earlier_answer_explains_what_repeats_it() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes.util
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +94,14 @@ def test_what_came_after_a_program_comes_after_it_again(
     assert replaying.reordered == 0
 
 
+def test_what_python_asks_about_the_machine_is_no_part_of_a_run(tape: Path) -> None:
+    """It looks for a library with a program; where that is known already it does not."""
+    with record(tape):
+        ctypes.util.find_library("c")
+    with Tape.open(tape) as recorded:
+        assert [reads.site for reads in recorded.chance.reads if reads.source == "program"] == []
+
+
 def test_an_anyio_that_is_loaded_later_is_shown_too(tape: Path) -> None:
     """Its processes are of a class of its own."""
     code = f"""if True:
@@ -104,6 +114,26 @@ def test_an_anyio_that_is_loaded_later_is_shown_too(tape: Path) -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     with Tape.open(tape) as recorded:
         assert [r.values for r in recorded.chance.reads if r.source == "program"] == [[1, 0]]
+
+
+def test_a_program_that_is_waited_for_once_more_is_told_of_once(tape: Path) -> None:
+    """Whether it has ended by the time that it is waited for first is no part of the run."""
+
+    def run(head_start: float) -> None:
+        for _ in range(2):
+            with subprocess.Popen(["true"], stdout=subprocess.PIPE) as program:
+                until = time.monotonic() + head_start
+                while time.monotonic() < until and program.poll() is None:
+                    pass
+                program.communicate()
+                program.wait()
+
+    for head_start in (0, 5):
+        with record(tape, overwrite=True):
+            run(head_start)
+        with Tape.open(tape) as recorded:
+            ends = [reads.values for reads in recorded.chance.reads if reads.source == "program"]
+        assert ends == [[1, 0, 2, 1]]
 
 
 def test_a_program_that_was_cut_short_is_so_again(tape: Path, provider: ProviderServer) -> None:

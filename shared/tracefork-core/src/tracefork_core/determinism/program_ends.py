@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any
+from weakref import WeakSet
 
 from tracefork_core.exchange.contract import PROGRAM, Timer
 from tracefork_core.exchange.current import crossing_seam
@@ -29,6 +30,7 @@ class ProgramEnds:
     def __init__(self, timer: Callable[[str], Timer | None]) -> None:
         self._timer = timer
         self._theirs: list[tuple[type, str, Any]] = []
+        self._ended: WeakSet[Any] = WeakSet()
         self._arrival = Arrival(_ANYIO, self._put_in_anyio)
 
     def put_in(self) -> None:
@@ -66,6 +68,7 @@ class ProgramEnds:
                     timer.fire()
                     raise
                 timer.fire()
+                self._ended.add(process)
                 return ended
 
         return told
@@ -79,15 +82,19 @@ class ProgramEnds:
                 with crossing_seam():
                     ended = await original(process, *args, **more)
                 await timer.afire()
+                self._ended.add(process)
                 return ended
 
         return told
 
     @contextmanager
     def _waiting(self, process: Any) -> Iterator[Timer | None]:
-        """Give what is to be told of an end; nothing where it has come, or is nobody's."""
+        """Give what is to be told of an end; nothing where that was told, or is nobody's.
+
+        It may have come already: that is another thing in each run.
+        """
         is_waiting = True
-        timer = self._timer(PROGRAM) if process.returncode is None else None
+        timer = self._timer(PROGRAM) if process not in self._ended else None
         if timer is not None:
             timer.begin(lambda: is_waiting)
         try:

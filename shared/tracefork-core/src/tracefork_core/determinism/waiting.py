@@ -21,6 +21,7 @@ from tracefork_core.determinism.swaps import Swaps
 from tracefork_core.exchange.contract import TIMER, WAIT, Timer, Waits
 from tracefork_core.exchange.current import is_crossing_seam
 from tracefork_core.exchange.lane import session_of_lane
+from tracefork_core.exchange.machine import ABOUT_THE_MACHINE
 
 _THROUGH = frozenset(
     {
@@ -42,7 +43,8 @@ _THROUGH = frozenset(
 """Modules that wait on behalf of whoever calls them."""
 _OVERDUE = 30.0
 """Seconds after which a timer does not fire any more: its loop has ended, or stands still."""
-_CLIENTS = ("aiohttp.", "httpx.", "httpx2.")
+_NOBODYS = ("aiohttp.", "httpx.", "httpx2.", *(f"{module}:" for module in ABOUT_THE_MACHINE))
+"""What a limit of a client does is on the tape already: how the exchange ended."""
 _sleep = time.sleep
 _asleep = asyncio.sleep
 _call_at = asyncio.BaseEventLoop.call_at
@@ -188,8 +190,7 @@ def _timer(source: str) -> Timer | None:
     if (waits := _waits()) is None:
         return None
     site, _ = call_site(2, _THROUGH)
-    # What a limit of a client library does is on the tape already: how the exchange ended.
-    return None if site is None or site.startswith(_CLIENTS) else waits.timer(site, source)
+    return None if site is None or site.startswith(_NOBODYS) else waits.timer(site, source)
 
 
 _program_ends = ProgramEnds(_timer)

@@ -30,6 +30,7 @@ from tracefork_core.egress.target import (
 from tracefork_core.errors import EgressError, UsageError
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
+from tracefork_core.exchange.machine import ABOUT_THE_MACHINE
 from tracefork_core.exchange.telemetry import takes_reports
 
 Mode = Literal["refuse", "offline", "count"]
@@ -206,12 +207,6 @@ class Watch:
         return self.session is None or os.getpid() != self._pid
 
 
-_ABOUT_THE_MACHINE = frozenset({"ctypes.util", "platform", "uuid", "distro.distro"})
-"""Modules that ask programs about the machine (ldconfig, uname, ip, lsb_release): nothing leaves.
-
-Those of Python, and the one by which SDKs and PostHog's reports tell what Linux they run on.
-"""
-
 _watches: list[Watch] = []
 _installed = False
 
@@ -278,6 +273,6 @@ def _asks_about_the_machine() -> bool:
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))
         if name != "subprocess" and not name.startswith("tracefork_core."):
-            return name in _ABOUT_THE_MACHINE
+            return name in ABOUT_THE_MACHINE
         frame = frame.f_back  # type: ignore[assignment]
     return False
