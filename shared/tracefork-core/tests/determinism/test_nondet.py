@@ -80,6 +80,8 @@ def test_the_values_have_their_kinds(tape: Path) -> None:
         assert len(data) == 6
         with pytest.raises(IndexError, match="empty"):
             run.nondet.choice([])
+        with pytest.raises(ValueError, match="no -1 bytes"):
+            run.nondet.urandom(-1)
 
 
 @pytest.mark.parametrize("drifts", [False, True])

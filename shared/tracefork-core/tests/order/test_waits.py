@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import subprocess
 import threading
 import time
@@ -16,7 +17,7 @@ import httpx2
 import openai
 import pytest
 
-from tracefork_core import Tape, fork, record, replay
+from tracefork_core import Tape, UsageError, fork, record, replay
 from tracefork_core.adapters import branch_lane, lane_here
 from tracefork_testkit import Fault, Hold, ModelRequest, ProviderServer, Reply
 
@@ -106,6 +107,15 @@ def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:
     assert took[1][1] >= 0.8 * recorded[1]
     assert took[None][1] < 0.5 * recorded[1]
     assert took[4][1] < 0.6 * took[1][1]
+
+
+@pytest.mark.parametrize("speed", [0, -1, math.inf, math.nan])
+def test_a_speed_is_a_number_above_zero(tape: Path, speed: float) -> None:
+    """No replay begins that would stand still or fail in the middle."""
+    with record(tape):
+        pass
+    with pytest.raises(UsageError, match="a number above 0"), replay(tape, speed=speed):
+        pytest.fail("it began")
 
 
 def test_the_backing_off_of_an_sdk_is_not_slept(tape: Path) -> None:

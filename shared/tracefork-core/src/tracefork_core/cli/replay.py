@@ -21,7 +21,7 @@ from tracefork_core.cli.ending import failure
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
 from tracefork_core.cli.leaving import Outcome
 from tracefork_core.cli.text import printable
-from tracefork_core.errors import DivergenceError, SurroundingsWarning, UsageError
+from tracefork_core.errors import DivergenceError, SurroundingsWarning
 
 if TYPE_CHECKING:
     from tracefork_core.cli.ending import Ending
@@ -59,8 +59,6 @@ def replay(
     """
     path = tapes.find(tape)
     as_asked = options.order_of(order)
-    if speed is not None and not speed > 0:
-        raise UsageError("tracefork: --speed takes a number above 0: 1 for the recorded pace.")
     agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
     recorded = _read(path)
     hash_seed.restore(recorded.hash_seed)

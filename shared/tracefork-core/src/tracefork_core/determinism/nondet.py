@@ -34,7 +34,11 @@ class NondetSource(ABC):
 
     @abstractmethod
     def urandom(self, size: int) -> bytes:
-        """Return `size` random bytes."""
+        """Return `size` random bytes.
+
+        Raises:
+            ValueError: the size is below zero.
+        """
 
     def now(self) -> dt.datetime:
         """Return the time, in UTC."""
@@ -77,6 +81,8 @@ class OnTape(NondetSource):
 
     def urandom(self, size: int) -> bytes:
         frame, where = self._asked()
+        if size < 0:
+            raise ValueError(f"tracefork: there are no {size} bytes: a size is 0 or more.")
         drawn = self._entropy.draw(where, size)
         if sightings.observers:
             sightings.sighted("entropy", drawn, frame)

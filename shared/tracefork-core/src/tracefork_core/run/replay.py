@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -81,6 +82,7 @@ class _Replay(Scope[Replaying]):
         tape = stack.enter_context(answering(self._path))
         masking = masking_of(tape, self._mask)
         _check_order(self._order, tape)
+        _check_speed(self._speed)
         self._session = Session(
             source=tape,
             matchers=self._matchers,
@@ -160,6 +162,11 @@ def answering(path: Path) -> Tape:
     )
 
 
+def _check_speed(speed: float | None) -> None:
+    if speed is not None and not 0 < speed < math.inf:
+        raise UsageError("tracefork: a speed is a number above 0: 1 for the recorded pace.")
+
+
 def _check_order(order: Order | None, tape: Tape) -> None:
     held = len(tape.exchanges)
     wrong = [] if order is None or isinstance(order, int) else [n for n in order if n >= held]
@@ -211,7 +218,8 @@ def replay(
             a race.
 
     Raises:
-        UsageError: there is no such tape, a matcher has no such name, or patterns are missing.
+        UsageError: there is no such tape, a matcher has no such name, patterns are missing, or the
+            speed is none.
         TapeError: the file is not a tape, or is damaged.
         DivergenceError: the agent asked for something else, for more, or for less. Raised where it
             happens and again when the block ends.
