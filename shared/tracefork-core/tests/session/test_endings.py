@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -216,6 +218,44 @@ def test_an_agent_that_waits_longer_than_the_recorded_one_learns_it(
 
     with pytest.raises(DivergenceError, match="gave up waiting"), replay(tape):
         asyncio.run(patient())
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_a_thread_that_asks_as_the_run_ends_has_a_moment_to_do_so_again(
+    tape: Path, seconds: float
+) -> None:
+    """What it asked for was on its way when this was recorded: the agent does not wait for it."""
+    hold, over = Hold(after_chunks=0), threading.Event()
+    threads = []
+
+    def run(url: str, late: float) -> None:
+        def ask() -> None:
+            until = time.monotonic() + late
+            while time.monotonic() < until:
+                if over.is_set():
+                    return
+            with contextlib.suppress(Exception), httpx2.Client(verify=False) as client:
+                client.post(f"{url}/v1/chat/completions", json=SLOW)
+
+        threads.append(threading.Thread(target=ask))
+        threads[-1].start()
+
+    with ProviderServer(lambda _: Reply(text="x", hold=hold)) as provider:
+        url = provider.url
+        with record(tape):
+            run(url, 0)
+            while not provider.requests:
+                time.sleep(0.01)
+        hold.release()
+        threads[-1].join()
+    with replay(tape) as replaying:
+        run(url, seconds)
+    assert replaying.digest == replaying.tape.digest
+    with pytest.raises(DivergenceError, match="never asked for"), replay(tape):
+        run(url, 60)
+    over.set()
+    for thread in threads:
+        thread.join()
 
 
 def test_headers_that_are_not_ascii_replay(tape: Path, http: httpx2.Client) -> None:

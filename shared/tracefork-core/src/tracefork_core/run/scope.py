@@ -187,6 +187,7 @@ class Scope(ABC, Generic[R]):
         stack.callback(watch.stop)
         if self._boundary is not None:
             self._guard_boundary(stack, session, self._boundary, chance.ambient)
+        stack.callback(session.wait_for_others)  # First of all, while the seams are there.
         return watch
 
     def _guard_boundary(

@@ -123,9 +123,8 @@ async def until_quiet(
             over = waiting.is_over()
         finally:
             rest.lock.release()
-        if over:
-            # What a thread left to this loop was ready before the thread came to rest. Of a program
-            # that ended the loop hears in its next round.
-            await sleep(0)
-            if left <= 0 or not ready:
-                return
+        if over and waiting.saw_programs:
+            await sleep(0)  # Of the end of one the loop hears in its next round.
+        # What a thread left to this loop was ready before the thread came to rest.
+        if over and (left <= 0 or not ready):
+            return

@@ -71,6 +71,8 @@ class Waiting:
         self._limit = LIMIT_SECONDS if limit is None else limit
         self._since = self._steady_since = monotonic_ns() / 1e9
         self._ran: dict[int, bytes] = {}  # state and running time of each thread
+        self.saw_programs = False
+        """Whether another process was waited for: a loop is told of the end of one."""
 
     def is_over(self) -> bool:
         """Block for a moment and return whether all others rest, or were waited for long enough."""
@@ -101,7 +103,8 @@ class Waiting:
         # Before the threads: whoever heard the last word of a program is seen to go on then.
         awake = {program for one in tuple(self._rest.threads) for program in self._heard(one)}
         # Those of child processes are not among them, and are found under /proc as well.
-        for thread in {*map(int, os.listdir(_TASKS)), *tuple(self._rest.threads)}:  # noqa: PTH208
+        own = set(map(int, os.listdir(_TASKS)))  # noqa: PTH208
+        for thread in own.union(tuple(self._rest.threads)):
             if thread == me or (ran := self._look_at(thread)) is None:
                 continue
             steady = self._ran.get(thread) == ran
@@ -114,6 +117,7 @@ class Waiting:
                 self._steady_since = now
             if not ran.startswith(_AT_REST):
                 awake.add(thread)
+        self.saw_programs |= not awake <= own
         return awake
 
     def _heard(self, thread: int) -> set[int]:

@@ -180,6 +180,13 @@ class Session:
         self.turnstile.break_open()
         return self.poison
 
+    def wait_for_others(self) -> None:
+        """Give threads that go on a moment to ask for what they asked for when this was recorded.
+
+        The agent does not wait for them, or it would have.
+        """
+        self.turnstile.wait_for_others(self._is_left_over)
+
     def close(self) -> None:
         """End the session: what is in flight stays open on the tape, what is left over is said."""
         with self._lock:
@@ -208,6 +215,12 @@ class Session:
     def fork_point(self) -> int | None:
         """The number of the exchange that it forks at; None where it forks nothing."""
         return self.fork.plan.at if self.fork else None
+
+    def _is_left_over(self) -> bool:
+        with self._lock:
+            if self.answers is None or self.poison is not None:
+                return False
+            return self.answers.source.left_over() is not None
 
     def _answers(self, source: Source, pace: Pace) -> Answers:
         if self.fork is None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import sleep as real_asleep
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import sleep as real_sleep
 
@@ -27,11 +27,13 @@ from tracefork_core.session.rest import LIMIT_SECONDS, Rest
 from tracefork_core.session.turns import Turns
 from tracefork_core.session.waking import sleeper
 from tracefork_core.session.waking import woken as was_woken
+from tracefork_core.tape.timer import monotonic_ns
 
 STALL_SECONDS = 30.0
 """How much longer than when it was recorded a task waits before the replay is given up."""
 GRACE_SECONDS = 2.0
 """How much longer than when it was recorded a thread waits before it goes ahead."""
+_LOOK_SECONDS = 0.01
 
 
 class StallError(Exception):
@@ -124,6 +126,18 @@ class Turnstile(Turns):
         except BaseException:
             self._stay_away(turn)
             raise
+
+    def wait_for_others(self, is_missing: Callable[[], bool]) -> None:
+        """Block this thread while something `is_missing` that others may do: for a moment.
+
+        On an event loop nobody is waited for: its tasks do nothing meanwhile.
+        """
+        until = monotonic_ns() + int(GRACE_SECONDS * 1e9)
+        while not loop_is_running() and is_missing() and monotonic_ns() < until:
+            # One that was just started is not known to be of the run yet.
+            if self._rest.alone and threading.active_count() == 1:
+                return
+            real_sleep(_LOOK_SECONDS)
 
     def wait_for_end(self, patience: float) -> None:
         """Block this thread until the replay is over, or for `patience` and `STALL_SECONDS`."""
