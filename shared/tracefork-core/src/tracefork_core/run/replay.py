@@ -164,7 +164,9 @@ def answering(path: Path) -> Tape:
 
 def _check_speed(speed: float | None) -> None:
     if speed is not None and not 0 < speed < math.inf:
-        raise UsageError("tracefork: a speed is a number above 0: 1 for the recorded pace.")
+        raise UsageError(
+            "tracefork: speed (--speed) takes a number above 0: 1 for the recorded pace."
+        )
 
 
 def _check_order(order: Order | None, tape: Tape) -> None:
