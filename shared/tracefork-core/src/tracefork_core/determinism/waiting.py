@@ -44,7 +44,8 @@ _THROUGH = frozenset(
 _OVERDUE = 30.0
 """Seconds after which a timer does not fire any more: its loop has ended, or stands still."""
 _NOBODYS = ("aiohttp.", "httpx.", "httpx2.", *(f"{module}:" for module in ABOUT_THE_MACHINE))
-"""What a limit of a client does is on the tape already: how the exchange ended."""
+"""What a limit of a client does is on the tape already, as how the exchange ended; and what is
+asked about the machine is no part of a run."""
 _sleep = time.sleep
 _asleep = asyncio.sleep
 _call_at = asyncio.BaseEventLoop.call_at
