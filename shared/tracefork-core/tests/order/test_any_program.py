@@ -1,10 +1,11 @@
-"""A concurrent agent made up at random replays equal: tasks, threads, sleeps, limits, failures."""
+"""A concurrent agent made up at random replays equal: tasks, threads, streams, programs, limits."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import random
+import subprocess
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -40,9 +41,9 @@ class Agent:
         self.there = httpx2.Client(verify=False)
         self.came: list[str] = []
 
-    def _asking(self, do: Do, seen: object = "") -> dict[str, Any]:
+    def _asking(self, do: Do, seen: object = "", **more: Any) -> dict[str, Any]:
         text = f"{do.number} {seen}"
-        body = {"model": "m", "messages": [{"role": "user", "content": text}]}
+        body = {"model": "m", "messages": [{"role": "user", "content": text}], **more}
         return {"url": f"{self._url}/v1/chat/completions", "json": body}
 
     def _note(self, do: Do, what: object) -> None:
@@ -53,6 +54,12 @@ class Agent:
             case "ask":
                 seen = self.came if do.number % 2 else ""
                 self._note(do, _said(await self.here.post(**self._asking(do, seen))))
+            case "stream":
+                async with self.here.stream("POST", **self._asking(do, stream=True)) as answer:
+                    async for line in answer.aiter_lines():
+                        self._note(do, line)
+            case "program":
+                await asyncio.to_thread(self.job, do)
             case "sleep":
                 await asyncio.sleep(do.number / 1000)
                 self._note(do, "over")
@@ -91,6 +98,13 @@ class Agent:
         match do.what:
             case "ask":
                 self._note(do, _said(self.there.post(**self._asking(do))))
+            case "stream":
+                with self.there.stream("POST", **self._asking(do, stream=True)) as answer:
+                    for line in answer.iter_lines():
+                        self._note(do, line)
+            case "program":
+                subprocess.run(["sleep", f"{do.number / 1000}"], check=True)
+                self._note(do, "ended")
             case "sleep":
                 time.sleep(do.number / 1000)
                 self._note(do, "over")
@@ -117,7 +131,8 @@ def script(request: ModelRequest) -> Reply:
     return Reply(text=f"{random.random():.4f}", delay=random.choice([0, 0.001, 0.002, 0.01]))
 
 
-LEAVES = st.builds(Do, st.sampled_from(["ask", "ask", "ask", "sleep", "fail"]), st.integers(1, 12))
+DEEDS = ["ask", "ask", "ask", "stream", "sleep", "program", "fail"]
+LEAVES = st.builds(Do, st.sampled_from(DEEDS), st.integers(1, 12))
 STEPS = st.recursive(
     LEAVES,
     lambda steps: st.one_of(
