@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-from tracefork_core.cli.commands import SUMMARIES
+from tracefork_core.cli.command_table import SUMMARIES
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "shared/tracefork-core/src/tracefork_core"

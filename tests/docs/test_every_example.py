@@ -118,5 +118,5 @@ def test_every_command_line_has_options_that_exist() -> None:
 
 
 def _options(verb: str) -> set[str]:
-    command = get_command(import_module(f"tracefork_core.cli.{verb}").app)
+    command = get_command(import_module(f"tracefork_core.cli.commands.{verb}").app)
     return {name for option in command.params for name in option.opts} | {"--help"}

@@ -70,7 +70,7 @@ def test_a_wheel_holds_every_source_file(package: Package, built: dict[str, Buil
 def test_the_core_wheel_carries_the_guard_of_child_processes(built: dict[str, Built]) -> None:
     """The folder that child processes find first on their path is in the wheel."""
     with zipfile.ZipFile(built["tracefork-core"].wheel) as wheel:
-        assert "tracefork_core/joining/boot/sitecustomize.py" in wheel.namelist()
+        assert "tracefork_core/children/boot/sitecustomize.py" in wheel.namelist()
 
 
 def test_an_sdist_holds_what_it_is_built_from(package: Package, built: dict[str, Built]) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import tracefork_crewai
 from tracefork_core import DivergenceError, UsageError
-from tracefork_core.cli.agent import Agent
+from tracefork_core.cli.agent.agent import Agent
 from tracefork_crewai.project import find
 from tracefork_testkit import ProviderServer
 

@@ -119,7 +119,7 @@ def test_lanes_numbered_by_arrival_would_change_places(
     ask: Any, reversed_replay: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The proof above can fail: with no name from the graph, and none from being started."""
-    monkeypatch.setattr("tracefork_core.determinism.spawning.spawned", lambda _: None)
+    monkeypatch.setattr("tracefork_core.order.spawning.spawned", lambda _: None)
     graph = four_nodes(ask)
     recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
     assert sorted(answer for _, answer in replayed["answers"]) == sorted(

@@ -1,24 +1,23 @@
-"""Time-travel debugging for AI agents: record a run at the wire, replay it for nothing, prove it.
+"""Time-travel debugging for AI agents: record a run at the wire, replay it for $0, and prove it.
 
 The rooms, from the top; each imports only what is below it:
 
     cli                                        what people touch
     bench                                      blame held to runs whose truth is known
-    blaming                                    which step doomed a run, by many forks of it
-    run | adapters | calibration | redaction   record, replay, fork: open a session, close it; what
-                                               adapters may use; why two recordings of one agent
-                                               differ; secrets on tapes that were made before
-    joining                                    hand a session on to other processes, join one there
-    seams | session | determinism | egress | processes
-                                               siblings: where exchanges leave, what happens to
-                                               them, chance, the doors no seam watches, and what a
-                                               child process and its parent say
+    blaming                                    which step made a run fail, by many forks of it
+    run | adapters | redaction                 open and close a session: record, replay, fork; what
+                                               adapters may use; secrets on existing tapes
+    children                                   child processes join the session of their parent
+    session | seams                            what happens to an exchange; where exchanges leave
+    explaining                                 why two runs differ
+    chance | order | egress | matching         randomness and clock; order of delivery; connections
+                                               that no seam watches; which recorded answer fits
     masking                                    what is a secret, and what stands in its place
     exchange                                   the contract they share
     providers | checkpoints                    what the bytes of model providers mean; where the
                                                states of a framework lie
     tape                                       what a recording is
-    errors                                     every error that is raised on purpose
+    patching | errors                          patch a library and undo it; every error raised here
     version
 
 Start reading in exchange/contract.py. Names are loaded when they are first used: importing this
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
     from tracefork_core.blaming.bisect import bisect
     from tracefork_core.blaming.blame import blame
     from tracefork_core.blaming.document import Report
-    from tracefork_core.blaming.judge import Judge
-    from tracefork_core.determinism.nondet import Drifting, NondetSource
+    from tracefork_core.blaming.oracles.judge import Judge
+    from tracefork_core.chance.nondet_source import Drifting, NondetSource
     from tracefork_core.errors import (
         BoundaryError,
         BoundaryWarning,
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
     from tracefork_core.seams import bind
-    from tracefork_core.seams.tools import tool
+    from tracefork_core.seams.tools.tool import tool
     from tracefork_core.session.interventions import Drop, Edit, Fail, Keep, Replace, Resample
     from tracefork_core.tape import Tape
 
@@ -63,15 +62,15 @@ _HOMES = {
     "BoundaryError": "errors",
     "BoundaryWarning": "errors",
     "DivergenceError": "errors",
-    "Drifting": "determinism.nondet",
+    "Drifting": "chance.nondet_source",
     "Drop": "session.interventions",
     "Edit": "session.interventions",
     "EgressError": "errors",
     "Fail": "session.interventions",
     "Forking": "run.fork",
-    "Judge": "blaming.judge",
+    "Judge": "blaming.oracles.judge",
     "Keep": "session.interventions",
-    "NondetSource": "determinism.nondet",
+    "NondetSource": "chance.nondet_source",
     "Replace": "session.interventions",
     "ReplayError": "errors",
     "Report": "blaming.document",
@@ -89,7 +88,7 @@ _HOMES = {
     "fork": "run",
     "record": "run",
     "replay": "run",
-    "tool": "seams.tools",
+    "tool": "seams.tools.tool",
 }
 
 __all__ = [

@@ -8,7 +8,7 @@ from random import Random
 
 from tracefork_core.bench.cases import Instance
 from tracefork_core.bench.driving import Asking, Engine, Interval, Said
-from tracefork_core.blaming.probe import Exhausted, Probe, Trial
+from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 
 Reach = Callable[[str], None]
 

@@ -7,10 +7,10 @@ import pytest
 
 from tracefork_core.bench import audits
 from tracefork_core.bench.audits import BUDGETS, budgeted, grouped, transported, undefined
+from tracefork_core.bench.blame_engine import blame_engine
 from tracefork_core.bench.driving import Asking, Interval, Said
-from tracefork_core.bench.engine import blame_engine
 from tracefork_core.bench.transport import AskingWorld
-from tracefork_core.blaming.probe import Exhausted, Probe
+from tracefork_core.blaming.engine.probe import Exhausted, Probe
 
 from .engines import Reach, lying, uniform
 

@@ -6,7 +6,7 @@ from random import Random
 from tracefork_core.bench.cases import CASES
 from tracefork_core.bench.driving import Asking, Interval, Said, drive
 from tracefork_core.bench.world import World
-from tracefork_core.blaming.probe import Probe
+from tracefork_core.blaming.engine.probe import Probe
 
 from .engines import Reach, knowing, uniform
 

@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
+from tracefork_core.bench.blame_engine import blame_engine
 from tracefork_core.bench.cases import CASES
 from tracefork_core.bench.driving import Asking
-from tracefork_core.bench.engine import blame_engine
 from tracefork_core.bench.quantiles import at_most, quantile
-from tracefork_core.bench.report import Report
+from tracefork_core.bench.results import Report
 from tracefork_core.bench.running import bench
 from tracefork_core.bench.score import accepted, score, scored_once
 from tracefork_core.bench.truth import Answer

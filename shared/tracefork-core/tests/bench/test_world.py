@@ -8,7 +8,7 @@ import pytest
 
 from tracefork_core.bench.cases import CASES
 from tracefork_core.bench.world import World
-from tracefork_core.blaming.probe import Probe
+from tracefork_core.blaming.engine.probe import Probe
 
 RUN = CASES["echo"].instance(8, 3).recorded
 

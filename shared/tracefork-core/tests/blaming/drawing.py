@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx2
 
-from tracefork_core.blaming.trying import trial_number
+from tracefork_core.blaming.trials.trial import trial_number
 
 STEPS = 4
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tracefork_core import UsageError
-from tracefork_core.blaming.budget import Allowed, Budget, Purse
-from tracefork_core.blaming.probe import Probe, Trial
-from tracefork_core.blaming.taken import Spending, Taken
+from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.trials.budget import Allowed, Budget, Purse
+from tracefork_core.blaming.trials.live_part import Spending, Taken
 
 FRESH, HELD = Probe(frozenset()), Probe(frozenset({0, 1}))
 

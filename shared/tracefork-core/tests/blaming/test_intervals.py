@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from scipy import optimize, special, stats
 
-from tracefork_core.blaming.intervals import (
+from tracefork_core.blaming.engine.intervals import (
     confidence_sequence,
     contrast,
     corrected_effect,

@@ -13,8 +13,8 @@ import pytest
 
 from tracefork_core import TapeError, UsageError
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.hearing import Progress
-from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.trials.runner import Progress
+from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 from tracefork_core.errors import UnwritableError
 
 from . import drawing

@@ -10,9 +10,9 @@ import pytest
 from tracefork_core import Tape, UsageError
 from tracefork_core.blaming.bisect import bisect
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.journal import JOURNAL, read
-from tracefork_core.blaming.judge import Judge, UngradeableError
-from tracefork_core.blaming.oracles import Ended, read_oracle
+from tracefork_core.blaming.oracles.judge import Judge, UngradeableError
+from tracefork_core.blaming.oracles.oracles import Ended, read_oracle
+from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 
 from . import drawing
 from .drawn import ROOT, SHORT, Drawing

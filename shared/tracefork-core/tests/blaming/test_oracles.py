@@ -9,9 +9,9 @@ import pytest
 
 from tracefork_core import UsageError
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.noise import measured
-from tracefork_core.blaming.oracles import Ended, read_oracle
-from tracefork_core.blaming.probe import Probe, Trial
+from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.oracles.noise import measured
+from tracefork_core.blaming.oracles.oracles import Ended, read_oracle
 
 from . import drawing
 from .drawn import QUICK, SHORT

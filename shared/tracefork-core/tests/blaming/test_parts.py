@@ -8,14 +8,14 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from tracefork_core.blaming.budget import Budget
 from tracefork_core.blaming.document import Report
-from tracefork_core.blaming.journal import Header
+from tracefork_core.blaming.engine.result import Result
+from tracefork_core.blaming.engine.settings import Settings
 from tracefork_core.blaming.parts import Part, Weighed, weighed
-from tracefork_core.blaming.result import Result
-from tracefork_core.blaming.settings import Settings
-from tracefork_core.blaming.units import UnitName
-from tracefork_core.cli.blame_report import document, print_report
+from tracefork_core.blaming.trials.budget import Budget
+from tracefork_core.blaming.trials.trial_journal import Header
+from tracefork_core.blaming.trials.units import UnitName
+from tracefork_core.cli.display.blame_report import document, print_report
 
 from .worlds import Agent, errs, judged, plain, ran
 

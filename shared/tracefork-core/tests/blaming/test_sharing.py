@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from tracefork_core.blaming.book import Book
-from tracefork_core.blaming.probe import Trial
-from tracefork_core.blaming.sharing import coalitions, designed, interaction, shapley, worths
+from tracefork_core.blaming.engine.counts import Book
+from tracefork_core.blaming.engine.probe import Trial
+from tracefork_core.blaming.engine.shares import coalitions, designed, interaction, shapley, worths
 
 
 def game(players: list[int], seed: int) -> dict[frozenset[int], float]:

@@ -15,7 +15,7 @@ import pytest
 
 from tracefork_core import record
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.journal import JOURNAL, read
+from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 
 from .drawn import SHORT, Drawing, outcome
 
@@ -29,7 +29,7 @@ from pathlib import Path
 
 import drawing
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.settings import Settings
+from tracefork_core.blaming.engine.settings import Settings
 
 if __name__ == "__main__":
     settings = Settings(patience=1.0, samples=60, grades=1)

@@ -10,7 +10,7 @@ import pytest
 from tracefork_core import Tape, UsageError, record
 from tracefork_core.adapters import begin_step, current_step, end_step
 from tracefork_core.blaming.parts import parts_by, parts_of
-from tracefork_core.blaming.units import Run
+from tracefork_core.blaming.trials.units import Run
 from tracefork_testkit import ProviderServer
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from tracefork_core.blaming.engine import blame
-from tracefork_core.blaming.inquiry import Standing
-from tracefork_core.blaming.probe import Exhausted, Probe, Trial
-from tracefork_core.blaming.result import Result
-from tracefork_core.blaming.settings import Settings
+from tracefork_core.blaming.engine.engine import blame
+from tracefork_core.blaming.engine.evidence import Standing
+from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
+from tracefork_core.blaming.engine.result import Result
+from tracefork_core.blaming.engine.settings import Settings
 
 Draw = Callable[[Sequence[int], Random], int]
 """One step: given the responses before it, answers. 0 is good, and 1 is bad."""

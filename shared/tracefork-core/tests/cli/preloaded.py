@@ -26,8 +26,8 @@ from typing import Any, NoReturn
 
 MAIN = "tracefork_core.cli.main"
 LOADED = [
-    "tracefork_core.cli.account",
-    "tracefork_core.cli.timeline",
+    "tracefork_core.cli.display.account",
+    "tracefork_core.cli.display.timeline",
     "tracefork_core.run.fork",
     "tracefork_core.run.record",
     "tracefork_core.run.replay",

@@ -16,13 +16,14 @@ from rich.console import Console
 
 from tracefork_core import record
 from tracefork_core.blaming import blame as blaming
-from tracefork_core.blaming.hearing import Progress
-from tracefork_core.blaming.inquiry import Standing
-from tracefork_core.cli import blame, progress, screen
-from tracefork_core.cli.blame_progress import following
+from tracefork_core.blaming.engine.evidence import Standing
+from tracefork_core.blaming.trials.runner import Progress
+from tracefork_core.cli.commands import blame
+from tracefork_core.cli.display import progress, screen
+from tracefork_core.cli.display.blame_progress import following
+from tracefork_core.cli.display.progress import progress as showing
+from tracefork_core.cli.display.progress import tell_runs
 from tracefork_core.cli.main import main
-from tracefork_core.cli.progress import progress as showing
-from tracefork_core.cli.progress import tell_runs
 from tracefork_testkit import ProviderServer
 
 BEGUN = Progress(None, 0, 0, 0.0, None, None, 0.0)

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tracefork_core.cli.card import card_document, print_card
+from tracefork_core.cli.display.card import card_document, print_card
 from tracefork_core.errors import Candidate, Divergence
 
 RECORDED = "…ou answer support tickets. Be brief. Today is 2026-11-20."

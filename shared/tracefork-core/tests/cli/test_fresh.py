@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from tracefork_core.cli import fresh
+from tracefork_core.cli.agent import child_python
 
 from .conftest import PLAIN_AGENT, Shell
 
@@ -45,7 +45,7 @@ def test_what_prints_no_document_has_failed(shell: Shell) -> None:
     for printed, status in (("", 0), ("7", 0), ("[]", 9)):
         text = f"import sys\nprint({printed!r})\nsys.stderr.write('gone wrong')\nsys.exit({status})"
         shell.write("broken.py", text)
-        done = fresh.run(["broken"], shell.folder, environment)
+        done = child_python.run(["broken"], shell.folder, environment)
         assert (done.exit, done.said, done.broke_off) == (3, ["gone wrong"], True)
         assert done.reason == f"the run ended without a result, with status {status}"
 
@@ -56,5 +56,5 @@ def test_a_reason_is_taken_from_where_it_stands(shell: Shell) -> None:
     cases = {"{'error': {'message': 'm'}}": "m", "{'reason': 'r'}": "r", "{'reason': None}": ""}
     for document, reason in cases.items():
         shell.write("told.py", f"import json\nprint(json.dumps({document}))\nraise SystemExit(4)")
-        done = fresh.run(["told"], shell.folder, environment)
+        done = child_python.run(["told"], shell.folder, environment)
         assert (done.exit, done.reason, done.broke_off) == (4, reason, False)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from tracefork_core.cli.commands import SUMMARIES
+from tracefork_core.cli.command_table import SUMMARIES
 from tracefork_core.cli.main import main
 
 from .conftest import Shell
@@ -26,7 +26,7 @@ def test_the_overview_loads_nothing_heavy(shell: Shell) -> None:
     loaded = set(json.loads(modules))
     assert "Usage: tracefork COMMAND [OPTIONS] [ARGS]" in overview
     assert loaded & HEAVY == set()
-    assert {f"tracefork_core.cli.{verb}" for verb in SUMMARIES} & loaded == set()
+    assert {f"tracefork_core.cli.commands.{verb}" for verb in SUMMARIES} & loaded == set()
 
 
 def test_a_verb_does_load_its_libraries(shell: Shell) -> None:
@@ -53,7 +53,7 @@ def test_every_command_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -
 
     assert main([verb, "--help"]) == 0
     text = capsys.readouterr().out
-    command = get_command(import_module(f"tracefork_core.cli.{verb}").app)
+    command = get_command(import_module(f"tracefork_core.cli.commands.{verb}").app)
     assert f"Usage: tracefork {verb}" in text
     assert command.help
     for parameter in command.params:
@@ -68,7 +68,7 @@ def test_every_command_is_in_the_reference(verb: str) -> None:
 
     sections = REFERENCE.read_text().split("\n## ")
     (section,) = (text for text in sections if text.startswith(f"`tracefork {verb}`\n"))
-    command = get_command(import_module(f"tracefork_core.cli.{verb}").app)
+    command = get_command(import_module(f"tracefork_core.cli.commands.{verb}").app)
     names = [name for option in command.params for name in option.opts if name.startswith("-")]
     assert [name for name in names if f"`{name}" not in section] == []
 

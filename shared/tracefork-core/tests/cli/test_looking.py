@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tracefork_core as tracefork
-from tracefork_core.cli.account import known_cost
+from tracefork_core.cli.display.account import known_cost
 from tracefork_core.cli.main import main
 from tracefork_core.providers import model_call
 from tracefork_core.providers.taped import price_of

@@ -23,7 +23,7 @@ def test_a_bug_is_one_line(
     def fails(path: Path) -> None:
         raise KeyError(path)
 
-    monkeypatch.setattr("tracefork_core.cli.ls._read", fails)
+    monkeypatch.setattr("tracefork_core.cli.commands.ls._read", fails)
     (tmp_path / "x.tape").write_text("")
     assert main(["ls", str(tmp_path)]) == 6
     said = capsys.readouterr().err

@@ -30,8 +30,8 @@ def run():
 
 GRADED = """\
 from pathlib import Path
-from tracefork_core.cli.agent import Agent
-from tracefork_core.cli.program import Program
+from tracefork_core.cli.agent.agent import Agent
+from tracefork_core.cli.agent.callable_agent import Program
 
 here = Path.cwd()
 for words in (("returned",), ()):

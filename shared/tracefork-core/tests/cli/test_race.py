@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from tracefork_core import Tape
-from tracefork_core.cli import options, race_runs
-from tracefork_core.cli.agent import Agent
-from tracefork_core.cli.race_report import document, order_words
-from tracefork_core.cli.race_result import Result, Taped
-from tracefork_core.cli.race_runs import Runs
-from tracefork_core.cli.raced import Job
+from tracefork_core.cli import options
+from tracefork_core.cli.agent.agent import Agent
+from tracefork_core.cli.race import race_runs
+from tracefork_core.cli.race.race_report import document, order_words
+from tracefork_core.cli.race.race_result import Result, Taped
+from tracefork_core.cli.race.race_runs import Runs
+from tracefork_core.cli.race.race_worker import Job
 from tracefork_core.run.overlapping import Overlap, overlap_of
 from tracefork_core.run.racing import Found, Group, Order, Outcome, Smallest
 from tracefork_testkit import ModelRequest, ProviderServer, Reply

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tracefork_core.cli import store
+from tracefork_core.cli.agent import command_store
 
 
-def run(tape: Path, digest: str = "d") -> store.Run:
-    return store.Run(str(tape), digest, 1, "/work", "script", "agent.py", ["a b"])
+def run(tape: Path, digest: str = "d") -> command_store.Run:
+    return command_store.Run(str(tape), digest, 1, "/work", "script", "agent.py", ["a b"])
 
 
 @pytest.fixture(autouse=True)
@@ -20,20 +20,20 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_command_is_remembered_for_its_owner_alone(home: Path, tmp_path: Path) -> None:
     """The folder is 0700, the file 0600, and the command comes back as it was."""
-    store.remember(run(tmp_path / "x.tape"))
+    command_store.remember(run(tmp_path / "x.tape"))
     (file,) = (home / "runs").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert {stat.S_IMODE(folder.stat().st_mode) for folder in (home, home / "runs")} == {0o700}
-    found = store.recall(tmp_path / "x.tape")
+    found = command_store.recall(tmp_path / "x.tape")
     assert found == run(tmp_path / "x.tape")
-    assert store.recall(tmp_path / "y.tape") is None
+    assert command_store.recall(tmp_path / "y.tape") is None
 
 
 def test_the_newest_command_of_a_path_counts(home: Path, tmp_path: Path) -> None:
     """A tape recorded again at the same path replaces what was known of it."""
     for digest in ("old", "new"):
-        store.remember(run(tmp_path / "x.tape", digest))
-    found = store.recall(tmp_path / "x.tape")
+        command_store.remember(run(tmp_path / "x.tape", digest))
+    found = command_store.recall(tmp_path / "x.tape")
     assert found is not None
     assert found.digest == "new"
     assert len(list((home / "runs").iterdir())) == 1
@@ -43,10 +43,10 @@ def test_a_path_is_the_same_however_it_is_written(home: Path, tmp_path: Path) ->
     """A tape is known by another way to it: through `..`, or through a link."""
     (tmp_path / "runs").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "runs")
-    store.remember(run(tmp_path / "runs" / "x.tape"))
+    command_store.remember(run(tmp_path / "runs" / "x.tape"))
     for way in ("runs/../runs/x.tape", "link/x.tape"):
-        assert store.recall(tmp_path / way) == run(tmp_path / "runs" / "x.tape")
-    assert store.recall(tmp_path / "runs" / ".." / "x.tape") is None
+        assert command_store.recall(tmp_path / way) == run(tmp_path / "runs" / "x.tape")
+    assert command_store.recall(tmp_path / "runs" / ".." / "x.tape") is None
 
 
 @pytest.mark.parametrize("harm", ["garbage", "writable"])
@@ -54,22 +54,22 @@ def test_what_others_could_have_written_is_not_believed(
     home: Path, tmp_path: Path, harm: str
 ) -> None:
     """A file that is no command, or that others may write, is as good as none."""
-    store.remember(run(tmp_path / "x.tape"))
+    command_store.remember(run(tmp_path / "x.tape"))
     (file,) = (home / "runs").iterdir()
     if harm == "garbage":
         file.write_bytes(b"\xff{")
     else:
         file.chmod(0o666)
-    assert store.recall(tmp_path / "x.tape") is None
-    assert list(store.runs()) == []
+    assert command_store.recall(tmp_path / "x.tape") is None
+    assert list(command_store.runs()) == []
 
 
 def test_the_store_lies_where_data_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """TRACEFORK_HOME, else XDG_DATA_HOME, else ~/.local/share."""
-    assert store.home() == tmp_path / "home"
+    assert command_store.home() == tmp_path / "home"
     monkeypatch.delenv("TRACEFORK_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert store.home() == tmp_path / "data" / "tracefork"
+    assert command_store.home() == tmp_path / "data" / "tracefork"
     monkeypatch.delenv("XDG_DATA_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert store.home() == tmp_path / ".local" / "share" / "tracefork"
+    assert command_store.home() == tmp_path / ".local" / "share" / "tracefork"

@@ -13,12 +13,12 @@ import pytest
 from tracefork_core import Tape
 from tracefork_core.blaming import blame as blaming
 from tracefork_core.blaming.document import Report
-from tracefork_core.blaming.probe import Probe
-from tracefork_core.blaming.result import Verdict
-from tracefork_core.blaming.trying import Job, carry_out
-from tracefork_core.cli import validate
+from tracefork_core.blaming.engine.probe import Probe
+from tracefork_core.blaming.engine.result import Verdict
+from tracefork_core.blaming.trials.trial import Job, carry_out
+from tracefork_core.cli.commands import validate
 from tracefork_core.cli.main import main
-from tracefork_core.cli.validate_result import Document, Outcome, changed
+from tracefork_core.cli.validate.validate_result import Document, Outcome, changed
 
 from .conftest import Done, Shell
 

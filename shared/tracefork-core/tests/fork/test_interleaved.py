@@ -14,10 +14,10 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, fork, record, replay
-from tracefork_core.session.forked_turnstile import ForkedTurnstile
-from tracefork_core.session.pace import Pace
-from tracefork_core.session.quiet import Gate
-from tracefork_core.session.rest import Rest
+from tracefork_core.order.forked_turnstile import ForkedTurnstile
+from tracefork_core.order.pace import Pace
+from tracefork_core.order.quiet import Gate
+from tracefork_core.order.thread_rest import Rest
 from tracefork_core.tape.rewrite import rewrite
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 

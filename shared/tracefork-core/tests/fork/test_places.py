@@ -9,7 +9,7 @@ import pytest
 
 from tracefork_core import Tape, UsageError, record
 from tracefork_core.adapters import begin_step, current_step, end_step
-from tracefork_core.run.places import Place, number_of
+from tracefork_core.run.fork_point import Place, number_of
 from tracefork_testkit import ProviderServer
 
 

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, fork, record, replay
-from tracefork_core.session import waits
+from tracefork_core.order import waits
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 PROGRAM = ["sleep", "0.4"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
-from tracefork_core.session import quiet, rest
+from tracefork_core.order import quiet, thread_rest
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 AGENTS = Path(__file__).with_name("programs.py")
@@ -95,8 +95,8 @@ def test_without_waiting_for_quiet_it_does_not(
     async def at_once(*_: object, **__: object) -> None:
         return None
 
-    monkeypatch.setattr(rest.Rest, "wait", lambda *_: None)
-    for module in (quiet, sys.modules["tracefork_core.session.turnstile"]):
+    monkeypatch.setattr(thread_rest.Rest, "wait", lambda *_: None)
+    for module in (quiet, sys.modules["tracefork_core.order.turnstile"]):
         monkeypatch.setattr(module, "until_quiet", at_once)
     with pytest.raises(DivergenceError):  # noqa: PT012 - one of them will
         for _ in range(20):

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 
 from tracefork_core import record
-from tracefork_core.seams import frameworks
+from tracefork_core.seams import framework_instruments
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[EntryPoint]]:
     """Entry points of adapters, as if they were installed."""
     points: list[EntryPoint] = []
-    monkeypatch.setattr(frameworks, "entry_points", lambda group: points)
+    monkeypatch.setattr(framework_instruments, "entry_points", lambda group: points)
     monkeypatch.syspath_prepend(tmp_path)
-    frameworks.of_adapters.cache_clear()
+    framework_instruments.of_adapters.cache_clear()
     yield points
-    frameworks.of_adapters.cache_clear()
+    framework_instruments.of_adapters.cache_clear()
     for name in ("made_up", "made_up_adapter"):
         sys.modules.pop(name, None)
 
@@ -42,7 +42,7 @@ def test_an_adapter_changes_its_framework_while_a_session_is_open(
         "    return lambda: told.append('after')\n"
         "INSTRUMENT = Instrument('made_up', apply, prepare)\n"
     )
-    group = frameworks.GROUP
+    group = framework_instruments.GROUP
     installed.append(EntryPoint("made-up", "made_up_adapter:INSTRUMENT", group))
     with record(tape):
         assert sys.modules["made_up_adapter"].told == ["before"]
@@ -55,6 +55,8 @@ def test_an_adapter_changes_its_framework_while_a_session_is_open(
 
 def test_a_broken_adapter_stops_no_recording(tape: Path, installed: list[EntryPoint]) -> None:
     """It is left out, and said."""
-    installed.append(EntryPoint("made-up", "nowhere_to_be_found:INSTRUMENT", frameworks.GROUP))
+    installed.append(
+        EntryPoint("made-up", "nowhere_to_be_found:INSTRUMENT", framework_instruments.GROUP)
+    )
     with pytest.warns(UserWarning, match=r"adapter for made-up is left out.*doctor"), record(tape):
         pass

@@ -21,8 +21,8 @@ import requests
 import urllib3
 
 from tracefork_core import Tape, UsageError, bind, record, replay
+from tracefork_core.patching.instrument import Instrument
 from tracefork_core.run import scope
-from tracefork_core.seams.ambient import Instrument
 from tracefork_testkit import ProviderServer
 
 

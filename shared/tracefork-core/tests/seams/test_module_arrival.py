@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracefork_core.exchange.module_arrival import Arrival
+from tracefork_core.patching.on_import import Arrival
 
 NAME = "expected_module"
 

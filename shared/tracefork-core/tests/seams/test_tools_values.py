@@ -178,7 +178,7 @@ def test_builtin_values_come_back_as_they_were(tape: Path, given_values: list[ob
 @given(values, values)
 def test_arguments_are_equal_only_when_they_are(one: object, other: object) -> None:
     """Two values have one spelling exactly if they are the same, but for tuples being lists."""
-    from tracefork_core.seams.tool_values import compared
+    from tracefork_core.seams.tools.values import compared
 
     alike = _compared(one) == _compared(other)
     assert (compared({"it": one}) == compared({"it": other})) is alike
@@ -281,8 +281,8 @@ def test_what_nothing_says_how_to_build_is_refused(odd: object, tape: Path) -> N
 )
 def test_nothing_on_a_tape_builds_what_it_names(hostile: bytes) -> None:
     """A body that no recording wrote is no value, whatever it asks for."""
-    from tracefork_core.seams.tool_reading import rebuilt
-    from tracefork_core.seams.tool_values import NoValueError
+    from tracefork_core.seams.tools.reading import rebuilt
+    from tracefork_core.seams.tools.values import NoValueError
 
     with pytest.raises(NoValueError):
         rebuilt(hostile, None)

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
-from tracefork_core.session import turnstile
+from tracefork_core.order import turnstile
 from tracefork_core.tape.log import LogWriter
 from tracefork_testkit import Hold, ProviderServer, Reply
 

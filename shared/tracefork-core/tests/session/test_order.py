@@ -14,9 +14,9 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
-from tracefork_core.session import rest, turnstile
-from tracefork_core.session.pace import Pace
-from tracefork_core.session.rest import Rest
+from tracefork_core.order import thread_rest, turnstile
+from tracefork_core.order.pace import Pace
+from tracefork_core.order.thread_rest import Rest
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
 
 
@@ -221,7 +221,7 @@ def test_a_slower_machine_keeps_the_order(
         url = provider.url
         assert run(url, 0.0, 0.0) == ["first", "second"]
     monkeypatch.setattr(turnstile, "GRACE_SECONDS", 0.1)
-    monkeypatch.setattr(rest, "LIMIT_SECONDS", 0.2)
+    monkeypatch.setattr(thread_rest, "LIMIT_SECONDS", 0.2)
     # However busy this machine was: the second came soon after the first.
     monkeypatch.setattr(turnstile, "LIMIT_SECONDS", 60.0)
     with replay(tape) as replaying:

@@ -19,7 +19,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tracefork_core import DivergenceError, record, replay
-from tracefork_core.session.provenance import source_of
+from tracefork_core.explaining.provenance import source_of
 from tracefork_testkit import ProviderServer
 
 NOW = datetime(2026, 11, 22, 6, 30, tzinfo=UTC)

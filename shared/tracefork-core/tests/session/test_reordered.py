@@ -13,9 +13,9 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, record, replay
-from tracefork_core.session.pace import Pace
-from tracefork_core.session.reordered import Reordered
-from tracefork_core.session.rest import Rest
+from tracefork_core.order.pace import Pace
+from tracefork_core.order.reordered import Reordered
+from tracefork_core.order.thread_rest import Rest
 from tracefork_testkit import ProviderServer
 
 WORDS = ("one", "two", "three")

@@ -24,7 +24,7 @@ from pathlib import Path
 import mutants  # type: ignore[import-not-found]  # this is a script: its folder is on the path
 
 from tracefork_core import DivergenceError, Tape, TraceforkError, replay
-from tracefork_core.blaming.units import Run
+from tracefork_core.blaming.trials.units import Run
 from tracefork_core.cli import main as cli
 from tracefork_core.tape.integrity import check_integrity
 

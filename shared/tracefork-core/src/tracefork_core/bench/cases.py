@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tracefork_core.bench import stories
-from tracefork_core.bench.chance import chance
 from tracefork_core.bench.exact import Recorded
+from tracefork_core.bench.rng import chance
 from tracefork_core.bench.stories import Story
 from tracefork_core.bench.truth import Truth
 

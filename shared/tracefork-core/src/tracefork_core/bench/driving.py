@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tracefork_core.bench.world import World
-from tracefork_core.blaming.probe import Exhausted, Probe, Trial
+from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 
 
 @dataclass(frozen=True, slots=True)

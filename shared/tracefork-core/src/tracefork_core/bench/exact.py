@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tracefork_core.bench.program import Program
+from tracefork_core.bench.causal_program import Program
 
 THRESHOLD = 0.30
 """The least responsibility that makes a step the decisive one."""

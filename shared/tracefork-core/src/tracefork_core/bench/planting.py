@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from tracefork_core.bench.program import FALSE_FAIL, MISS, Program, Step
+from tracefork_core.bench.causal_program import FALSE_FAIL, MISS, Program, Step
 
 Policy = Callable[[int], tuple[float, ...]]
 Move = Callable[[int, int], int]

@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import sqrt
 
 from tracefork_core.bench.world import World
-from tracefork_core.blaming.intervals import wilson
+from tracefork_core.blaming.engine.intervals import wilson
 
 BENIGN = 0
 """The response that does no harm, in every program: what a fixed substitute text is like."""

@@ -8,7 +8,7 @@ from tracefork_core.bench.audits import Audit, audits
 from tracefork_core.bench.cases import CASES, SIZES, Case
 from tracefork_core.bench.checks import checks
 from tracefork_core.bench.driving import Engine
-from tracefork_core.bench.report import Report
+from tracefork_core.bench.results import Report
 from tracefork_core.bench.score import score
 from tracefork_core.bench.standing import standings
 

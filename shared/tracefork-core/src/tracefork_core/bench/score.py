@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tracefork_core.bench.cases import Case, Instance
-from tracefork_core.bench.chance import chance
 from tracefork_core.bench.driving import Engine, Interval, Said, drive
 from tracefork_core.bench.quantiles import at_most, quantile
 from tracefork_core.bench.rivals import Pick, picks
+from tracefork_core.bench.rng import chance
 from tracefork_core.bench.truth import INNOCENT
 from tracefork_core.bench.world import World
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from tracefork_core.bench.chance import chance
+from tracefork_core.bench.causal_program import Program
 from tracefork_core.bench.exact import Recorded
 from tracefork_core.bench.planting import (
     PLAIN,
@@ -20,7 +20,7 @@ from tracefork_core.bench.planting import (
     symptom,
 )
 from tracefork_core.bench.planting import echo as echoing
-from tracefork_core.bench.program import Program
+from tracefork_core.bench.rng import chance
 from tracefork_core.bench.truth import Answer, Truth, nobody, one, several
 
 A, B, C = 1, 2, 4

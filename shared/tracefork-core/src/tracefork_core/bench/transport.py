@@ -13,8 +13,8 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
+from tracefork_core.bench.causal_program import Program, Step
 from tracefork_core.bench.exact import Recorded
-from tracefork_core.bench.program import Program, Step
 from tracefork_core.bench.world import World
 
 _URL = "http://provider.invalid/step"

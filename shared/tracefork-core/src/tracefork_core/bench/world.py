@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 from tracefork_core.bench.exact import Recorded
-from tracefork_core.blaming.probe import Probe, Trial
+from tracefork_core.blaming.engine.probe import Probe, Trial
 
 
 class World:

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import msgspec
 
-from tracefork_core.blaming.pool import Pool
-from tracefork_core.blaming.probe import Probe, Trial
-from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed, check_functions
-from tracefork_core.blaming.units import Run, UnitName
+from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.trials.pool import Pool
+from tracefork_core.blaming.trials.trial import Agent, Job, Oracle, Placed, check_functions
+from tracefork_core.blaming.trials.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
+from tracefork_core.tape.atomic_file import SCRATCH
 from tracefork_core.tape.beside import lay_beside
-from tracefork_core.tape.draft import SCRATCH
 from tracefork_core.tape.origin import parent_name
 
 

@@ -12,11 +12,21 @@ from random import Random
 
 import msgspec
 
-from tracefork_core.blaming import engine, noise
-from tracefork_core.blaming.budget import Budget, Purse
 from tracefork_core.blaming.document import Grading, Report
-from tracefork_core.blaming.hearing import Hearing, Progress
-from tracefork_core.blaming.journal import (
+from tracefork_core.blaming.engine import engine
+from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.engine.result import Result, Verdict
+from tracefork_core.blaming.engine.settings import Settings
+from tracefork_core.blaming.oracles import noise
+from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
+from tracefork_core.blaming.sentence import CREDIT
+from tracefork_core.blaming.trials.budget import Budget, Purse
+from tracefork_core.blaming.trials.live_part import Spending, Taken
+from tracefork_core.blaming.trials.pool import Pool
+from tracefork_core.blaming.trials.rate_limit import Pacer
+from tracefork_core.blaming.trials.runner import Hearing, Progress
+from tracefork_core.blaming.trials.trial import Agent, Job, Oracle, Placed, check_functions
+from tracefork_core.blaming.trials.trial_journal import (
     JOURNAL,
     Header,
     Journal,
@@ -24,16 +34,7 @@ from tracefork_core.blaming.journal import (
     beside,
     make_folder,
 )
-from tracefork_core.blaming.pacing import Pacer
-from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
-from tracefork_core.blaming.pool import Pool
-from tracefork_core.blaming.probe import Probe, Trial
-from tracefork_core.blaming.result import Result, Verdict
-from tracefork_core.blaming.sentence import CREDIT
-from tracefork_core.blaming.settings import Settings
-from tracefork_core.blaming.taken import Spending, Taken
-from tracefork_core.blaming.trying import Agent, Job, Oracle, Placed, check_functions
-from tracefork_core.blaming.units import Run
+from tracefork_core.blaming.trials.units import Run
 from tracefork_core.errors import UnwritableError, UsageError
 from tracefork_core.providers import prices
 from tracefork_core.run.replay import answering, masking_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tracefork_core.blaming.budget import Budget
-from tracefork_core.blaming.journal import Header
-from tracefork_core.blaming.noise import Noise
+from tracefork_core.blaming.engine.probe import Trial
+from tracefork_core.blaming.engine.result import Result
+from tracefork_core.blaming.oracles.noise import Noise
 from tracefork_core.blaming.parts import Weighed
-from tracefork_core.blaming.probe import Trial
-from tracefork_core.blaming.result import Result
-from tracefork_core.blaming.units import UnitName
+from tracefork_core.blaming.trials.budget import Budget
+from tracefork_core.blaming.trials.trial_journal import Header
+from tracefork_core.blaming.trials.units import UnitName
 
 
 class Grading(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from tracefork_core.blaming.book import Tally
-from tracefork_core.blaming.certify import Contrast
-from tracefork_core.blaming.intervals import simultaneous
-from tracefork_core.blaming.result import Interval, Point, Result
+from tracefork_core.blaming.engine.certify import Contrast
+from tracefork_core.blaming.engine.counts import Tally
+from tracefork_core.blaming.engine.intervals import simultaneous
+from tracefork_core.blaming.engine.result import Interval, Point, Result
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Exchange, Tape
 

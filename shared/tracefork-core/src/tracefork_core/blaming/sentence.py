@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracefork_core.blaming.document import Report
-from tracefork_core.blaming.result import Decisive, Interval, Rate, Verdict
+from tracefork_core.blaming.engine.result import Decisive, Interval, Rate, Verdict
 
 CREDIT = "credit: "
 """How the oracle is named where a good run counts as failed."""

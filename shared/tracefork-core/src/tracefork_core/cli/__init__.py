@@ -1,13 +1,8 @@
-"""The command `tracefork`: one file for each verb, loaded when it is asked for.
+"""The command `tracefork`.
 
-`main` finds the verb in the table of `commands` and gives one of the `exits`; `mistakes` are put
-into words. Beside a verb lies what it alone needs: a `…_report` prints, a `…_result` is what came
-out, `…_runs` are its runs, in processes of their own (`raced`, `calibrated`). Parts of one verb are
-`blame_parts`, `blame_progress`, `checkpoints` and `signed`.
-
-What several verbs are asked: `options`, `interventions`, the `tapes` that a name means, the `store`
-of what made which. The agent: `agent`, run `as_main`, `winding_down` and `leaving`; `program`,
-`project`, `command`, `hash_seed`, `fresh` processes, its `ending`. What people see: `screen`,
-`figures`, `text`, `progress`; of a tape its `timeline`, a `page`, a `tool_call`, the `account`,
-`coverage`, `secrets`; the `card` of a divergence; `surroundings`, which is what is installed.
+`main` finds the command in `command_table` and runs it from `commands`; `exits` are the exit codes,
+`usage_errors` words a mistake on the command line. `options` and `fork_options` are shared by
+several commands, `tape_names` finds the tape a name means, `installed` describes this machine,
+`signature_check` checks a signature. `agent` runs the user's agent, `display` prints. `race`,
+`calibrate` and `validate` hold what those commands run in processes of their own.
 """

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from tracefork_core.cli import hash_seed
-from tracefork_core.cli.commands import SUMMARIES, WITH_AGENT, overview
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.command_table import SUMMARIES, WITH_AGENT, overview
 from tracefork_core.cli.exits import EXITS, INTERRUPTED
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.version import __version__
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     hash_seed.is_own_process = argv is None
     if name == "record" and "--help" not in rest:
         hash_seed.choose()
-    from tracefork_core.cli import screen
+    from tracefork_core.cli.display import screen
 
     try:
         code = _run(name, rest, after)
@@ -103,7 +103,7 @@ def _run(name: str, rest: list[str], after: list[str] | None) -> int:
         raise UsageError(f"tracefork: no command {name!r}.{_guess(name)} See tracefork --help.")
     import typer
 
-    verb = import_module(f"tracefork_core.cli.{name}")
+    verb = import_module(f"tracefork_core.cli.commands.{name}")
     command = typer.main.get_command(verb.app)
     # The base of all mistakes on a command line. It lies elsewhere in every other release.
     mistake: type[Exception] = typer.BadParameter.__mro__[2]
@@ -119,7 +119,7 @@ def _run(name: str, rest: list[str], after: list[str] | None) -> int:
 
 
 def _words(error: BaseException, name: str, after: list[str] | None) -> str:
-    from tracefork_core.cli.mistakes import words
+    from tracefork_core.cli.usage_errors import words
 
     message = words(error, name)
     if name in WITH_AGENT and after is None and hasattr(error, "option_name"):
@@ -128,14 +128,14 @@ def _words(error: BaseException, name: str, after: list[str] | None) -> str:
 
 
 def _guess(name: str) -> str:
-    from tracefork_core.cli.mistakes import guess
+    from tracefork_core.cli.usage_errors import guess
 
     return guess(name, SUMMARIES)
 
 
 def _interrupted(name: str, *, as_json: bool) -> int:
     """Say in a document that a command was stopped, unless it did."""
-    from tracefork_core.cli import screen
+    from tracefork_core.cli.display import screen
 
     if as_json and screen.takes_a_document():
         error = {"kind": "KeyboardInterrupt", "message": "it was interrupted"}
@@ -150,13 +150,14 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     from dataclasses import replace
     from pathlib import Path
 
-    from tracefork_core.cli import screen, tapes
-    from tracefork_core.cli.card import card_document, print_card
-    from tracefork_core.cli.text import printable
+    from tracefork_core.cli import tape_names
+    from tracefork_core.cli.display import screen
+    from tracefork_core.cli.display.card import card_document, print_card
+    from tracefork_core.cli.display.text import printable
 
     divergence = error.divergence if isinstance(error, DivergenceError) else None
     if divergence:
-        divergence = replace(divergence, tape=tapes.shown(Path(divergence.tape)))
+        divergence = replace(divergence, tape=tape_names.shown(Path(divergence.tape)))
     message = str(error).removeprefix("tracefork: ")
     if as_json and screen.takes_a_document():
         screen.say_json(

@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 
+from tracefork_core.egress.child_report import Report
 from tracefork_core.egress.outliving import warn_if_outlived
-from tracefork_core.egress.program import is_guarded_python, program_name
-from tracefork_core.egress.report import Report
+from tracefork_core.egress.started_program import is_guarded_python, program_name
 from tracefork_core.egress.target import (
     CONNECTS,
     LOOKUPS,

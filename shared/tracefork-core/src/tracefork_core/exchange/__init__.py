@@ -1,7 +1,8 @@
-"""The contract that seams and sessions share.
+"""What seams and sessions share.
 
-`contract` has the words. `current` is the session that runs here, `lane` the line it runs on,
-`running` the loop and the task, `caller` the line of the user's code, `known_sites` what a tape
-calls the functions that draw. `telemetry` is no part of a run, nor what is asked about the
-`machine`; `module_arrival` tells when a library is imported.
+`contract` is the interface between them: request, answer, failure. `current` is the session that
+runs here and `lane` the line of exchanges it runs on (`running`: its event loop and task). `caller`
+finds the line of the user's code, `call_sites` and `recorded_sites` the function that draws.
+`machine` lists modules whose subprocesses only ask about the machine, `telemetry` knows what
+frameworks report about themselves.
 """

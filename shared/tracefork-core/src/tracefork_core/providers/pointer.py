@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracefork_core.errors import UsageError
 from tracefork_core.providers.lenient import Json
-from tracefork_core.tape.pointer import parts
+from tracefork_core.tape.json_pointer import parts
 
 
 def put(document: dict[str, Json], pointer: str, value: Json) -> None:

@@ -18,8 +18,8 @@ from tracefork_core.masking.coding import decoder
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
 from tracefork_core.masking.spellings import Match
+from tracefork_core.matching.comparable import form
 from tracefork_core.redaction.event_texts import masked, texts
-from tracefork_core.session.form import form
 from tracefork_core.tape import Exchange
 from tracefork_core.tape.checkpoint import SAVED
 from tracefork_core.tape.event import ENVIRONMENT, EXCHANGE, RECEIPT

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import msgspec
 
-from tracefork_core.determinism.boundary import Mode as Boundary
-from tracefork_core.determinism.chance import Chance
-from tracefork_core.determinism.nondet import NondetSource
+from tracefork_core.chance.chance import Chance
+from tracefork_core.chance.guard.boundary import Mode as Boundary
+from tracefork_core.chance.nondet_source import NondetSource
 from tracefork_core.errors import (
     DivergenceError,
     TapeError,
     TraceforkError,
     UsageError,
 )
-from tracefork_core.run.places import Place, number_of
+from tracefork_core.run.fork_point import Place, number_of
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.versions import other_versions

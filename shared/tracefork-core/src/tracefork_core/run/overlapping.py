@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracefork_core.session.waits import recorded_waits
+from tracefork_core.order.waits import recorded_waits
 from tracefork_core.tape import Tape
 
 _UNANSWERED = ("cancelled", "open")

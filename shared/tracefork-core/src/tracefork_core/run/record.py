@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tracefork_core.determinism.boundary import Mode as Boundary
-from tracefork_core.determinism.chance import Chance
-from tracefork_core.determinism.nondet import NondetSource
+from tracefork_core.chance.chance import Chance
+from tracefork_core.chance.guard.boundary import Mode as Boundary
+from tracefork_core.chance.nondet_source import NondetSource
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
 from tracefork_core.masking.masking import Masking

@@ -18,23 +18,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
-from tracefork_core.determinism import boundary_watch, spawning, waiting
-from tracefork_core.determinism.boundary import BoundaryGuard
-from tracefork_core.determinism.boundary import Mode as Boundary
-from tracefork_core.determinism.boundary import as_mode as as_boundary
-from tracefork_core.determinism.chance import Chance
+from tracefork_core.chance.chance import Chance
+from tracefork_core.chance.guard import guard_switch
+from tracefork_core.chance.guard.boundary import BoundaryGuard
+from tracefork_core.chance.guard.boundary import Mode as Boundary
+from tracefork_core.chance.guard.boundary import as_mode as as_boundary
+from tracefork_core.children.environment import hand_on, take_back
+from tracefork_core.children.parent.hosting import Hosting
 from tracefork_core.egress import Watch
+from tracefork_core.egress.child_report import Report
 from tracefork_core.egress.guard import Mode
-from tracefork_core.egress.program import is_guarded_python, program_name
-from tracefork_core.egress.report import Report
+from tracefork_core.egress.started_program import is_guarded_python, program_name
 from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
 from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
-from tracefork_core.joining.children import hand_on, take_back
-from tracefork_core.joining.hosting import Hosting
+from tracefork_core.order import spawning, waiting
 from tracefork_core.seams import AMBIENT
-from tracefork_core.seams.frameworks import of_adapters
+from tracefork_core.seams.framework_instruments import of_adapters
 from tracefork_core.session import Session
 
 _PASSES = (KeyboardInterrupt, GeneratorExit)
@@ -200,8 +201,8 @@ class Scope(ABC, Generic[R]):
             leaks=self._leaks,
             on_leak=session.poison_with,
         )
-        boundary_watch.start(guard, _unwatched_program)
-        stack.callback(boundary_watch.stop, guard)
+        guard_switch.start(guard, _unwatched_program)
+        stack.callback(guard_switch.stop, guard)
 
 
 def _unwatched_program(event: str, args: tuple[object, ...]) -> str | None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tracefork_core.determinism.chance import Chance
+from tracefork_core.chance.chance import Chance
 from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError

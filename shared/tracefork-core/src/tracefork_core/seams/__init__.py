@@ -3,14 +3,11 @@
 Every seam works in two ways. *Ambient*: `AMBIENT` lists what a session switches on for its
 duration, class-level instrumentation that needs no change in the agent. *Bound*: `binding` hands
 out a client that asks for the current session at request time, for people who want no patching.
-Functions of the agent's own have a third: `tools.tool` decorates them.
 
-Of each library (`aiohttp_…`, `httpx_…`, `requests_…`) a `…_client` instruments and binds (`ambient`
-and `binding` say how); the rest turns requests, bodies and failures into the words of the contract
-and back. `refusal` is how a seam says no, `failure_kinds` how its library fails, `builtin_failures`
-how Python does, `cancelling` how long it takes to be given up. Tools are `tools` and `tool_…`:
-those of a framework by `tool_exchange`, with its `framework_values`. `frameworks` has the
-instruments that adapters bring.
+One folder per library: `httpx`, `aiohttp`, `requests`; `tools` are functions of the agent with
+`@tool` on them. `refusal` is how a seam answers after a divergence, `failure_kinds` lists how each
+library can fail, `builtin_failures` how Python can, `cancelling` measures how long a live request
+takes to cancel. `framework_instruments` are the patches that adapters bring.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from tracefork_core.seams.ambient import Instrument, Undo
+from tracefork_core.patching.instrument import Instrument, Undo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,15 +23,15 @@ if TYPE_CHECKING:
 
 
 def _aiohttp(library: ModuleType) -> Undo:
-    return import_module("tracefork_core.seams.aiohttp_client").instrument(library)  # type: ignore[no-any-return]
+    return import_module("tracefork_core.seams.aiohttp.client").instrument(library)  # type: ignore[no-any-return]
 
 
 def _httpx(library: ModuleType) -> Undo:
-    return import_module("tracefork_core.seams.httpx_client").instrument(library)  # type: ignore[no-any-return]
+    return import_module("tracefork_core.seams.httpx.client").instrument(library)  # type: ignore[no-any-return]
 
 
 def _requests(library: ModuleType) -> Undo:
-    return import_module("tracefork_core.seams.requests_client").instrument(library)  # type: ignore[no-any-return]
+    return import_module("tracefork_core.seams.requests.client").instrument(library)  # type: ignore[no-any-return]
 
 
 AMBIENT: tuple[Instrument, ...] = (

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tracefork_core.errors import UsageError
-from tracefork_core.seams import aiohttp_client, httpx_client, requests_client
+from tracefork_core.seams.aiohttp import client as aiohttp_client
+from tracefork_core.seams.httpx import client as httpx_client
+from tracefork_core.seams.requests import client as requests_client
 
 C = TypeVar("C")
 

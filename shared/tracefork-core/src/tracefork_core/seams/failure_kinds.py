@@ -5,7 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 
 from tracefork_core.errors import UsageError
-from tracefork_core.seams import aiohttp_failures, httpx_family, requests_failures
+from tracefork_core.seams.aiohttp import failures as aiohttp_failures
+from tracefork_core.seams.httpx import family
+from tracefork_core.seams.requests import failures as requests_failures
 
 
 def check_kind(seam: str, kind: str) -> None:
@@ -27,7 +29,7 @@ def check_kind(seam: str, kind: str) -> None:
 def _kinds(seam: str) -> frozenset[str]:
     try:
         if seam in ("httpx", "httpx2"):
-            return frozenset(httpx_family.Family(import_module(seam)).failures)
+            return frozenset(family.Family(import_module(seam)).failures)
         if seam == "aiohttp":
             return aiohttp_failures.Failures(import_module(seam)).kinds
         if seam == "requests":

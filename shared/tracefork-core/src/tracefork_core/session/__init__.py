@@ -1,21 +1,15 @@
-"""What happens to an exchange: recorded, replayed, or diverged.
+"""Decide what happens to an exchange: record it, answer it from the tape, or report a divergence.
 
-`session` decides. It writes its `sink` and answers from its `source`; what it hands out is a
-`live_exchange`, a `replayed_exchange` or a `prepared_exchange`, by way of `answers`
-(`forked_answers`); `auxiliary` stands in for what is on no tape and need not be.
+`session` is the state machine. It writes to a `tape_sink` and reads from a `tape_source`. A request
+gets a `live_exchange`, a `replayed_exchange` or a `prepared_exchange`, chosen by `answers`
+(`forked_answers` in a fork); `auxiliary_answers` stand in for requests that need not be recorded.
 
-Which recorded answer a request gets: `form` says what is compared, `matchers` what is not,
-`matching` finds it. Where there is none: `divergence`, with `differences`, `hints` and
-`provenance`. In which order things come: `turns`, `turnstile` (`forked_turnstile`), `reordered`;
-the agent's own waiting is in `waits` (`forked_waits`); `quiet`, `rest`, `waking` and `pace` are how
-one waits; `overtime` speaks of a run that never ends.
-
-A fork: `forking` has its plan, `interventions` what it may change, `intervening` does it.
-`checkpoints` and `travelling` are about the states of a framework, `steps` about whose exchange it
-was.
+A fork follows the plan in `forking`; `interventions` are what it may change and `intervening`
+carries them out. `session_checkpoints` and `travel` deal with the saved states of a framework,
+`steps` with its step DAG. `hang_warning` warns when a run has diverged and does not end.
 """
 
-from tracefork_core.session.reordered import Order
+from tracefork_core.order.reordered import Order
 from tracefork_core.session.session import Session
 
 __all__ = ["Order", "Session"]

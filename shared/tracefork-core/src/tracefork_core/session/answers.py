@@ -10,18 +10,18 @@ from tracefork_core.errors import Divergence, DivergenceError, ReplayError, Trac
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import Anew, current_lane, lane_names
 from tracefork_core.exchange.telemetry import is_report
+from tracefork_core.explaining import divergence
 from tracefork_core.masking.masking import Masking
-from tracefork_core.session import divergence
-from tracefork_core.session.auxiliary import StandIn, acknowledged, not_held
-from tracefork_core.session.form import Form, form
+from tracefork_core.matching.comparable import Form, form
+from tracefork_core.order.pace import Pace
+from tracefork_core.order.reordered import Reordered
+from tracefork_core.order.turns import turns_of
+from tracefork_core.order.turnstile import StallError, Turnstile
+from tracefork_core.session.auxiliary_answers import StandIn, acknowledged, not_held
 from tracefork_core.session.live_exchange import LiveExchange
-from tracefork_core.session.pace import Pace
 from tracefork_core.session.prepared_exchange import PreparedExchange
-from tracefork_core.session.reordered import Reordered
 from tracefork_core.session.replayed_exchange import ReplayedExchange
-from tracefork_core.session.source import Source
-from tracefork_core.session.turns import turns_of
-from tracefork_core.session.turnstile import StallError, Turnstile
+from tracefork_core.session.tape_source import Source
 from tracefork_core.tape import Exchange
 
 Answer = LiveExchange | ReplayedExchange | PreparedExchange | StandIn

@@ -8,14 +8,14 @@ from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import lane_names
 from tracefork_core.exchange.telemetry import is_report
+from tracefork_core.matching.comparable import Form, form
+from tracefork_core.order.pace import Pace
+from tracefork_core.order.turnstile import Turnstile
 from tracefork_core.session.answers import Answer, Answered, Answers
 from tracefork_core.session.forking import Fork
-from tracefork_core.session.form import Form, form
-from tracefork_core.session.pace import Pace
 from tracefork_core.session.prepared_exchange import PreparedExchange
-from tracefork_core.session.sink import Sink
-from tracefork_core.session.source import Source
-from tracefork_core.session.turnstile import Turnstile
+from tracefork_core.session.tape_sink import Sink
+from tracefork_core.session.tape_source import Source
 from tracefork_core.tape import Exchange
 
 

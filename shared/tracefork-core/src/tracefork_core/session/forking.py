@@ -19,8 +19,8 @@ from typing import Literal
 from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import UNORDERED
+from tracefork_core.matching.comparable import Form
 from tracefork_core.providers.auxiliary import is_auxiliary
-from tracefork_core.session.form import Form
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape

@@ -13,8 +13,8 @@ import msgspec
 from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.masking.body import MaskedBody
 from tracefork_core.masking.masking import Masking
-from tracefork_core.session.form import Form
-from tracefork_core.session.quiet import Gate
+from tracefork_core.matching.comparable import Form
+from tracefork_core.order.quiet import Gate
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import (
     ExchangeAside,

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head
-from tracefork_core.session.turnstile import StallError, Turnstile
+from tracefork_core.order.turnstile import StallError, Turnstile
 from tracefork_core.tape import Exchange
 from tracefork_core.tape.event import ExchangeAside
 

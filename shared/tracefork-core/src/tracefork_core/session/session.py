@@ -25,29 +25,29 @@ from tracefork_core.exchange.contract import Request
 from tracefork_core.exchange.lane import Anew
 from tracefork_core.exchange.telemetry import is_telemetry, refusal
 from tracefork_core.masking.masking import Masking
-from tracefork_core.session.answers import Answer, Answers
-from tracefork_core.session.forked_answers import ForkedAnswers
-from tracefork_core.session.forked_turnstile import ForkedTurnstile
-from tracefork_core.session.forked_waits import ForkedWaits, waits_before
-from tracefork_core.session.forking import Fork, Plan, drawn_anew
-from tracefork_core.session.form import form
-from tracefork_core.session.matchers import check_matchers
-from tracefork_core.session.overtime import Overtime
-from tracefork_core.session.pace import Pace
-from tracefork_core.session.quiet import Gate
-from tracefork_core.session.reordered import Order, Reordered
-from tracefork_core.session.rest import Rest
-from tracefork_core.session.sink import Sink
-from tracefork_core.session.source import Source, skipped_on
-from tracefork_core.session.travelling import Travels
-from tracefork_core.session.turns import turns_of
-from tracefork_core.session.turnstile import Turnstile
-from tracefork_core.session.waits import (
+from tracefork_core.matching.comparable import form
+from tracefork_core.matching.matchers import check_matchers
+from tracefork_core.order.forked_turnstile import ForkedTurnstile
+from tracefork_core.order.forked_waits import ForkedWaits, waits_before
+from tracefork_core.order.pace import Pace
+from tracefork_core.order.quiet import Gate
+from tracefork_core.order.reordered import Order, Reordered
+from tracefork_core.order.thread_rest import Rest
+from tracefork_core.order.turns import turns_of
+from tracefork_core.order.turnstile import Turnstile
+from tracefork_core.order.waits import (
     RecordedWaits,
     ReplayedWaits,
     recorded_waits,
     turns_of_waits,
 )
+from tracefork_core.session.answers import Answer, Answers
+from tracefork_core.session.forked_answers import ForkedAnswers
+from tracefork_core.session.forking import Fork, Plan, drawn_anew
+from tracefork_core.session.hang_warning import Overtime
+from tracefork_core.session.tape_sink import Sink
+from tracefork_core.session.tape_source import Source, skipped_on
+from tracefork_core.session.travel import Travels
 from tracefork_core.tape import Tape, TapeWriter
 from tracefork_core.tape.event import Reads
 

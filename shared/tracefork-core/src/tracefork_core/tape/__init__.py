@@ -1,16 +1,16 @@
 """What a recording is: events, blobs, the digest, the file.
 
-The kinds of `event`, an `exchange`, a `checkpoint`; `canonical` is how one is spelled, `digest`
-what a run comes to. `writer` writes, through `file` to the `log` (`frames`) and, while it is in
-flight, to the `journal`; `blob_writer` decides how bodies lie in `blobs`, as a `delta` where that
-is less. `reader` reads: the `head`, the `contents`, what was `in_flight`, and tapes of `older`
-formats.
+What is on it: an `event` of some kind, an `exchange`, a `checkpoint`; `canonical` JSON, from which
+`digest` computes the digest of a run. `writer` writes, through `file` to the `log` (`frames`), and
+to the `journal` while an exchange is in flight; `blob_writer` decides how bodies are stored in
+`blobs`, as a `delta` where that is smaller. `reader` reads: the `header`, the `contents`, what was
+`in_flight` when the process died, and tapes of `older` formats.
 
-The file is made by `creation` and opened by `schema`, with the `tables` of each format; `checksum`
-and `integrity` find damage. A branch has an `origin`, lies `beside` it, and says what of it was
-`moved`. `mode` is what a tape keeps, `sealing` encrypts it, `signature` says whose it is, `rewrite`
-writes it anew, as a `draft` until it is whole, `environment` describes where it was made; the
-`timer` counts how long it took. `pointer` and `packed` lead into documents of JSON and MessagePack.
+The file: `creation` makes it, `schema` opens it with its `tables`, `checksum` and `integrity` find
+damage. A branch has an `origin`, lies `beside` its parent, and notes which turns `moved`. `mode` is
+how much is stored, `sealing` encrypts it, `signature` signs it, `rewrite` writes it again, and
+`atomic_file` gives a file its name once it is complete. `environment` describes where it was made.
+`json_pointer` and `msgpack_values` address values in documents.
 """
 
 from tracefork_core.tape.event import Environment, Receipt, StepRecord

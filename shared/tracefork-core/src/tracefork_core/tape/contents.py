@@ -16,7 +16,7 @@ from tracefork_core.errors import TapeError
 from tracefork_core.tape import journal
 from tracefork_core.tape.blobs import BLOB, EMPTY, BlobReader, BlobRecord
 from tracefork_core.tape.event import Event, events
-from tracefork_core.tape.head import Head
+from tracefork_core.tape.header import Head
 from tracefork_core.tape.journal import Flight
 from tracefork_core.tape.log import LogReader
 

@@ -43,7 +43,7 @@ from tracefork_core.tape.event import (
     Surroundings,
 )
 from tracefork_core.tape.exchange import Exchange
-from tracefork_core.tape.head import Head
+from tracefork_core.tape.header import Head
 from tracefork_core.tape.older import upgraded
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode

@@ -14,6 +14,7 @@ from typing import ParamSpec, TypeVar
 
 import msgspec
 
+from tracefork_core.patching.real_clock import monotonic_ns
 from tracefork_core.tape.blob_writer import likes
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
@@ -33,7 +34,6 @@ from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.origin import Origin, parent_name
 from tracefork_core.tape.reader import Tape
 from tracefork_core.tape.sealing import Key
-from tracefork_core.tape.timer import monotonic_ns
 
 P = ParamSpec("P")
 R = TypeVar("R")

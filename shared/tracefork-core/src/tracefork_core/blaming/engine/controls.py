@@ -1,0 +1,122 @@
+"""What must not differ, if the forks are what they are taken for."""
+
+from __future__ import annotations
+
+from tracefork_core.blaming.engine.certify import contrasted
+from tracefork_core.blaming.engine.counts import counted
+from tracefork_core.blaming.engine.evidence import RECORDED, Asking, Inquiry, prefixes
+from tracefork_core.blaming.engine.intervals import Count, contrast, drift_evalue
+from tracefork_core.blaming.engine.probe import Probe
+from tracefork_core.blaming.engine.result import Control
+
+_NULL = 4
+_LATE = 2
+_DRIFT = 20.0
+
+
+def controls(inquiry: Inquiry, suspect: int | None, outside: int | None) -> Asking[None]:
+    """Make the forks that the negative controls need.
+
+    Args:
+        inquiry: the blame.
+        suspect: the unit whose recorded response is given instead of held.
+        outside: a unit that is not suspected.
+    """
+    inquiry.enter("controls")
+    yield from inquiry.reach(placebo_probe(inquiry, suspect), inquiry.settings.grades)
+    whole = prefixes(inquiry.size)
+    if outside is not None:
+        for kept in (whole[outside], whole[outside + 1]):
+            yield from inquiry.reach(RECORDED.probe(kept, "null"), _NULL)
+    start = RECORDED.probe((), "baseline")
+    late = sum(1 for _ in inquiry.book.of(start, inquiry.settled or 0))
+    yield from inquiry.repeat(start, _LATE - late)
+
+
+def placebo_probe(inquiry: Inquiry, suspect: int | None) -> Probe:
+    """Return the run as recorded, with one response taken the way another one would be."""
+    unit = inquiry.size // 2 if suspect is None else suspect
+    replayed = next(
+        trial.number for trial in inquiry.book.trials if trial.probe.held == inquiry.all
+    )
+    return Probe(inquiry.all - {unit}, ((unit, replayed),), None, "placebo")
+
+
+def unsuspected(inquiry: Inquiry, suspects: frozenset[int]) -> int | None:
+    """Return the unit that is cheapest to try among those that are not suspected; None for none."""
+    others = [unit for unit in range(inquiry.size) if unit not in suspects]
+    whole = prefixes(inquiry.size)
+    return min(
+        others,
+        key=lambda unit: (inquiry.price(RECORDED.probe(whole[unit])), -unit),
+        default=None,
+    )
+
+
+def checked(inquiry: Inquiry, suspect: int | None, outside: int | None) -> tuple[Control, ...]:
+    """Return what the controls say, of those that could be made."""
+    made = [_replay(inquiry)]
+    if made[0].forks:
+        made.append(_placebo(inquiry, suspect))
+    if outside is not None:
+        made.append(_null(inquiry, outside))
+    made.append(_drift(inquiry))
+    return tuple(control for control in made if control.forks)
+
+
+def _replay(inquiry: Inquiry) -> Control:
+    tally = inquiry.book.tally(RECORDED.probe(inquiry.all))
+    return Control(
+        name="replay",
+        passed=tally.failures > tally.passes,
+        forks=tally.tried,
+        says=f"as recorded, the run failed {tally.failures} of {tally.trials} times",
+    )
+
+
+def _placebo(inquiry: Inquiry, suspect: int | None) -> Control:
+    replayed = inquiry.book.tally(RECORDED.probe(inquiry.all))
+    tally = inquiry.book.tally(placebo_probe(inquiry, suspect))
+    low, high = contrast(tally.count, replayed.count, inquiry.settings.level)
+    return Control(
+        name="placebo",
+        passed=low <= 0 <= high,
+        forks=tally.tried,
+        says=f"with its recorded response given again it failed {tally.failures} of {tally.trials}",
+        interval=(low, high),
+    )
+
+
+def _null(inquiry: Inquiry, unit: int) -> Control:
+    found = contrasted(inquiry, *RECORDED.sides(prefixes(inquiry.size), unit))
+    low, high = found.interval(inquiry.narrow)
+    return Control(
+        name="null step",
+        passed=low <= 0 <= high,
+        forks=0 if not found.kept.trials else found.live.trials,
+        says=f"unit {unit}, not suspected: effect {found.effect:+.2f}",
+        unit=unit,
+        interval=(low, high),
+    )
+
+
+def _drift(inquiry: Inquiry) -> Control:
+    """Compare each position before and after the decisive step was found."""
+    border = len(inquiry.book.trials) if inquiry.settled is None else inquiry.settled
+    pairs: list[tuple[Count, Count]] = []
+    late_forks = 0
+    for kept in dict.fromkeys((*inquiry.chain, *prefixes(inquiry.size))):
+        trials = list(inquiry.book.of(RECORDED.probe(kept)))
+        late = counted(inquiry.book.of(RECORDED.probe(kept), border))
+        early = counted(trials[: len(trials) - late.tried])
+        if early.trials and late.trials:
+            pairs.append((early.count, late.count))
+            late_forks += late.trials
+    evalue = drift_evalue(pairs)
+    return Control(
+        name="drift",
+        passed=evalue < _DRIFT,
+        forks=late_forks,
+        says=f"early against late forks: e-value {evalue:.3g}, of {_DRIFT:g} that would alarm",
+        evalue=evalue,
+    )

@@ -1,0 +1,146 @@
+"""The search for the decisive step: like a bisection, of chances instead of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracefork_core.blaming.engine.curve import Belief, Posterior
+from tracefork_core.blaming.engine.evidence import (
+    RECORDED,
+    Asking,
+    Chain,
+    Inquiry,
+    World,
+    first_unit,
+    members,
+    refined,
+)
+from tracefork_core.blaming.engine.probe import Probe
+from tracefork_core.blaming.engine.search import next_positions
+
+_PEELING = 0.7
+"""Changes that are expected of a curve whose largest jump is already known and held."""
+_ENOUGH = 24
+_FEW = 4
+_LEANING = 0.8
+_GRADING = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a search came to.
+
+    Attributes:
+        chain: the positions it ended with.
+        belief: what is believed of the curve on them.
+        step: the step of the chain that is decisive, or most likely is; None for none.
+        sure: whether that is known, or the search has only lost its patience.
+    """
+
+    chain: Chain
+    belief: Belief
+    step: int | None
+    sure: bool
+
+    @property
+    def unit(self) -> int | None:
+        """The decisive unit."""
+        return None if self.step is None else first_unit(self.chain, self.step)
+
+
+def localise(inquiry: Inquiry, chain: Chain, world: World = RECORDED) -> Asking[Finding]:
+    """Search a curve for its decisive step, and for the unit within it, coarse to fine."""
+    while True:
+        finding = yield from _search(inquiry, chain, world)
+        if finding.step is None or len(members(chain, finding.step)) == 1:
+            return finding
+        chain = refined(chain, finding.step)
+
+
+def believed(inquiry: Inquiry, chain: Chain, world: World = RECORDED) -> Belief:
+    """Return what the trials so far say of a curve."""
+    probes = [world.probe(kept) for kept in chain]
+    failures, trials = [], []
+    for place, probe in enumerate(probes):
+        tally = inquiry.book.tally(probe)
+        counts = not place or probe != probes[place - 1]  # one arm is entered once
+        failures.append(tally.failures if counts else 0)
+        trials.append(tally.trials if counts else 0)
+    belief = Belief.of(
+        Posterior(failures, trials, _hazards(inquiry, chain, probes, world)),
+        samples=inquiry.settings.samples,
+        threshold=inquiry.settings.threshold,
+        random=inquiry.random,
+    )
+    if world == RECORDED:
+        inquiry.chain, inquiry.belief = chain, belief
+        inquiry.tell()
+    return belief
+
+
+def _search(inquiry: Inquiry, chain: Chain, world: World) -> Asking[Finding]:
+    settings, spent = inquiry.settings, 0.0
+    probes = [world.probe(kept) for kept in chain]
+    places = [at for at in range(len(chain) - 1) if probes[at] != probes[at + 1]]
+    while True:
+        belief = believed(inquiry, chain, world)
+        forks = sum(inquiry.book.tally(probes[at]).trials for at in places)
+        if found := _answer(belief, forks, settings.credible):
+            least = settings.least if world == RECORDED else 0
+            if found[0] is not None or inquiry.book.tally(probes[0]).tried >= least:
+                return Finding(chain, belief, found[0], sure=True)
+            chosen = [0] * min(settings.batch, least - inquiry.book.tally(probes[0]).tried)
+        else:
+            costs = {at: inquiry.price(probes[at]) for at in places if _seeing(inquiry, probes[at])}
+            costs[len(chain) - 1] = _GRADING
+            if spent >= settings.patience * inquiry.size or len(costs) == 1:
+                return Finding(chain, belief, _leaning(belief), sure=False)
+            chosen = next_positions(belief, costs, inquiry.pace())
+        yield from inquiry.ask([probes[at] for at in chosen])
+        spent += sum(inquiry.price(probes[at]) for at in chosen)
+
+
+def _answer(belief: Belief, forks: int, credible: float) -> tuple[int | None] | None:
+    """Return the decisive step, in a tuple, once it is known; None of a tuple says there is none.
+
+    A gain that sits on the threshold would be searched for ever: after enough forks it is named
+    where it is clear which step it would be. Whether it may be blamed is decided later.
+    """
+    step, chance = belief.chances[0]
+    if forks >= _FEW and chance >= credible:
+        return (step,)
+    likeliest, share = belief.likeliest()
+    if forks >= _ENOUGH and belief.chance(None) < 0.9 and share >= credible:
+        return (likeliest,)
+    return None
+
+
+def _leaning(belief: Belief) -> int | None:
+    """Return the step to go on with where patience is lost: one of two that are alike will do."""
+    step, chance = belief.chances[0]
+    return step if chance >= _LEANING else None
+
+
+def _seeing(inquiry: Inquiry, probe: Probe) -> bool:
+    """Return whether anything can still be learned from an arm: not where most runs break off."""
+    tally = inquiry.book.tally(probe)
+    return tally.undefined < 3 or tally.undefined <= tally.trials
+
+
+def _hazards(inquiry: Inquiry, chain: Chain, probes: Sequence[Probe], world: World) -> list[float]:
+    """Return the chance of a change at each step.
+
+    A_i <= P(unit i answers otherwise when drawn again), so a step's chance is scaled by how often
+    it did. Seen in the recorded context only, hence not where a unit is given another response.
+    """
+    changes = inquiry.settings.changes if not world.base and not world.given else _PEELING
+    usual = min(0.5, changes / max(4, len(chain) - 1))
+    hazards = []
+    for step in range(len(chain) - 1):
+        units = members(chain, step)
+        changed, drawn = (0, 0) if world.given or len(units) > 1 else inquiry.book.changed(units[0])
+        same_arm = probes[step] == probes[step + 1]
+        blameless = same_arm or inquiry.settings.auxiliary.issuperset(units)
+        hazards.append(0.0 if blameless else usual * (changed + 1) / (drawn + 1))
+    return hazards

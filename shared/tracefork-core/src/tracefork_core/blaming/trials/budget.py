@@ -1,0 +1,231 @@
+"""What a blame may take: dollars, live calls, tokens, time."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.trials.live_part import Spending, Taken
+from tracefork_core.errors import UsageError
+
+_USD = re.compile(r"\$\s*(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s*(?:\$|usd|dollars?)", re.IGNORECASE)
+_COUNT = re.compile(r"(\d+(?:\.\d+)?)\s*([km]?)\s*(calls?|tokens?)", re.IGNORECASE)
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)", re.IGNORECASE)
+_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
+_SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_RUNAWAY = 10
+"""An agent that asks so many times as often as it did, and as many times more, does not end."""
+INSISTING = 3
+"""How often an oracle that is refused may ask for one grade."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits; None is none."""
+
+    usd: float | None = None
+    calls: int | None = None
+    tokens: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Budget:
+        """Read "$5", "200 calls", "1.5M tokens", "10m", or several of them with commas between.
+
+        Raises:
+            UsageError: it says something else.
+        """
+        found: dict[str, float] = {}
+        for part in text.split(","):
+            word = part.strip()
+            if match := _USD.fullmatch(word):
+                found["usd"] = float(match[1] or match[2])
+            elif match := _COUNT.fullmatch(word):
+                name = "calls" if match[3].lower().startswith("call") else "tokens"
+                found[name] = int(float(match[1]) * _TIMES[match[2].lower()])
+            elif match := _TIME.fullmatch(word):
+                found["seconds"] = float(match[1]) * _SECONDS[match[2].lower()]
+            else:
+                raise UsageError(
+                    f"tracefork: a budget is $5, '200 calls', '1M tokens' or 10m, not {word!r}."
+                )
+        return cls(**found)  # type: ignore[arg-type]
+
+    @property
+    def words(self) -> str:
+        """Return the limits as they are said; nothing without any."""
+        parts = [] if self.usd is None else [f"${self.usd:g}"]
+        parts += [] if self.calls is None else [f"{self.calls} calls"]
+        parts += [] if self.tokens is None else [f"{self.tokens} tokens"]
+        return ", ".join(parts + ([] if self.seconds is None else [f"{self.seconds:g} s"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What a batch of forks may take.
+
+    Attributes:
+        calls: live calls of each fork.
+        grading: calls that the oracle may have made when the batch is done, those before counted;
+            None for as many as it takes.
+    """
+
+    calls: list[int]
+    grading: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """What is left of one limit, and what a call of the agent and one of the oracle take of it.
+
+    Whole numbers, dollars as well: sums of fractions fall short of what they should be.
+    """
+
+    left: int
+    call: int
+    grade: int
+
+    def after(self, calls: int, grades: int) -> _Limit:
+        return replace(self, left=self.left - calls * self.call - grades * self.grade)
+
+
+@dataclass(slots=True)
+class Purse:
+    """What is left of a budget.
+
+    Attributes:
+        budget: the limits.
+        usd: what each unit cost when it was recorded, None where that is not known.
+        tokens: how many each unit took, None where that is not known.
+        grading: what the oracle took so far, where it asks a model, and what a call takes at most.
+        free: units that are no calls: token counts.
+    """
+
+    budget: Budget
+    usd: Sequence[float | None]
+    tokens: Sequence[int | None]
+    grading: Spending = field(default_factory=lambda: Spending(Taken(), Taken()))
+    free: frozenset[int] = frozenset()
+    spent_usd: float = 0.0
+    spent_calls: int = 0
+    spent_tokens: int = 0
+    _began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        if self.budget.tokens is not None and None in self.tokens:
+            raise UsageError(
+                "tracefork: a budget in tokens needs answers that tell how many they took, and "
+                "there is one that does not (OpenAI's streams do with stream_options="
+                "{'include_usage': True}). Give it in calls."
+            )
+        if self.budget.usd is None:
+            return
+        where = "in calls or tokens"
+        if None in self.usd:
+            raise UsageError(
+                "tracefork: a budget in dollars needs a known price for every model of the run, "
+                "and there is one without. `pip install 'tracefork-core[prices]'`, or give it "
+                f"{where}."
+            )
+        if self.grading.dearest.usd is None:
+            raise UsageError(
+                "tracefork: a budget in dollars needs a known price for the judge, which is held "
+                "to it as well, and there is none. `pip install 'tracefork-core[prices]'`, or "
+                f"give it {where}."
+            )
+
+    @property
+    def share(self) -> float | None:
+        """How much of the budget is used up, from 0 to 1; None without one."""
+        graded = self.grading.total
+        limits = (
+            (self.all_usd, self.budget.usd),
+            (self.spent_calls + graded.calls, self.budget.calls),
+            (self.spent_tokens + graded.tokens, self.budget.tokens),
+            (time.monotonic() - self._began, self.budget.seconds),
+        )
+        return max((spent / limit for spent, limit in limits if limit), default=None)
+
+    @property
+    def all_usd(self) -> float:
+        """Dollars that were spent, those of the oracle too."""
+        return self.spent_usd + self._dollars(self.grading.total, self.grading.dearest.usd)
+
+    def book(self, trial: Trial) -> None:
+        """Count what a trial took."""
+        self.spent_usd += self._dollars(trial, self._dearest)
+        self.spent_calls += trial.calls
+        self.spent_tokens += trial.tokens
+
+    def limits(
+        self, probes: Sequence[Probe], lost: Sequence[Taken], grades: int = 0
+    ) -> Allowed | None:
+        """Return what a batch may take; None where not all of it can be paid for.
+
+        What was `lost` to attempts before is spent; `grades` is how many calls of an oracle the
+        batch needs. All together stay within the budget however they turn out: in calls exactly,
+        in dollars and tokens as far as no call takes more than the dearest before it.
+        """
+        wanted = [self.live(probe) for probe in probes]
+        rest = [limit.after(sum(wanted), grades) for limit in self._rest(lost)]
+        if (any(wanted) or grades) and (self._is_late or any(limit.left < 0 for limit in rest)):
+            return None
+        again = grades * (INSISTING - 1)
+        again = max(0, min([again, *(one.left // one.grade for one in rest if one.grade)]))
+        rest = [limit.after(0, again) for limit in rest]
+        left = min((limit.left // limit.call for limit in rest if limit.call), default=None)
+        found = []
+        for live in wanted:
+            more = (_RUNAWAY - 1) * live + _RUNAWAY if live else 0
+            if left is not None:
+                more = min(left, more) if live else 0
+                left -= more
+            found.append(live + more)
+        made = self.grading.total.calls
+        return Allowed(found, made + grades + again if rest else None)
+
+    def _rest(self, lost: Sequence[Taken]) -> list[_Limit]:
+        """Return what is left of each limit but time."""
+        budget, graded, grade = self.budget, self.grading.total, self.grading.dearest
+        limits = []
+        if budget.calls is not None:
+            calls = self.spent_calls + graded.calls + sum(one.calls for one in lost)
+            limits.append(_Limit(budget.calls - calls, 1, 1))
+        if budget.usd is not None:
+            usd = self.all_usd + sum(self._dollars(one, self._dearest) for one in lost)
+            left = _pico(budget.usd - usd)
+            limits.append(_Limit(left, _pico(self._dearest), _pico(grade.usd or 0.0)))
+        if budget.tokens is not None:
+            tokens = self.spent_tokens + graded.tokens + sum(one.tokens for one in lost)
+            limits.append(
+                _Limit(budget.tokens - tokens, max(n or 0 for n in self.tokens), grade.tokens)
+            )
+        return limits
+
+    @property
+    def _dearest(self) -> float:
+        return max(price or 0.0 for price in self.usd)
+
+    def _dollars(self, took: Taken | Trial, dearest: float | None) -> float:
+        """Return what some calls are counted as: where there is a limit, unknown is no less."""
+        if took.usd is not None:
+            return took.usd
+        return 0.0 if self.budget.usd is None else took.calls * (dearest or 0.0)
+
+    @property
+    def _is_late(self) -> bool:
+        limit = self.budget.seconds
+        return limit is not None and time.monotonic() - self._began >= limit
+
+    def live(self, probe: Probe) -> int:
+        """Return how many calls of a probe are live."""
+        last = len(self.usd) - 1 if probe.until is None else probe.until
+        kept = probe.held.union(self.free, (unit for unit, _ in probe.given))
+        return sum(n not in kept for n in range(last + 1))
+
+
+def _pico(usd: float) -> int:
+    return round(usd * 1e12)

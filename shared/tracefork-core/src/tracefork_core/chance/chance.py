@@ -1,0 +1,78 @@
+"""All chance of one run: its clock, its entropy, and the source to be asked by name."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import ExitStack
+
+from tracefork_core.chance import clock as wall_clock
+from tracefork_core.chance import entropy as entropies
+from tracefork_core.chance import process_entropy
+from tracefork_core.chance.clock import RecordedClock
+from tracefork_core.chance.entropy import RecordedEntropy
+from tracefork_core.chance.nondet_source import NondetSource, OnTape
+from tracefork_core.chance.numpy_random import NumpyGenerator
+from tracefork_core.chance.os_entropy import real_urandom
+from tracefork_core.chance.seed_streams import SEED_BYTES
+from tracefork_core.exchange.contract import Session
+from tracefork_core.tape.event import DRAWS, Draws
+from tracefork_core.tape.writer import TapeWriter
+
+
+class Chance:
+    """What a run draws from chance: put on a tape, or as `recorded` on one, or both in a fork.
+
+    A fork has the chance of its parent, so that it differs by what was changed alone: the values
+    that the tape holds for a lane and call site, and once there are none left, a clock that goes on
+    from there in real time and more of the same streams.
+
+    Attributes:
+        ambient: the sources of the process that are answered here: "clock", "entropy".
+        nondet: the source to be asked by name, with nothing patched.
+    """
+
+    def __init__(
+        self, session: Session, recorded: Draws | None = None, *, forked: bool = False
+    ) -> None:
+        seed = (recorded.seed if recorded else None) or real_urandom(SEED_BYTES)
+        self.clock = RecordedClock(session, recorded.reads if recorded else None, forked=forked)
+        self.entropy = RecordedEntropy(session, seed, recorded, forked=forked)
+        self.numpy = NumpyGenerator(self.entropy)
+        self.nondet: NondetSource = OnTape(session, self.clock, self.entropy)
+        self.ambient: list[str] = []
+        self._recorded = recorded
+        self._described = self._seeded = False
+        self._lock = threading.Lock()
+
+    def switch_on(self, stack: ExitStack, *, clock: bool, entropy: bool) -> None:
+        """Answer the process's own draws, as far as that is asked for and was recorded."""
+        if clock and self._was_on(wall_clock.SOURCE):
+            self.ambient.append(wall_clock.SOURCE)
+            wall_clock.start(self.clock)
+            stack.callback(wall_clock.stop, self.clock)
+        if entropy and self._was_on(entropies.SOURCE):
+            self.ambient.append(entropies.SOURCE)
+            stack.callback(process_entropy.stop, self.entropy)
+            process_entropy.start(self.entropy)
+            stack.callback(self.numpy.off)
+            self.numpy.on()
+
+    def flush(self, sink: TapeWriter) -> None:
+        """Put what was drawn since the last time on the tape, ahead of what depends on it."""
+        with self._lock:
+            reads, drawn = self.clock.fresh(), self.entropy.fresh()
+            states = [*self.entropy.generators.fresh(), *self.numpy.fresh()]
+            seeds = not self._seeded and (bool(drawn) or entropies.SOURCE in self.ambient)
+            if reads or drawn or states or seeds:
+                seed = self.entropy.seed if seeds else None
+                ambient = None if self._described else self.ambient
+                self._seeded, self._described = self._seeded or seeds, True
+                sink.note(DRAWS, aside=Draws([*reads, *drawn], seed, states, ambient))
+
+    def _was_on(self, source: str) -> bool:
+        recorded = self._recorded
+        if recorded is None:
+            return True
+        if recorded.ambient is None:  # Recorded before tapes said so: the clock, if it was read.
+            return any(reads.source == source for reads in recorded.reads)
+        return source in recorded.ambient

@@ -1,0 +1,108 @@
+"""Entropy on tape: one seed, put down when a run is recorded, from which all its bytes come.
+
+Each call site of each lane has a stream of its own, so that a thread in the background takes
+nothing from the agent, and a library that draws once more at replay shifts no one but itself. How
+often each of them drew is on the tape too: what the tape knows nothing of counts as a miss, but for
+what a module draws as it is loaded.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+from tracefork_core.chance.lane_generators import LaneGenerators
+from tracefork_core.chance.owner import Open
+from tracefork_core.chance.seed_streams import SEED_BYTES, Streams, seeded
+from tracefork_core.exchange.call_sites import is_loading
+from tracefork_core.exchange.lane import drawing_lane
+from tracefork_core.exchange.recorded_sites import KnownSites
+from tracefork_core.tape.event import Draws, Reads
+
+SOURCE = "entropy"
+_NO_LANE = ""
+
+
+class RecordedEntropy:
+    """The entropy of one session, begun anew or as it was recorded.
+
+    Attributes:
+        seed: where all bytes come from.
+        forked: whether what is drawn goes onto a branch, though it was recorded.
+        generators: the global generator of `random`, for each lane.
+        misses: draws that the tape had none for.
+    """
+
+    def __init__(
+        self,
+        session: object,
+        seed: bytes,
+        recorded: Draws | None = None,
+        *,
+        forked: bool = False,
+    ) -> None:
+        self.session = session
+        self.seed = seed
+        self.misses = 0
+        self.recorded = recorded
+        self.forked = forked
+        # Re-entrant: a finalizer that runs in the middle of a draw may draw.
+        self._lock = threading.RLock()
+        self._streams = Streams(seed)
+        self._named: dict[tuple[str, str], random.Random] = {}
+        self._fresh: Counter[tuple[str, str]] = Counter()
+        self._given: Counter[tuple[str, str]] = Counter()
+        self._known = KnownSites()
+        self.give(recorded.reads if recorded else ())
+        self.generators = LaneGenerators(
+            session, self._fallback, recorded, alone=lambda: len(sessions.all) < 2
+        )
+
+    def give(self, recorded: Iterable[Reads]) -> None:
+        """Take in how often was drawn when this was recorded."""
+        for reads in recorded:
+            if reads.source == SOURCE:
+                self._known.add(reads.site)
+                self._given[reads.lane, reads.site] += sum(reads.values)
+
+    def draw(self, site: str, size: int) -> bytes:
+        """Return the next bytes of this call site on this lane."""
+        key = (drawing_lane(self.session), self._known.named(site))
+        with self._lock:
+            if self.recorded is None or self.forked:
+                self._fresh[key] += 1
+            if self.recorded is not None:
+                if self._given[key] > 0:
+                    self._given[key] -= 1
+                else:
+                    self.misses += not is_loading()
+            return self._streams.draw(*key, size)
+
+    def generator(self, purpose: str) -> random.Random:
+        """Return the generator that this lane has for a purpose."""
+        key = (drawing_lane(self.session), purpose)
+        with self._lock:
+            if key not in self._named:
+                self._named[key] = seeded(self._streams.draw(*key, SEED_BYTES))
+            return self._named[key]
+
+    def of_process(self, purpose: str, size: int) -> bytes:
+        """Return bytes that are the same whenever and wherever a run asks for them."""
+        return Streams(self.seed).draw(_NO_LANE, purpose, size)
+
+    def fresh(self) -> list[Reads]:
+        """Return how often each site drew since this was asked last."""
+        if not self._fresh:
+            return []
+        with self._lock:
+            fresh, self._fresh = self._fresh, Counter()
+        return [Reads(SOURCE, lane, site, [count]) for (lane, site), count in fresh.items()]
+
+    def _fallback(self) -> random.Random:
+        return seeded(self.of_process("random", SEED_BYTES))
+
+
+sessions: Open[RecordedEntropy] = Open()
+"""Where a draw of this process looks for the entropy of its session."""

@@ -1,0 +1,47 @@
+"""Functions that draw, with something to be done before the first of them does."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+from tracefork_core.patching.bound_names import Pair, Swaps
+
+_FUNCTIONS: dict[ModuleType, str] = {
+    time: "time time_ns localtime gmtime strftime clock_gettime clock_gettime_ns",
+    os: "urandom getrandom",
+}
+
+
+class Traps:
+    """Calls `first` before each draw, until they are taken out."""
+
+    def __init__(self, first: Callable[[], None]) -> None:
+        self._first = first
+        self._pairs: list[Pair] = []
+
+    def put_in(self) -> None:
+        """Put a trap in the place of each function that draws."""
+        for module, names in _FUNCTIONS.items():
+            for name in names.split():
+                if (real := getattr(module, name, None)) is not None:
+                    trap = self._trap(module, name, real)
+                    self._pairs.append((real, trap))
+                    setattr(module, name, trap)
+
+    def take_out(self) -> None:
+        """Undo `put_in`, also in modules that bound a trap since."""
+        Swaps(self._pairs).take_out()
+
+    def _trap(self, module: ModuleType, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(real)
+        def trap(*args: Any, **kwargs: Any) -> Any:
+            self._first()
+            now = getattr(module, name)
+            return (real if now is trap else now)(*args, **kwargs)
+
+        return trap

@@ -1,0 +1,119 @@
+"""The functions of `random`, and generators made without a seed, while sessions are open.
+
+`random.choice` and most of its siblings are methods of one hidden object, wherever they were bound:
+giving that object another class reaches them all. `random` and `getrandbits` are bound to C, and
+`seed`, `getstate` and `setstate` to the class it had: these names are swapped (see swaps.py).
+"""
+
+from __future__ import annotations
+
+import random
+from types import MethodType
+from typing import Any, TypeVar
+
+from tracefork_core.chance.entropy import sessions
+from tracefork_core.chance.observers import observers, sighted
+from tracefork_core.chance.os_entropy import THROUGH
+from tracefork_core.chance.seed_streams import SEED_BYTES
+from tracefork_core.exchange.call_sites import call_site, drawer
+
+SOURCE = "random"
+
+T = TypeVar("T")
+
+_Plain = random.Random
+_inst = random._inst  # noqa: SLF001
+_real_seed = _Plain.seed
+
+
+class StandIn(_Plain):
+    """The class of the global generator while sessions are open: each lane gets its own."""
+
+    def random(self) -> float:
+        entropy = sessions.here()
+        if entropy is None:
+            return _Plain.random(self)
+        return _seen(entropy.generators.here().random())
+
+    def getrandbits(self, k: int, /) -> int:
+        entropy = sessions.here()
+        if entropy is None:
+            return _Plain.getrandbits(self, k)
+        return _seen(entropy.generators.here().getrandbits(k))
+
+    def seed(self, a: Any = None, version: int = 2) -> None:
+        entropy = sessions.here()
+        if entropy is None:
+            _real_seed(self, a, version)
+        elif a is None:
+            entropy.generators.here().seed(_fresh_seed())
+        else:
+            entropy.generators.taken_over().seed(a, version)
+
+    def getstate(self) -> tuple[Any, ...]:
+        entropy = sessions.here()
+        return _Plain.getstate(self if entropy is None else entropy.generators.here())
+
+    def setstate(self, state: tuple[Any, ...]) -> None:
+        entropy = sessions.here()
+        _Plain.setstate(self if entropy is None else entropy.generators.taken_over(), state)
+
+    @property
+    def gauss_next(self) -> float | None:
+        """The second half of a pair that `gauss` made; it belongs to the generator of a lane."""
+        entropy = sessions.here()
+        half: float | None
+        half = vars(self if entropy is None else entropy.generators.here())["gauss_next"]
+        return half
+
+    @gauss_next.setter
+    def gauss_next(self, value: float | None) -> None:
+        entropy = sessions.here()
+        vars(self if entropy is None else entropy.generators.here())["gauss_next"] = value
+
+
+SWAPS = [
+    (getattr(random, name), MethodType(getattr(StandIn, name), _inst))
+    for name in ("random", "getrandbits", "seed", "getstate", "setstate")
+]
+
+
+def put_up() -> None:
+    """Let the sessions answer."""
+    _inst.__class__ = StandIn
+    _Plain.seed = _seed  # type: ignore[method-assign]
+
+
+def take_down() -> None:
+    """Leave everything as it was found."""
+    if _Plain.seed is _seed:
+        _Plain.seed = _real_seed  # type: ignore[method-assign]
+    _inst.__class__ = _Plain
+
+
+def go_on_from(state: tuple[Any, ...]) -> None:
+    """Let the global generator go on from where a recorded run left it."""
+    _, words, gauss = state
+    super(_Plain, _inst).setstate(words)
+    vars(_inst)["gauss_next"] = gauss
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    """Seed any generator: without a seed, from the entropy of the session."""
+    _real_seed(self, _fresh_seed() if a is None else a, version)
+
+
+def _fresh_seed() -> int | None:
+    entropy = sessions.here()
+    if entropy is None:
+        return None
+    where, _ = call_site(2, THROUGH)
+    if where is None:
+        return None
+    return int.from_bytes(entropy.draw(where, SEED_BYTES))
+
+
+def _seen(value: T) -> T:
+    if observers:
+        sighted(SOURCE, value, drawer(2, THROUGH))
+    return value

@@ -1,0 +1,112 @@
+"""`uuid1`, `uuid6` and `uuid7` while sessions are open, and those of the package uuid6.
+
+Their time comes from the clock and their bytes from entropy. What is left is what the module keeps
+between calls, so that no two are the same: a lane keeps its own. The host's address, which a replay
+elsewhere would not have, is replaced by a random one, as RFC 9562 allows.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import uuid
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tracefork_core.chance.entropy import RecordedEntropy, sessions
+from tracefork_core.chance.os_entropy import urandom
+from tracefork_core.exchange.lane import current_lane
+from tracefork_core.patching.bound_names import Pair, Swaps
+from tracefork_core.patching.on_import import Arrival
+
+Kept = dict[str, object]
+Names = dict[str, Any]
+
+_PACKAGE = "uuid6"
+_MULTICAST = 1 << 40
+"""The bit that says an address is no host's."""
+
+_lock = threading.RLock()
+_by_lane: WeakKeyDictionary[RecordedEntropy, dict[tuple[str, str], Kept]] = WeakKeyDictionary()
+
+
+def _on_lane(
+    module: Names, function: Callable[..., uuid.UUID], *, asks_host: bool
+) -> Callable[..., uuid.UUID]:
+    """Return a function that makes ids as one of a module does, alike in every run."""
+
+    @functools.wraps(function)
+    def make(*args: int | None, **kwargs: int | None) -> uuid.UUID:
+        entropy = sessions.here()
+        if entropy is None:
+            return function(*args, **kwargs)
+        if asks_host:
+            given = dict(zip(("node", "clock_seq"), args, strict=False)) | kwargs
+            if given.get("node") is None:
+                node = int.from_bytes(entropy.of_process("uuid.node", 6))
+                given["node"] = node | _MULTICAST
+            if given.get("clock_seq") is None:
+                given["clock_seq"] = int.from_bytes(urandom(2)) & 0x3FFF
+            args, kwargs = (), given
+        return _with_own(entropy, module, lambda: function(*args, **kwargs))
+
+    return make
+
+
+def _with_own(entropy: RecordedEntropy, module: Names, make: Callable[[], uuid.UUID]) -> uuid.UUID:
+    """Call `make` with what the module kept when this lane made its last one."""
+    own = module["__name__"], current_lane(entropy.session)
+    with _lock:
+        lanes = _by_lane.setdefault(entropy, {})
+        around = _kept(module)
+        module.update(lanes.get(own) or dict.fromkeys(around))
+        try:
+            return make()
+        finally:
+            lanes[own] = _kept(module)
+            module.update(around)
+
+
+def _kept(module: Names) -> Kept:
+    return {name: value for name, value in module.items() if name.startswith("_last_")}
+
+
+def _pairs(module: Names, names: str, asking: str = "") -> list[Pair]:
+    """Return functions of a module with what stands in for them; those `asking` ask the host."""
+    return [
+        (module[name], _on_lane(module, module[name], asks_host=name in asking.split()))
+        for name in names.split()
+        if name in module
+    ]
+
+
+class _Package:
+    """The package uuid6, which may be loaded while sessions are open."""
+
+    def __init__(self) -> None:
+        self._module: ModuleType | None = None
+        self._swaps = Swaps([])
+        self._arrival = Arrival(_PACKAGE, self.put_in)
+
+    def put_in(self) -> None:
+        """Let the sessions answer, once it is there."""
+        if (module := sys.modules.get(_PACKAGE)) is None:
+            self._arrival.on()
+            return
+        if self._module is not module:
+            self._module = module
+            self._swaps = Swaps(_pairs(vars(module), "uuid6 uuid7 uuid8"))
+        self._swaps.put_in()
+
+    def take_out(self) -> None:
+        """Leave everything as it was found."""
+        self._arrival.off()
+        if self._module is not None:
+            self._swaps.take_out()
+
+
+SWAPS = _pairs(vars(uuid), "uuid1 uuid6 uuid7", asking="uuid1 uuid6")
+PACKAGE = _Package()

@@ -1,0 +1,137 @@
+"""The session of a child process: its parent's, joined when something is first asked or drawn."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+
+from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.exchange.contract import Live, Recorded, Request, Waits
+from tracefork_core.exchange.lane import UNORDERED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tracefork_core.checkpoints.contract import Checkpoints
+    from tracefork_core.children.child.remote import Remote
+    from tracefork_core.tape import Tape
+    from tracefork_core.tape.event import Reads
+
+
+class Member:
+    """Implements `exchange.contract.Session`. Until something is asked, nothing is loaded."""
+
+    def __init__(self, invitation: Invitation, join: Callable[[Member], Remote]) -> None:
+        self.invitation = invitation
+        self.threads: set[int] = set()
+        self.waits: Waits | None = None
+        self.drawn: list[Callable[[], list[Reads]]] = []
+        self._join = join
+        self._joined: Remote | None = None
+        self._pid = os.getpid()
+        # Re-entrant: what is loaded to join may be what chance was waiting for, and that joins.
+        self._lock = threading.RLock()
+
+    @property
+    def active(self) -> bool:
+        """Whether this is the process that was invited."""
+        return self._pid == os.getpid()
+
+    @property
+    def unordered(self) -> str:
+        """The lane of threads that carry no context: one for each process, for what they draw."""
+        return f"{self.invitation.lane}/{UNORDERED}"
+
+    def open(self, request: Request) -> Live | Recorded | None:
+        """Ask the parent what happens to an exchange.
+
+        Raises:
+            TraceforkError: the session is poisoned, or this request poisons it.
+        """
+        return self._remote().open(request)
+
+    def begin_step(
+        self, kind: str, name: str, parent: str | None, detail: dict[str, object]
+    ) -> str:
+        """Put the beginning of a step on the tape and return the step's id."""
+        return self._remote().begin_step(kind, name, parent, detail)
+
+    def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
+        """Put the end of a step on the tape."""
+        self._remote().end_step(step, error, kind)
+
+    def check(self) -> None:
+        """Raise the error that poisoned the session of the parent, if one did."""
+        self._remote().check()
+
+    def check_asked(self, thread: str) -> None:
+        """Nothing: no thread of a framework runs here."""
+
+    def tell_as_recorded(self, thread: str) -> None:
+        """Nothing: no thread of a framework runs here."""
+
+    def checkpoints(self, path: Path) -> Checkpoints:
+        """Refuse: what a child process saves would be on no tape."""
+        from tracefork_core.errors import UsageError
+
+        raise UsageError(
+            f"tracefork: a child process of a recorded or replayed run cannot keep checkpoints "
+            f"({path}): only those of the process that the run began in are on the tape."
+        )
+
+    @property
+    def source(self) -> Tape | None:
+        """Nothing: the parent answers."""
+        return None
+
+    @property
+    def tapes(self) -> tuple[Path, ...]:
+        """None: they are the parent's."""
+        return ()
+
+    @property
+    def fork_point(self) -> int | None:
+        """Nothing: forks are the parent's."""
+        return None
+
+    def chance(self) -> tuple[bytes, list[str]]:
+        """Return the seed for the entropy of this process, and which sources are on the tape."""
+        return self._remote().chance()
+
+    def recall(self, lane: str) -> list[Reads]:
+        """Return what was drawn on a lane of this process when this was recorded."""
+        return self._remote().recall(lane)
+
+    def flush(self) -> None:
+        """Put on the tape what was drawn since the last exchange."""
+        if self.drawn:
+            self._remote().flush()
+
+    def leave(self, *, clock: int, entropy: int) -> None:
+        """Put on the tape what was drawn since the last exchange, tell the misses, and hang up."""
+        if self._joined is not None or self.drawn:
+            self._remote().leave(clock=clock, entropy=entropy)
+
+    def move(self, invitation: Invitation) -> None:
+        """Go on as somebody else: on the lane that was chosen for this process."""
+        with self._lock:
+            joined, self._joined = self._joined, None
+            self.invitation = invitation
+        if joined is not None:
+            joined.forget()
+
+    def forget(self) -> None:
+        """Close the connections that a forked child inherited."""
+        if self._joined is not None:
+            self._joined.forget()
+
+    def _remote(self) -> Remote:
+        with self._lock:
+            return self._joined or self._keep(self._join(self))
+
+    def _keep(self, joined: Remote) -> Remote:
+        if self._joined is None:
+            self._joined = joined
+        return self._joined

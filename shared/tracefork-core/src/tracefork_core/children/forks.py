@@ -1,0 +1,104 @@
+"""Forked children: they have all of their parent but its session, and join that from afar."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import NoReturn
+
+from tracefork_core.children.child.arrival import Arrival, arrive
+from tracefork_core.children.child.joined_session import Member
+from tracefork_core.children.environment import announce
+from tracefork_core.children.inheritance import Descent
+from tracefork_core.children.protocol.invitation import Invitation
+
+NAME = "fork"
+
+arrivals: list[Arrival] = []
+"""This process under the sessions of others: one in a child, more where its parent had more."""
+_descents: list[Descent] = []
+_forking = threading.local()
+_watching = 0
+
+
+def watch(descent: Descent) -> None:
+    """Let processes that are forked from now on join the session of `descent`."""
+    _descents.append(descent)
+    if not _watching:
+        os.register_at_fork(before=_before)
+        come_last()
+
+
+def come_last() -> None:
+    """Act in forked children after all who have asked for it by now."""
+    global _watching
+    _watching = number = _watching + 1
+    os.register_at_fork(after_in_child=lambda: _in_child() if number == _watching else None)
+
+
+def forget(descent: Descent) -> None:
+    """Undo `watch`."""
+    _descents.remove(descent)
+
+
+def descents() -> list[Descent]:
+    """Return what this process hands on, for each session that is open in it."""
+    return [descent for descent in _descents if descent.session.active]
+
+
+def _before() -> None:
+    invited = [] if _is_start_of_uvloop() else descents()
+    _forking.invited = [(descent, descent.invite(NAME)) for descent in invited]
+
+
+def _is_start_of_uvloop() -> bool:
+    """Return whether uvloop starts a program here, and no Python code forks.
+
+    Its child runs these handlers while its parent, with the interpreter locked, waits until it has
+    become that program: nobody could answer it before that, and after that it is not needed.
+    """
+    events = sys.modules.get("asyncio.events")
+    loop = events._get_running_loop() if events is not None else None  # noqa: SLF001 - in `__all__`
+    if loop is None or not type(loop).__module__.startswith("uvloop"):
+        return False
+    return not any("fork" in name for name in sys._getframe(2).f_code.co_names)
+
+
+def _in_child() -> None:
+    invited: list[tuple[Descent, Invitation]] = getattr(_forking, "invited", [])
+    before = {id(arrival.descent): arrival for arrival in arrivals}
+    arrivals.clear()
+    for descent, invitation in invited:
+        if isinstance(descent.session, Member):
+            descent.session.forget()
+        earlier = before.get(id(descent))
+        member = arrive(invitation)
+        descent.continue_in_fork(member, invitation)
+        arrivals.append(arrival := Arrival(member, descent))
+        # A child that has drawn nothing yet is armed when it does, forked or not.
+        if earlier is None or earlier.chance is not None:
+            arrival.start_chance()
+    if invited:
+        announce()
+        atexit.register(leave)
+        # How most forked children end.
+        os._exit = _leaving_first(os._exit)  # type: ignore[assignment]
+
+
+def leave() -> None:
+    """Say what was drawn, before the process ends."""
+    for arrival in arrivals:
+        arrival.leave()
+
+
+def _leaving_first(end: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
+    def leave_and_end(status: int) -> NoReturn:
+        try:
+            leave()
+        finally:
+            end(status)
+
+    return leave_and_end

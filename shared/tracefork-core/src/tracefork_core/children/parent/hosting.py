@@ -1,0 +1,89 @@
+"""Let other processes join a session that is open in this one."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from tracefork_core.chance.chance import Chance
+from tracefork_core.children import forks
+from tracefork_core.children.environment import announce
+from tracefork_core.children.inheritance import Descent
+from tracefork_core.children.instruments import PROCESSES
+from tracefork_core.children.parent.listener import Listener
+from tracefork_core.children.parent.server import Host
+from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.egress import Watch
+from tracefork_core.exchange.lane import current_lane
+from tracefork_core.session import Session
+from tracefork_core.tape.event import DRAWS, Draws
+
+
+class Hosting:
+    """The processes of one session. Nothing is opened before the first is about to start."""
+
+    def __init__(self, session: Session, chance: Chance, *, ambient: bool) -> None:
+        self._session = session
+        self._chance = chance
+        self._watch: Watch | None = None
+        home = Invitation(
+            address="",
+            token="",
+            lane=current_lane(session),
+            step=None,
+            records=session.source is None,
+            ambient=ambient,
+            forks=session.fork is not None,
+        )
+        self.descent = Descent(session, home, self._open, self._opened)
+
+    @property
+    def clock_misses(self) -> int:
+        """How many reads of the clock in other processes the tape had no value for."""
+        return self.descent.clock_misses
+
+    @property
+    def entropy_misses(self) -> int:
+        """How many draws of entropy in other processes the tape had no value for."""
+        return self.descent.entropy_misses
+
+    def close_with(self, stack: ExitStack) -> None:
+        """Close the door when `stack` is left, before the session that `stack` closes next."""
+        stack.callback(self.descent.wait)
+        stack.callback(self._session.close)
+        stack.callback(self._close)
+
+    def begin(self, stack: ExitStack, watch: Watch) -> None:
+        """Invite whatever is started from now on."""
+        self._watch = watch
+        for instrument in PROCESSES:
+            instrument.on()
+            stack.callback(instrument.off)
+        forks.watch(self.descent)
+        stack.callback(forks.forget, self.descent)
+
+    def _open(self) -> Listener:
+        source = self._session.source
+        recorded = source.draws if source is not None else []
+        return Listener(
+            Host(
+                self._session,
+                seed=self._chance.entropy.seed,
+                sources=self._chance.ambient,
+                recall=lambda: recorded,
+                put=self._put,
+                learn=self._session.masking.take_in,
+            )
+        )
+
+    def _opened(self, address: str) -> None:
+        if self._watch is not None:
+            self._watch.door = address
+            announce()
+
+    def _put(self, draws: Draws) -> None:
+        self._session.sink.write(lambda tape: tape.note(DRAWS, aside=draws))
+
+    def _close(self) -> None:
+        self.descent.close()
+        if self._watch is not None:
+            self._watch.subprocesses.extend(self.descent.complaints)

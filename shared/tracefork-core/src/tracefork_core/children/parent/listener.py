@@ -1,0 +1,176 @@
+"""Where processes join a session: a local socket that is opened when the first is started."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from tracefork_core.children.parent.server import Host, Served
+from tracefork_core.children.protocol import messages
+from tracefork_core.children.protocol.frames import GREETING_LIMIT, BrokenFrameError, frame, receive
+from tracefork_core.exchange.current import crossing_seam
+
+_GREETING_SECONDS = 10.0
+_CONNECTIONS = 2000
+_BYE_SECONDS = 5.0
+
+
+class Listener:
+    """The socket of one session, and those who are connected to it.
+
+    Attributes:
+        address: a path, or "127.0.0.1:port" where there are no unix sockets.
+        token: what a process has to know to be listened to.
+        clock_misses: reads of the clock in other processes that the tape had no value for.
+        entropy_misses: draws of entropy in other processes that the tape had no value for.
+        complaints: who came and was turned away, for the receipt.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.closed = False
+        self.clock_misses = self.entropy_misses = 0
+        self.complaints: list[str] = []
+        self._granted: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._peers: dict[socket.socket, Served | None] = {}
+        self._threads: list[threading.Thread] = []
+        with crossing_seam():  # Our own chance, and our own thread: no part of the run.
+            self.token = secrets.token_hex(16)
+            self._folder, self._socket, self.address = _listening()
+            self._start(self._accept)
+
+    def close(self) -> None:
+        """Turn everybody away from now on. Who is being answered now still is."""
+        with self._lock:
+            self.closed = True
+            peers = dict(self._peers)
+        self._shut(self._socket)
+        with suppress(OSError):  # A program that closes all descriptors closed this one too.
+            self._socket.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        for peer, served in peers.items():
+            if served is not None and served.busy.acquire(timeout=_BYE_SECONDS):
+                served.busy.release()
+            self._shut(peer)
+
+    def wait(self) -> None:
+        """Wait for the threads that served; call it once nothing keeps them."""
+        for thread in self._threads:
+            thread.join(_BYE_SECONDS)
+
+    def forget(self) -> None:
+        """Close what a forked child inherited: its parent would not notice who hangs up."""
+        for peer in (*self._peers, self._socket):
+            peer.close()
+
+    def lane_of(self, process: str, lane: str) -> str:
+        """Return the lane of a process: the one it was given, unless another one has it."""
+        with self._lock:
+            if process not in self._granted:
+                taken, granted, n = set(self._granted.values()), lane, 1
+                while granted in taken:
+                    n += 1
+                    granted = f"{lane}+{n}"
+                self._granted[process] = granted
+            return self._granted[process]
+
+    def left(self, clock: int, entropy: int) -> None:
+        """Count the misses that a process reports when it ends."""
+        with self._lock:
+            self.clock_misses += clock
+            self.entropy_misses += entropy
+
+    def _accept(self) -> None:
+        while not self.closed:
+            try:
+                peer, _ = self._socket.accept()
+            except OSError:
+                return
+            if self._is_welcome(peer):
+                self._start(self._serve, peer)
+            else:
+                peer.close()
+
+    def _is_welcome(self, peer: socket.socket) -> bool:
+        with self._lock:
+            if self.closed or len(self._peers) >= _CONNECTIONS:
+                return False
+            self._peers[peer] = None
+            return True
+
+    def _start(self, target: object, *args: object) -> None:
+        thread = threading.Thread(target=target, args=args, daemon=True, name="tracefork")  # type: ignore[arg-type]
+        self._threads = [*(t for t in self._threads if t.is_alive()), thread]
+        thread.start()
+
+    def _serve(self, peer: socket.socket) -> None:
+        try:
+            hello = self._greeted(peer)
+            if hello is not None:
+                served = Served(self._host, self, peer, hello)
+                with self._lock:
+                    self._peers[peer] = served
+                served.serve()
+        except (BrokenFrameError, msgspec.MsgspecError) as error:
+            self._complain(f"a process that spoke out of turn to the run's socket ({error})")
+        except OSError:
+            pass  # Killed, or turned away at the end.
+        finally:
+            with self._lock:
+                self._peers.pop(peer, None)
+            peer.close()
+
+    def _greeted(self, peer: socket.socket) -> messages.Hello | None:
+        peer.settimeout(_GREETING_SECONDS)
+        heard = receive(peer, GREETING_LIMIT)
+        if heard is None:
+            return None
+        hello = messages.hello(heard)
+        if not hmac.compare_digest(hello.token.encode(), self.token.encode()):
+            self._complain("a process that did not know the token of the run's socket")
+            return None
+        peer.sendall(frame(messages.encode(messages.Done())))
+        peer.settimeout(None)
+        return hello
+
+    def _complain(self, what: str) -> None:
+        with self._lock:
+            if what not in self.complaints:
+                self.complaints.append(what)
+
+    @staticmethod
+    def _shut(one: socket.socket) -> None:
+        with suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+
+
+def _listening() -> tuple[Path | None, socket.socket, str]:
+    """Return a socket for this user alone: the folder it lies in, itself and its address."""
+    if hasattr(socket, "AF_UNIX"):
+        folder = Path(tempfile.mkdtemp(prefix="tracefork-"))
+        address = folder / "run"
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(os.fspath(address))
+            address.chmod(0o600)
+            listening.listen(128)
+        except OSError:  # A path that is too long for a socket.
+            listening.close()
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            return folder, listening, os.fspath(address)
+    listening = socket.socket(socket.AF_INET)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(128)
+    return None, listening, f"127.0.0.1:{listening.getsockname()[1]}"

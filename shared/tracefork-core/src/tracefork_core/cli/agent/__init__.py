@@ -1,0 +1,7 @@
+"""Run the agent that a command line names, and remember which command made which tape.
+
+`agent` is a script, module, function or project, run `as_main`; `project` finds what a framework
+would run, `callable_agent` makes it a function, `recorded_command` and `command_store` recall the
+command of a tape. `hash_seed` restarts Python with a fixed seed, `child_python` runs a fresh one.
+`ending`, `shutdown` and `hard_exit` are how an agent ends.
+"""

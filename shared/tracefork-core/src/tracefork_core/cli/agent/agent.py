@@ -1,0 +1,243 @@
+"""The agent: a script, a module, a function or a project, run in this process as Python would."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from tracefork_core.cli.agent import project
+from tracefork_core.cli.agent.as_main import NoAgentError, main_in, run_module, run_script
+from tracefork_core.cli.agent.ending import Ending
+from tracefork_core.cli.agent.hard_exit import Outcome, told_before_it_leaves
+from tracefork_core.cli.agent.shutdown import end_forked, wind_down, wound_down
+from tracefork_core.cli.usage_errors import guess
+from tracefork_core.errors import TraceforkError, UsageError
+
+R = TypeVar("R")
+Form = Literal["script", "module", "function", "project"]
+_DATABASE = b"SQLite format 3"
+"""What a tape begins with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """What is recorded or replayed: `target` is a path, a module or "pkg.mod:function"."""
+
+    form: Form
+    target: str
+    args: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The stem of a tape's default name."""
+        if self.form == "script":
+            return Path(self.target).stem
+        if self.form == "project":
+            return Path(self.target).resolve().name
+        return self.target.partition(":")[0].rpartition(".")[2]
+
+    @property
+    def argv(self) -> list[str]:
+        """The command as words behind `tracefork record`."""
+        option = {"module": ["-m"], "function": ["--agent"]}.get(self.form, [])
+        return [*option, self.target, *(["--", *self.args] if self.args else [])]
+
+    @property
+    def words(self) -> str:
+        """The command as it is typed behind `tracefork record`."""
+        return shlex.join(self.argv)
+
+    def prepare(self) -> None:
+        """Set `sys.argv` and `sys.path` as Python would, and see that there is something to run.
+
+        A project's folder becomes the current one, and its variables are set.
+
+        Raises:
+            UsageError: there is no such script, module, function or project.
+        """
+        if self.form == "project":
+            sys.argv = [self.target, *self.args]
+            self._check_module(project.enter(Path(self.target)).function)
+            return
+        script = self.form == "script"
+        if script:
+            _check_script(Path(self.target))
+        if self.target.partition(".")[0] == "pytest":
+            import_module("time_machine")  # with its plugin: chance/system_clock.py leaves that out
+        if not sys.flags.safe_path:
+            # The first entry belongs to whatever started this process; now the agent does.
+            sys.path[0] = self._first_on_path()
+        sys.argv = [self.target, *self.args]
+        if not script:
+            self._check_module(self.target)
+
+    def _first_on_path(self) -> str:
+        if self.form != "script":
+            return str(Path.cwd())
+        script = Path(self.target)
+        return str(script.absolute() if main_in(self.target) else script.resolve().parent)
+
+    def run_under(
+        self,
+        scope: AbstractContextManager[R],
+        *,
+        show: bool,
+        told: Callable[[Outcome[R]], int] | None = None,
+    ) -> tuple[R, Ending]:
+        """Run inside a recording or a replay; return what that gave, and the agent's ending.
+
+        `told` says what came of it, and its exit code, where the agent ends the process itself.
+        `show` prints an exception of the agent at once, as Python does, and not only when it is
+        known that the run did not diverge. One that an error of ours led to waits for that.
+
+        Raises:
+            TraceforkError: what the scope raises, and what of ours came out of the agent.
+        """
+        ending: Ending | None = None
+        process = os.getpid()
+        try:
+            with scope as run:
+                with told_before_it_leaves(scope, run, told) if told else nullcontext():
+                    ending = self._run()
+                    if os.getpid() != process:
+                        end_forked(ending)  # The run is its parent's, and so what is said of it.
+                    if show and not ending.is_ours:
+                        ending.show()
+                    ending = wound_down(ending)
+                if ending.error is not None:
+                    raise ending.error
+        except BaseException as error:
+            ours = isinstance(error, TraceforkError)
+            if ours or ending is None or error is not ending.error:
+                raise
+        if show and ending.is_ours:
+            ending.show()
+        return run, ending
+
+    def run(self) -> Ending:
+        """Run to the end of what Python would finish, under whatever session there is."""
+        ending = self._run()
+        wind_down()
+        return ending
+
+    def _run(self) -> Ending:
+        try:
+            if self.form == "script":
+                run_script(self.target)
+            elif self.form == "module":
+                run_module(self.target)
+            else:
+                self.call()
+        except NoAgentError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever ends the agent is its ending
+            return Ending.of(error)
+        return Ending(0)
+
+    def _check_module(self, target: str) -> None:
+        module, colon, function = target.partition(":")
+        if self.form == "function" and not (colon and module and function.isidentifier()):
+            raise UsageError(
+                f"tracefork: --agent takes package.module:function, not {self.target}."
+            )
+        if module.endswith(".py"):
+            file, here = Path(module).resolve(), Path.cwd().resolve()
+            top = here if file.is_relative_to(here) else file.parent
+            meant = ".".join(file.relative_to(top).with_suffix("").parts)
+            where = "" if top == here else f" in {shlex.quote(str(top))}"
+            raise UsageError(
+                f"tracefork: {module} is a file, and the name of its module{where} is {meant}: "
+                f"{'--agent' if colon else '-m'} {meant}{colon}{function}"
+            )
+        first = module.partition(".")[0]
+        try:
+            found = importlib.util.find_spec(first) if first else None
+        except ValueError:  # __main__, or a module without a spec
+            found = None
+        if found is None:
+            raise UsageError(
+                f"tracefork: no module named {first or module} in {Path.cwd()} or installed."
+            )
+
+    def call(self) -> object:
+        """Call the function, an async one too, and return what it returns."""
+        import asyncio
+        import inspect
+
+        # A project was entered by now; what is typed behind it is not for the function.
+        here = project.find(Path.cwd()) if self.form == "project" else None
+        module, _, name = (here.function if here else self.target).partition(":")
+        value = _function(module, name)(*(() if here else self.args))
+        if inspect.isgenerator(value) or inspect.isasyncgen(value):
+            raise NoAgentError(
+                f"tracefork: {module}:{name} is a generator: to call it runs nothing. Name a "
+                "function that goes through it."
+            )
+        return asyncio.run(value) if inspect.iscoroutine(value) else value
+
+
+def read_agent(
+    words: Sequence[str], after: Sequence[str], module: str | None, function: str | None
+) -> Agent | None:
+    """Return the agent that command line words name, or None where they name none.
+
+    `words` stand before `--` and `after` behind it. With a module or a function all of them are
+    arguments; otherwise the first word is a script, or the folder of a project.
+
+    Raises:
+        UsageError: a module and a function are both given, or arguments without an agent.
+    """
+    if module and function:
+        raise UsageError("tracefork: -m and --agent exclude one another: name one agent.")
+    if module:
+        return Agent("module", module, (*words, *after))
+    if function:
+        return Agent("function", function, (*words, *after))
+    if words:
+        is_project = Path(words[0]).is_dir() and main_in(words[0]) is None
+        form: Form = "project" if is_project else "script"
+        return Agent(form, words[0], (*words[1:], *after))
+    if after:
+        raise UsageError(
+            "tracefork: arguments after `--`, but no script before it: SCRIPT.py -- ARGS."
+        )
+    return None
+
+
+def _check_script(path: Path) -> None:
+    if path.is_dir() and main_in(str(path)):
+        return
+    if not path.is_file():
+        raise UsageError(f"tracefork: no script at {path} in {Path.cwd()}.")
+    with path.open("rb") as file:
+        if file.read(len(_DATABASE)) == _DATABASE:
+            raise UsageError(
+                f"tracefork: {path} is a tape, and no script. What is on it: tracefork show "
+                f"{shlex.quote(str(path))}"
+            )
+
+
+def _function(module: str, name: str) -> Callable[..., object]:
+    try:
+        found = getattr(import_module(module), name, None)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # It is there, and imports what is not.
+        raise NoAgentError(
+            f"tracefork: no module named {error.name} for {module}:{name}."
+        ) from error
+    if not callable(found):
+        what = f"no function {name}" if found is None else f"{name}, which is no function"
+        known = vars(sys.modules[module]).items()
+        close = guess(name, [other for other, value in known if callable(value)])
+        raise NoAgentError(f"tracefork: the module {module} has {what}.{close}")
+    function: Callable[..., object] = found
+    return function

@@ -1,0 +1,1 @@
+"""The commands of `tracefork`, one file each, loaded when the command runs."""

@@ -1,0 +1,98 @@
+"""`tracefork bisect`: name the step at which a run was lost, where its ends are certain."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.agent.recorded_command import agent_for
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.fork_options import read_edit
+from tracefork_core.tape import Tape
+
+if TYPE_CHECKING:
+    from tracefork_core.blaming.bisect import Bisected
+    from tracefork_core.blaming.engine.probe import Trial
+
+NOBODY = 1
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def bisect(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    oracle: options.OracleWords = "exit",
+    tail_model: options.TailModel = None,
+    tail_temperature: options.TailTemperature = None,
+    allow_writes: options.AllowWrites = False,
+    stub_writes: options.StubWrites = False,
+    mask: options.Mask = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Name the step at which a run was lost, where its ends are certain.
+
+    By halves, as git does it: each fork keeps the first answers and asks the rest live; the first
+    answer that dooms the run when it is kept is named after about log2(n) forks. A program that
+    exits with 125 skips a position. Where the same fork may end well or badly, use blame.
+    """
+    path = tape_names.find(tape)
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    from tracefork_core.blaming.bisect import bisect as bisecting
+    from tracefork_core.blaming.oracles.oracles import read_oracle
+    from tracefork_core.cli.agent.callable_agent import Program
+
+    with Tape.open(path) as opened:
+        kept = opened.hash_seed
+    here = Path.cwd()
+    os.chdir(folder)
+    agent.prepare()
+    grades = read_oracle(oracle, here)
+    os.environ.update(hash_seed.with_seed(os.environ, kept))
+    with screen.stdout_kept():  # Whatever an agent leaves behind may print.
+        found = bisecting(
+            path,
+            Program(agent, folder),
+            grades,
+            fresh=agent.form != "function",
+            writes=options.writes(allow=allow_writes, stub=stub_writes),
+            tail=read_edit(tail_model, tail_temperature, None, None),
+            mask=mask or [],
+            tell=_tell,
+        )
+    code = NOBODY if found.unit is None else 0
+    if as_json:
+        screen.say_json({"command": "bisect", "exit": code, **msgspec.to_builtins(found)})
+    else:
+        _print(found)
+    return code
+
+
+def _tell(kept: int, trial: Trial) -> None:
+    what = {True: "bad", False: "good", None: f"skipped: {trial.undefined}"}[trial.failed]
+    line = f"· {figures.several(kept, 'answer')} kept: {what}"
+    screen.stderr().print(printable(line), style=screen.DIM, soft_wrap=True)
+
+
+def _print(found: Bisected) -> None:
+    took = f"{figures.several(found.forks, 'fork')} · {figures.several(found.calls, 'live call')}"
+    console = screen.stdout()
+    if found.unit is None:
+        console.print(f"○ A fresh run fails as well: no step is to blame. {took}")
+        return
+    name = printable(found.names[found.unit].words)
+    words = f"exchange {found.unit} ({name})"
+    if found.first is not None and found.first < found.unit:
+        words = f"one of exchanges {found.first} to {found.unit}: those between were skipped"
+    console.print(f"● The run was lost at {words}. {took}", soft_wrap=True)

@@ -1,0 +1,235 @@
+"""`tracefork calibrate`: run an agent a few times and say what of it does not repeat."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.agent import child_python, hash_seed
+from tracefork_core.cli.agent.agent import Agent, read_agent
+from tracefork_core.cli.agent.recorded_command import agent_for
+from tracefork_core.cli.calibrate.calibrate_result import Result
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.text import printable
+from tracefork_core.errors import Divergence, ReplayError, TraceforkError, UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.display.account import Account
+    from tracefork_core.explaining.causes import Run
+    from tracefork_core.explaining.findings import Finding
+    from tracefork_core.tape import Tape
+
+_REPLAYS = 2
+_TAIL = 12
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.AgentCommand)
+def calibrate(
+    ctx: typer.Context,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    tape: Annotated[
+        str | None,
+        typer.Option("--tape", metavar="TAPE", help="Start from this tape instead of a live run."),
+    ] = None,
+    no_live: Annotated[
+        bool, typer.Option("--no-live", help="Leave out the second live run: replays only.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an agent a few times and say what of it does not repeat, and how to mend it.
+
+    It is recorded live, replayed twice against that tape, and recorded live once more; each time in
+    a fresh process with a hash seed of its own. What differs between the recordings is traced to
+    the line that drew it. The exit status is 0 where both replays are proven, else 1.
+    """
+    from tracefork_core.cli.calibrate.calibrate_report import document, print_findings
+
+    given = tape_names.find(tape) if tape else None
+    after = options.given(ctx.obj)
+    if given is not None:
+        agent, folder = agent_for(given, command or [], after, module, function)
+    else:
+        typed, folder = read_agent(command or [], after, module, function), Path.cwd()
+        if typed is None:
+            raise UsageError("tracefork: calibrate what? A script, -m MODULE or --agent PKG.MOD:FN")
+        agent = typed
+    with tempfile.TemporaryDirectory(prefix="tracefork-calibrate-") as place:
+        runs = _Runs(agent, folder, Path(place))
+        result = _calibrate(runs, given, live=not no_live)
+    if as_json:
+        screen.say_json(document(agent, result))
+    else:
+        print_findings(agent, result)
+    return result.exit
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """One run: what it came to, and what was noted besides."""
+
+    came: child_python.Done
+    notes: Run
+
+    @property
+    def document(self) -> dict[str, object]:
+        return self.came.document
+
+    @property
+    def leaks(self) -> list[str]:
+        found = self.document.get("leaks")
+        return [str(leak) for leak in found] if isinstance(found, list) else []
+
+    @property
+    def reason(self) -> str:
+        """Why it failed; where nobody could say, with the end of what it said itself."""
+        said = self.came.said[-_TAIL:] if self.came.broke_off else []
+        return "\n".join([self.came.reason or "the run has no result", *said])
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """Runs an agent in fresh processes, in the folder where it belongs."""
+
+    agent: Agent
+    folder: Path
+    place: Path
+
+    def record(self, name: str) -> tuple[Path, _Done]:
+        """Record the agent live.
+
+        Raises:
+            TraceforkError: there is no tape of it.
+        """
+        tape = self.place / f"{name}.tape"
+        words = ["record", "--json", "--boundary=note", f"-o{tape}"]
+        run = self._run(words, hash_seed.drawn())
+        if "digest" not in run.document:
+            code = run.came.exit or ReplayError.exit_code
+            error = type("", (TraceforkError,), {"exit_code": code})
+            raise error(f"tracefork: the live run left no tape: {run.reason}")
+        return tape, run
+
+    def replay(self, tape: Path, seed: str | None) -> _Done:
+        """Replay it as `tracefork replay` does."""
+        return self._run(["replay", "--json", "--boundary=note", str(tape)], seed)
+
+    def _run(self, words: Sequence[str], seed: str | None) -> _Done:
+        from tracefork_core.cli.calibrate.calibrate_worker import Notes
+        from tracefork_core.explaining.causes import Run
+
+        path = self.place / "notes.json"
+        path.unlink(missing_ok=True)
+        environment = {**os.environ, "TRACEFORK_HOME": str(self.place / "home")}
+        command = [
+            "tracefork_core.cli.calibrate.calibrate_worker",
+            str(path),
+            *words,
+            *self.agent.argv,
+        ]
+        done = child_python.run(command, self.folder, hash_seed.with_seed(environment, seed))
+        notes = child_python.left(path, Notes) if path.exists() else Notes()
+        return _Done(done, Run(notes.draws, notes.environment, notes.process))
+
+
+def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
+    from tracefork_core.explaining.causes import ON_TAPE, Run
+    from tracefork_core.explaining.findings import between_recordings, together
+    from tracefork_core.tape import Tape
+
+    first = None
+    if given is None:
+        tape, first = runs.record("first")
+    else:
+        tape = given
+    account, seed = _read(tape)
+    if first is not None:
+        outcome = str(first.document.get("outcome", "ok"))
+        ended = "" if outcome == "ok" else f" · the agent ended with {outcome}"
+        _say(f"recorded live: {_figures(account)}{ended}")
+    replays = [runs.replay(tape, seed) for _ in range(_REPLAYS)]
+    proven = sum(one.came.exit == 0 for one in replays)
+    _say(f"replayed: {proven} of {_REPLAYS} proven · $0")
+    drawn = [draw for draw in replays[0].notes.draws if draw.source in ON_TAPE]
+    before = first.notes if first else Run(drawn)
+    replayed = [one for done in replays for one in _why(done, before)]
+    differed: list[Finding] = []
+    everybody = [*([first] if first else []), *replays]
+    if live:
+        _say(f"once more live (--no-live skips this): {_figures(account)}")
+        other, second = runs.record("second")
+        everybody.append(second)
+        with Tape.open(tape) as one, Tape.open(other) as two:
+            pair = before, second.notes
+            asked = set.intersection(*(_asked(one, done) for done in replays))
+            left = {n for done in replays if (n := _left(done)) is not None}
+            differed = between_recordings(one, two, pair, asked, left)
+    findings = together(replayed, differed)
+    named = {one.cause.site for one in findings}
+    leaks = dict.fromkeys(leak for done in everybody for leak in done.leaks)
+    unseen = [leak for leak in leaks if leak.partition(": ")[0] not in named]
+    count = (first is not None) + live
+    return Result(count, account.exchanges, (proven, _REPLAYS), findings, unseen)
+
+
+def _asked(tape: Tape, done: _Done) -> set[int]:
+    """Return the exchanges that a replay is known to have asked as they were recorded."""
+    numbers = {exchange.n for exchange in tape.exchanges}
+    if done.came.exit == 0:
+        return numbers
+    if (n := _left(done)) not in numbers:
+        return set()
+    lane = tape.exchanges[n].lane  # How far the others had come by then nobody says.
+    return {exchange.n for exchange in tape.exchanges[:n] if exchange.lane == lane}
+
+
+def _left(done: _Done) -> int | None:
+    """Return the exchange at which a replay left its tape, if it did at one."""
+    divergence: Any = done.document.get("divergence") or {}
+    n: int | None = divergence.get("n")
+    return n
+
+
+def _why(done: _Done, before: Run) -> list[Finding]:
+    """Return what kept a replay from being the run."""
+    import msgspec
+
+    from tracefork_core.explaining.causes import Cause
+    from tracefork_core.explaining.findings import Finding, at_divergence
+
+    if done.came.exit == 0:
+        return []
+    if divergence := done.document.get("divergence"):
+        return at_divergence(msgspec.convert(divergence, Divergence), (before, done.notes))
+    cause = Cause(done.reason, None, on_tape=False, fix="")
+    return [Finding((), "", cause, outside=True)]
+
+
+def _read(path: Path) -> tuple[Account, str | None]:
+    from tracefork_core.cli.display.account import take_account
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        if not tape.keeps_bodies:
+            raise ReplayError(f"tracefork: {path} keeps hashes (mode metadata): nothing to replay.")
+        environment = tape.environment
+        return take_account(tape), environment.hash_seed if environment else None
+
+
+def _figures(account: Account) -> str:
+    calls = figures.several(account.model_calls, "model call")
+    return f"{figures.several(account.exchanges, 'exchange')}, {calls} · {account.cost_words}"
+
+
+def _say(words: str) -> None:
+    screen.stderr().print(f"· {printable(words)}", style=screen.DIM, soft_wrap=True)

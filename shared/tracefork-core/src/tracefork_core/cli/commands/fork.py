@@ -1,0 +1,165 @@
+"""`tracefork fork`: run an agent as recorded up to a point, and on from there in another way."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.agent.agent import Agent
+from tracefork_core.cli.agent.hard_exit import Outcome
+from tracefork_core.cli.agent.recorded_command import agent_for, remember
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.fork_options import read_intervention
+from tracefork_core.errors import UsageError
+from tracefork_core.tape import Tape
+
+if TYPE_CHECKING:
+    from tracefork_core.run.fork import Forking
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def fork(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    at: options.At = "",
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="The model says this instead.")
+    ] = None,
+    replace: Annotated[
+        Path | None,
+        typer.Option("--replace", metavar="FILE", help="Answer with a file: JSON, or any bytes."),
+    ] = None,
+    model: options.OtherModel = None,
+    temperature: options.OtherTemperature = None,
+    system: options.OtherSystem = None,
+    prompt: options.OtherPrompt = None,
+    fail: Annotated[
+        str | None,
+        typer.Option("--fail", metavar="429|ReadTimeout", help="Answer with an error."),
+    ] = None,
+    drop: Annotated[bool, typer.Option("--drop", help="Answer with nothing.")] = False,
+    hold: Annotated[
+        list[str] | None,
+        typer.Option("--hold", metavar="N", help="Answer this one as recorded, too."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the branch goes.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a tape of that name.")
+    ] = False,
+    redraw: Annotated[
+        bool, typer.Option("--redraw", help="Take the real time and new ids from there on.")
+    ] = False,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Answer as recorded what is asked as it was recorded.")
+    ] = False,
+    allow_writes: options.AllowWrites = False,
+    stub_writes: options.StubWrites = False,
+    mask: options.Mask = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an agent as recorded up to a point, and on from there in another way.
+
+    What comes before --at is answered from the tape, for nothing, and proven. There one thing is
+    changed, or asked once more; the rest is live and goes onto a branch beside the tape.
+    """
+    change = read_intervention(text, replace, model, temperature, system, prompt, fail, drop=drop)
+    path = tape_names.find(tape)
+    if not at:
+        raise UsageError(
+            f"tracefork: fork where? --at takes the number of an exchange, or a step: "
+            f"tracefork show {shlex.quote(tape_names.shown(path))}"
+        )
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    with Tape.open(path) as opened:
+        hash_seed.restore(opened.hash_seed)
+    from tracefork_core.run import fork as forking  # not before the process has started anew
+
+    to, here = output.absolute() if output else None, Path.cwd()
+    os.chdir(folder)
+    agent.prepare()
+    scope = forking(
+        path,
+        at,
+        change,
+        hold=hold or (),
+        redraw=redraw,
+        reuse=reuse,
+        writes=options.writes(allow=allow_writes, stub=stub_writes),
+        to=to,
+        overwrite=overwrite,
+        mask=mask or [],
+    )
+    began = time.perf_counter()
+
+    def told(outcome: Outcome[Forking]) -> int:
+        with screen.stdout_kept(as_json):
+            run, ending = outcome()
+        assert run.receipt is not None
+        remember(run.path, run.receipt.digest, agent, folder)
+        os.chdir(here)
+        _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
+        return ending.status
+
+    return told(lambda: agent.run_under(scope, show=True, told=told))
+
+
+def _report(run: Forking, agent: Agent, seconds: float, *, status: int, as_json: bool) -> None:
+    from tracefork_core.cli.display.account import dollars, live_cost
+
+    assert run.receipt is not None
+    with Tape.open(run.path) as branch:
+        spent, shown = live_cost(branch), tape_names.shown(run.path)
+        parent = branch.origin.name if branch.origin else ""
+    tree = f"tracefork tree {shlex.quote(shown)}"
+    if as_json:
+        screen.say_json(
+            {
+                "command": "fork",
+                "exit": status,
+                "tape": str(run.path),
+                "parent": parent,
+                "at": run.at,
+                "digest": run.digest,
+                "outcome": run.receipt.outcome,
+                "replayed": run.replayed,
+                "given": run.given,
+                "live": run.live,
+                "cost_usd": dollars(spent),
+                "seconds": seconds,
+                "next": tree,
+            }
+        )
+        return
+    _print(run, shown, spent, seconds, tree)
+
+
+def _print(run: Forking, shown: str, spent: Decimal | None, seconds: float, tree: str) -> None:
+    from rich.text import Text
+
+    assert run.receipt is not None
+    console = screen.stderr()
+    given = [f"{run.given} given"] if run.given else []
+    facts = [f"{run.replayed} replayed", *given, f"{run.live} live", figures.duration(seconds)]
+    head = Text("● forked ", screen.GOOD).append(printable(shown), "bold")
+    console.print(head.append(f" at {run.at} · {' · '.join(facts)}", "default"), soft_wrap=True)
+    cost = "$0" if not run.live else "cost —" if spent is None else figures.money(spent)
+    console.print(f"  {cost} · digest {figures.digest(run.receipt.digest)}")
+    if run.receipt.outcome != "ok":
+        console.print(f"  the agent ended with {run.receipt.outcome}")
+    console.print(Text("  next: ", screen.DIM).append(tree, "default"), soft_wrap=True)

@@ -1,0 +1,196 @@
+"""`tracefork gc`: remove what is left over in a folder of tapes, and old runs if asked."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.text import printable
+from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.tape.atomic_file import SCRATCH
+from tracefork_core.tape.schema import BESIDE
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_AGE = re.compile(r"(\d+)([hdw])")
+_ABANDONED = 86_400
+"""Seconds without a byte written after which nobody is at work any more."""
+_SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
+
+
+@app.command()
+def gc(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[DIR]", help="The folder; the current one if not given.")
+    ] = Path(),
+    older: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="AGE", help="Remove runs of that age: 12h, 30d, 8w."),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option("--keep", metavar="N", help="Remove all but the N newest runs.")
+    ] = None,
+    orphans: Annotated[
+        bool, typer.Option("--orphans", help="Remove branches whose parent is gone.")
+    ] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    as_json: options.AsJson = False,
+) -> int:
+    """Remove what is left over in a folder of tapes.
+
+    Without options that is what no tape needs: logs and journals whose tape is gone, recordings
+    that were killed before their first byte, and what other commands that were killed left behind,
+    a day later. A run that is recorded right now, and a run that a branch needs, always stay.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            f"tracefork: no folder at {folder.absolute()}.{tape_names.is_file(folder)}"
+        )
+    if keep is not None and keep < 0:
+        raise UsageError("tracefork: --keep takes a number of runs, 0 or more.")
+    limit = None if older is None else time.time_ns() - _nanoseconds(older)
+    runs = [run for path in tape_names.inside(folder) if (run := _read(path))]
+    gone = _left_over(folder) + _unneeded(runs, limit, keep, orphans=orphans)
+    freed = sum(waste.bytes for waste in gone)
+    if not dry:
+        for waste in gone:
+            waste.remove()
+    _say(folder, gone, freed, dry=dry, as_json=as_json)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A tape that can be read. `needs` names its parents."""
+
+    path: Path
+    recorded: int
+    needs: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Waste:
+    """Something to remove, and why: files, or all of a folder."""
+
+    name: str
+    why: str
+    files: tuple[Path, ...]
+    folder: Path | None = None
+
+    @property
+    def bytes(self) -> int:
+        """How much room it takes."""
+        return sum(file.stat().st_size for file in self.files if file.is_file())
+
+    def remove(self) -> None:
+        """Remove it."""
+        for file in self.files:
+            file.unlink(missing_ok=True)
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _nanoseconds(age: str) -> int:
+    found = _AGE.fullmatch(age)
+    if found is None:
+        raise UsageError(f"tracefork: --older-than takes an age (12h, 30d, 8w), not {age!r}.")
+    return int(found[1]) * _SECONDS[found[2]] * 10**9
+
+
+def _read(path: Path) -> _Run | None:
+    """Read what decides about a tape; one that cannot be read is left to its owner."""
+    from tracefork_core.tape import Tape
+
+    if path.with_name(path.name + "-wal").exists():
+        return None  # It is being recorded, or was killed: the most interesting one of all.
+    try:
+        with Tape.open(path) as tape:
+            return _Run(path, path.stat().st_mtime_ns, tape.needs)
+    except TraceforkError:
+        return None
+
+
+def _left_over(folder: Path) -> list[_Waste]:
+    alone = [
+        _Waste(file.name, "its tape is gone", (file,))
+        for suffix in BESIDE
+        for file in sorted(folder.glob(f"*{tape_names.SUFFIX}{suffix}"))
+        if not file.with_name(file.name.removesuffix(suffix)).exists()
+    ]
+    empty = [
+        _Waste(path.name, "killed before its first byte", _files(path))
+        for path in sorted(folder.glob(f"*{tape_names.SUFFIX}"))
+        if path.is_file() and path.stat().st_size == 0
+    ]
+    return alone + empty + list(_scratch(folder))
+
+
+def _scratch(folder: Path) -> Iterator[_Waste]:
+    """Yield what commands that were killed have left behind; others may be at work."""
+    for place in sorted(folder.glob(f"{SCRATCH}*")):
+        if not place.is_dir() or place.is_symlink():
+            continue
+        files = tuple(file for file in place.rglob("*") if file.is_file())
+        written = max(file.stat().st_mtime for file in (place, *files))
+        if time.time() - written > _ABANDONED:
+            yield _Waste(place.name, "its command was killed", files, place)
+
+
+def _unneeded(
+    runs: list[_Run], limit: int | None, keep: int | None, *, orphans: bool
+) -> list[_Waste]:
+    """Return the runs to remove. What a run that stays needs, stays."""
+    newest = sorted(runs, key=lambda run: run.recorded, reverse=True)
+    reasons: dict[str, str] = {}
+    for place, run in enumerate(newest):
+        if limit is not None and run.recorded < limit:
+            reasons[run.path.name] = "older than asked for"
+        elif keep is not None and place >= keep:
+            reasons[run.path.name] = f"not among the {keep} newest"
+        missing = [name for name in run.needs if not run.path.with_name(name).is_file()]
+        if orphans and missing:
+            reasons[run.path.name] = f"its parent {missing[0]} is gone"
+    needed = {name for run in runs if run.path.name not in reasons for name in run.needs}
+    return [
+        _Waste(run.path.name, reasons[run.path.name], _files(run.path))
+        for run in newest
+        if run.path.name in reasons and run.path.name not in needed
+    ]
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    beside = (path.with_name(path.name + suffix) for suffix in BESIDE)
+    return (path, *(file for file in beside if file.exists()))
+
+
+def _say(folder: Path, gone: list[_Waste], freed: int, *, dry: bool, as_json: bool) -> None:
+    if as_json:
+        found = [{"name": waste.name, "why": waste.why} for waste in gone]
+        screen.say_json(
+            {
+                "command": "gc",
+                "exit": 0,
+                "folder": str(folder.absolute()),
+                "removed": found,
+                "bytes": freed,
+                "dry_run": dry,
+            }
+        )
+        return
+    console = screen.stdout()
+    if not gone:
+        console.print(f"nothing is left over in {folder.absolute()}", soft_wrap=True)
+        return
+    verb = "would remove" if dry else "removed"
+    for waste in gone:
+        console.print(f"  {verb} {printable(waste.name)}: {waste.why}", soft_wrap=True)
+    console.print(f"{verb} {figures.several(len(gone), 'thing')}, {figures.size(freed)}")

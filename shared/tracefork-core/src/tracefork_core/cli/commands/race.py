@@ -1,0 +1,160 @@
+"""`tracefork race`: replay an agent in many orders, to find what depends on the order."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.agent.recorded_command import agent_for
+from tracefork_core.cli.display import screen
+from tracefork_core.cli.display.progress import left, progress
+from tracefork_core.cli.race.race_result import Result, Taped
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.race.race_runs import Run, Runs
+    from tracefork_core.cli.race.race_worker import Job
+    from tracefork_core.run.racing import Found, Order, Outcome
+
+_SEEDS = 20
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def race(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, metavar="N", help="Try N orders drawn at random.")
+    ] = _SEEDS,
+    match: options.Match = None,
+    ignore: options.Ignore = None,
+    allow: options.Allow = None,
+    no_clock: options.NoClock = False,
+    no_entropy: options.NoEntropy = False,
+    no_subprocess: options.NoSubprocess = False,
+    mask: options.Mask = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Replay in other orders, to find what depends on the order.
+
+    Answers that overlapped when this was recorded are given in other orders, each time in a fresh
+    process, offline and for nothing. Where an order changes what the agent asks, prints or how it
+    ends, that is a race: the smallest reordering that does it is looked for. The exit status is 0
+    where none was found, else 1.
+    """
+    from tracefork_core.cli.race.race_report import document, print_report
+    from tracefork_core.cli.race.race_worker import Job
+
+    path = tape_names.find(tape)
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    job = Job(
+        str(path),
+        agent.form,
+        agent.target,
+        agent.args,
+        match=options.matchers(match, ignore),
+        allow=allow or [],
+        mask=mask or [],
+        clock=not no_clock,
+        entropy=not no_entropy,
+        subprocesses=not no_subprocess,
+    )
+    switches = options.replay_switches(
+        job.match,
+        job.allow,
+        job.mask,
+        clock=job.clock,
+        entropy=job.entropy,
+        subprocesses=job.subprocesses,
+    )
+    again = [shlex.quote(word) for word in [*switches, tape_names.shown(path)]]
+    if command or module or function:
+        again.append(agent.words)
+    result = _race(job, folder, seeds, " ".join(again))
+    if as_json:
+        screen.say_json(document(agent, result))
+    else:
+        print_report(agent, result)
+    return result.exit
+
+
+def _race(job: Job, folder: Path, seeds: int, again: str) -> Result:
+    from tracefork_core.cli.race.race_runs import Runs
+    from tracefork_core.run.racing import search
+
+    began = time.monotonic()
+    taped, hash_seed_then = _read(Path(job.tape))
+    overlap = taped.overlap
+    with tempfile.TemporaryDirectory(prefix="tracefork-race-") as place, progress() as tell:
+        environment = hash_seed.with_seed(os.environ, hash_seed_then)
+        runs = Runs(job, folder, Path(place), environment)
+
+        def result(failure: Run | None = None, found: Found | None = None) -> Result:
+            seconds = time.monotonic() - began
+            compared = runs.prints_compared
+            return Result(taped, runs.done, seconds, again, failure, compared, found)
+
+        tell("replaying in the recorded order")
+        first = runs.run(None)
+        if first.failure(taped.outcome, taped.exchanges):
+            return result(failure=first)
+        if not (overlap.pairs or overlap.waits):
+            return result()
+        runs.first = first
+        second = runs.run(None)
+        if second.failure(taped.outcome, taped.exchanges):
+            return result(failure=second)
+        runs.prints_compared = first.printed == second.printed
+        attempt = _Telling(runs, seeds, tell)
+        return result(found=search(overlap.completed, overlap.pairs, attempt, range(seeds)))
+
+
+class _Telling:
+    """Carries orders out, and tells how far it has come."""
+
+    def __init__(self, runs: Runs, seeds: int, tell: Callable[[str], None]) -> None:
+        self._runs = runs
+        self._seeds = seeds
+        self._tell = tell
+        self._began = time.monotonic()
+        self._tried = self._changed = self._steps = 0
+
+    def __call__(self, order: Order) -> Outcome:
+        if isinstance(order, int) or not self._tried:
+            eta = left(self._began, self._tried, self._seeds + 1)
+            told = f"order {self._tried + 1} of {self._seeds + 1}"
+            self._tell(f"{told} · {self._changed} changed the outcome{eta}")
+            self._tried += 1
+        else:
+            self._steps += 1
+            self._tell(f"looking for the smallest reordering · run {self._steps}")
+        outcome = self._runs.attempt(order)
+        self._changed += outcome.changed
+        return outcome
+
+
+def _read(path: Path) -> tuple[Taped, str | None]:
+    """Return what a tape says, and the hash seed of its recording."""
+    from tracefork_core.cli.race.race_report import exchange_words
+    from tracefork_core.run.overlapping import overlap_of
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        outcome = tape.receipt.outcome if tape.receipt else None
+        overlap = overlap_of(tape)
+        words = {one.n: exchange_words(one) for one in tape.exchanges if one.n in overlap.exchanges}
+        taped = Taped(path, outcome, len(tape.exchanges), overlap, words)
+        return taped, tape.hash_seed

@@ -1,0 +1,307 @@
+"""`tracefork replay`: run an agent again, answered from its tape, with the network closed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+import warnings
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.agent.agent import Agent
+from tracefork_core.cli.agent.ending import failure
+from tracefork_core.cli.agent.hard_exit import Outcome
+from tracefork_core.cli.agent.recorded_command import agent_for
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.card import print_differences
+from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
+from tracefork_core.errors import DivergenceError, SurroundingsWarning
+
+if TYPE_CHECKING:
+    from tracefork_core.cli.agent.ending import Ending
+    from tracefork_core.run.replay import Replaying
+    from tracefork_core.run.scope import Scope
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def replay(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    match: options.Match = None,
+    ignore: options.Ignore = None,
+    allow: options.Allow = None,
+    no_clock: options.NoClock = False,
+    no_entropy: options.NoEntropy = False,
+    no_subprocess: options.NoSubprocess = False,
+    boundary: options.Boundary = None,
+    mask: options.Mask = None,
+    speed: options.Speed = None,
+    order: options.OrderOf = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an agent again, answered from its tape.
+
+    Nothing leaves the process. The exit status is 0 only where every exchange was asked for as it
+    was recorded and the agent ended as it did then. Without a command, the one that recorded the
+    tape on this machine is run, in the folder where it ran then.
+    """
+    path = tape_names.find(tape)
+    as_asked = options.order_of(order)
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    recorded = _read(path)
+    hash_seed.restore(recorded.hash_seed)
+    from tracefork_core.chance.guard.boundary import as_mode as as_boundary
+    from tracefork_core.run import replay as replaying  # not before the process has started anew
+
+    if not (command or module or function):
+        note = f"· as recorded: {agent.words} (in {folder})"
+        screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
+    os.chdir(folder)
+    agent.prepare()
+    warnings.simplefilter("ignore", SurroundingsWarning)  # It is said below, in our own words.
+    matchers = options.matchers(match, ignore)
+    scope = replaying(
+        path,
+        match=matchers,
+        clock=not no_clock,
+        entropy=not no_entropy,
+        allow=allow or [],
+        subprocesses=not no_subprocess,
+        boundary=as_boundary(boundary),
+        mask=mask or [],
+        speed=speed,
+        order=as_asked,
+    )
+    return _perform(scope, recorded, agent, matchers, as_json=as_json)
+
+
+def _perform(
+    scope: Scope[Replaying],
+    recorded: _Recorded,
+    agent: Agent,
+    matchers: list[str],
+    *,
+    as_json: bool,
+) -> int:
+    """Run the agent, say what it came to, and return the exit code."""
+    began = time.perf_counter()
+
+    def told(outcome: Outcome[Replaying]) -> int:
+        try:
+            with screen.stdout_kept(as_json):
+                run, ending = outcome()
+        except DivergenceError as error:
+            return _diverged(error, recorded, agent, as_json=as_json)
+        verdict = _judge(recorded, run, ending, matchers, time.perf_counter() - began)
+        ending.show()
+        if as_json:
+            screen.say_json(_document(recorded, verdict))
+        else:
+            _print(recorded, verdict)
+        return verdict.exit
+
+    return told(lambda: agent.run_under(scope, show=False, told=told))
+
+
+_RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """What a tape says about its recording. `outcome` is None where that was cut off."""
+
+    path: Path
+    shown: str
+    exchanges: int
+    digest: str
+    outcome: str | None
+    hash_seed: str | None
+
+    @property
+    def complete(self) -> bool:
+        return self.outcome is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a replay that did not diverge came to."""
+
+    exit: int
+    run: Replaying
+    ending: Ending
+    matchers: list[str]
+    seconds: float
+    reason: str | None
+
+
+def _read(path: Path) -> _Recorded:
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        return _Recorded(
+            path,
+            tape_names.shown(path),
+            len(tape.exchanges),
+            tape.digest,
+            tape.receipt.outcome if tape.receipt else None,
+            tape.hash_seed,
+        )
+
+
+def _judge(
+    recorded: _Recorded, run: Replaying, ending: Ending, matchers: list[str], seconds: float
+) -> _Verdict:
+    """Compare how the agent ended with how it ended when it was recorded."""
+    asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
+    found = failure(ending.outcome, ending.status, asked, recorded.exchanges, then)
+    proven = run.digest == recorded.digest or run.auxiliary_left
+    if found is None and not proven and not matchers:
+        found = FAILED, f"the digest of this replay is {run.digest}, not the tape's"
+    code, reason = found or (SAME, None)
+    return _Verdict(code, run, ending, matchers, seconds, reason)
+
+
+def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_json: bool) -> int:
+    from tracefork_core.cli.display.card import card_document, print_card
+
+    divergence = replace(error.divergence, tape=recorded.shown)
+    if as_json:
+        screen.say_json(
+            {
+                "command": "replay",
+                "exit": DIFFERENT,
+                "result": "different",
+                "tape": str(recorded.path),
+                "of": recorded.exchanges,
+                "tape_digest": recorded.digest,
+                "complete": recorded.complete,
+                "agent": agent.words,
+                "divergence": card_document(divergence, agent.words),
+            }
+        )
+    else:
+        print_card(screen.stderr(), divergence, agent=agent.words)
+    return DIFFERENT
+
+
+def _saved(recorded: _Recorded) -> Decimal | None:
+    from tracefork_core.cli.display.account import known_cost
+    from tracefork_core.tape import Tape
+
+    with Tape.open(recorded.path) as tape:
+        return known_cost(tape)
+
+
+def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
+    from tracefork_core.cli.display.account import dollars
+    from tracefork_core.cli.installed import loaded_blind_spots
+
+    run = verdict.run
+    return {
+        "command": "replay",
+        "exit": verdict.exit,
+        "result": _RESULTS[verdict.exit],
+        "reason": verdict.reason,
+        "tape": str(recorded.path),
+        "exchanges": run.exchanges,
+        "of": recorded.exchanges,
+        "digest": run.digest,
+        "tape_digest": recorded.digest,
+        "bit_exact": _is_exact(recorded, run),
+        "complete": recorded.complete,
+        "sockets": run.sockets,
+        "subprocesses": run.subprocesses,
+        "blind_spots": loaded_blind_spots(),
+        "matchers": verdict.matchers,
+        "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
+        "clock_misses": run.clock_misses,
+        "leaks": run.leaks,
+        "entropy_misses": run.entropy_misses,
+        "auxiliary_misses": run.auxiliary_misses,
+        "auxiliary_left": run.auxiliary_left,
+        "differences": run.differences,
+        "completed": run.completed,
+        "seconds": verdict.seconds,
+        "saved_usd": dollars(_saved(recorded)),
+        "divergence": None,
+    }
+
+
+def _print(recorded: _Recorded, verdict: _Verdict) -> None:
+    from rich.text import Text
+
+    console, run = screen.stderr(), verdict.run
+    share = f"{run.exchanges} of {figures.several(recorded.exchanges, 'exchange')}"
+    sockets = figures.several(run.sockets, "socket")
+    if verdict.exit != SAME:
+        head = Text("✗ ", screen.BAD).append(printable(verdict.reason or ""), "default")
+        console.print(head.append(f" · {share} replayed · {sockets}"), soft_wrap=True)
+        if not isinstance(verdict.ending.error, Exception):  # Its traceback has them.
+            print_differences(console, run.differences)
+        console.print(
+            Text("  see   ", screen.DIM).append(_see(recorded), "default"), soft_wrap=True
+        )
+        return
+    exact = "bit-exact" if _is_exact(recorded, run) else "alike"
+    saved = f"$0 (saved {figures.money(_saved(recorded))})"
+    facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
+    console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"), soft_wrap=True)
+    notes = [f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict)]
+    console.print(*notes, sep="\n  ", soft_wrap=True)
+    print_differences(console, run.differences)
+
+
+def auxiliary_words(left: int, misses: int) -> str:
+    """Return how auxiliary requests differed from those on the tape; nothing where they did not."""
+    words = [f"{left} not asked for"] if left else []
+    words += [f"{misses} not on the tape (refused)"] if misses else []
+    return ", ".join(words)
+
+
+def _is_exact(recorded: _Recorded, run: Replaying) -> bool:
+    return run.digest == recorded.digest and not run.auxiliary_misses
+
+
+def _see(recorded: _Recorded) -> str:
+    return f"tracefork show {shlex.quote(recorded.shown)}"
+
+
+def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
+    """Return what a person should know about a replay that went well."""
+    from tracefork_core.cli.display.coverage import subprocess_words, unseen_words
+    from tracefork_core.cli.installed import loaded_blind_spots
+
+    notes, run = [], verdict.run
+    if run.digest != recorded.digest:
+        matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
+        notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
+    if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
+        notes.append(f"as recorded but for token counts: {words}")
+    if not recorded.complete:
+        notes.append("incomplete: the recording was cut off; what it holds was replayed")
+    elif recorded.outcome != "ok":
+        notes.append(f"the agent failed with {recorded.outcome}, as when it was recorded")
+    notes += [f"! past the tape: {leak}" for leak in run.leaks]
+    if run.subprocesses:
+        notes.append(f"! not watched: {subprocess_words(run.subprocesses)} (--no-subprocess)")
+    if unseen := loaded_blind_spots():
+        notes.append(unseen_words(unseen))
+    if misses := run.clock_misses:
+        notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
+    if misses := run.entropy_misses:
+        notes.append(f"{figures.several(misses, 'draw')} from chance had no recorded value left")
+    return [printable(note) for note in notes]

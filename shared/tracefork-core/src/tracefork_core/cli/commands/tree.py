@@ -1,0 +1,155 @@
+"""`tracefork tree`: a run and its branches, each with what it changed and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.account import dollars, known_cost, live_cost
+from tracefork_core.cli.display.text import printable, shortened
+from tracefork_core.errors import TraceforkError
+from tracefork_core.tape import Tape
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from rich.text import Text
+    from rich.tree import Tree
+
+_DEEPEST = 64
+_SHOWN = 60
+_LEAST = 12
+_INDENT = 4
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
+    """Show a run and its branches: fork point, change, outcome, and what was spent.
+
+    Of a branch, the whole tree is shown that it belongs to.
+    """
+    path = tape_names.find(tape)
+    runs = {run.name: run for one in tape_names.inside(path.parent) if (run := _read(one))}
+    root = runs.get(path.name) or _read(path, strict=True)
+    assert root is not None
+    for _ in range(_DEEPEST):
+        if root.parent is None or root.parent not in runs:
+            break
+        root = runs[root.parent]
+    for run in runs.values():
+        if run.parent in runs:
+            runs[run.parent].branches.append(run)
+    if as_json:
+        screen.say_json({"command": "tree", "exit": 0, "root": root.document()})
+    else:
+        console = screen.stdout()
+        console.print(_drawn(root, path.name, console.width))
+    return 0
+
+
+@dataclass(slots=True)
+class _Run:
+    """One tape. `change` says what a fork changed, `outcome` is None where it was cut off."""
+
+    name: str
+    parent: str | None
+    at: int
+    change: str
+    outcome: str | None
+    exchanges: int
+    live: int
+    cost: Decimal | None
+    digest: str
+    branches: list[_Run] = field(default_factory=list)
+
+    def document(self) -> dict[str, object]:
+        """Return the run and its branches as JSON-able values."""
+        return {
+            "tape": self.name,
+            "parent": self.parent,
+            "at": self.at if self.parent else None,
+            "change": self.change or None,
+            "outcome": self.outcome,
+            "exchanges": self.exchanges,
+            "live": self.live,
+            "cost_usd": dollars(self.cost),
+            "digest": self.digest,
+            "branches": [branch.document() for branch in self.branches],
+        }
+
+
+def _read(path: Path, *, strict: bool = False) -> _Run | None:
+    """Return what is shown of a tape; None of what is none, unless that is to be said."""
+    try:
+        with Tape.open(path) as tape:
+            return _run(tape)
+    except TraceforkError:
+        if strict:
+            raise
+        return None
+
+
+def _run(tape: Tape) -> _Run:
+    at = tape.origin.at if tape.origin else 0
+    own = tape.exchanges[at:]
+    return _Run(
+        tape.path.name,
+        tape.origin.name if tape.origin else None,
+        at,
+        _change(tape),
+        tape.receipt.outcome if tape.receipt else None,
+        len(tape.exchanges),
+        sum(not exchange.aside.answered for exchange in own),
+        live_cost(tape) if tape.origin else known_cost(tape),
+        tape.digest,
+    )
+
+
+def _change(tape: Tape) -> str:
+    """Return "replace 3: text 'No refund'; keep 5, 6" of a branch that a fork made."""
+    branch = tape.branch
+    if branch is None:
+        return ""
+    parts = []
+    for change in branch.changes:
+        detail = ", ".join(f"{name} {value!r}" for name, value in change.detail.items())
+        text = f"{change.kind} {change.n}" + (f": {detail}" if detail else "")
+        parts.append(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+    return printable("; ".join(parts)) or f"asked again from {branch.at}"
+
+
+def _drawn(root: _Run, chosen: str, width: int) -> Tree:
+    from rich.tree import Tree
+
+    drawn = Tree(_line(root, chosen, width), guide_style=screen.DIM)
+    waiting = [(root, drawn, width)]
+    while waiting:
+        run, node, room = waiting.pop()
+        room -= _INDENT
+        branches = sorted(run.branches, key=lambda one: (one.at, one.name))
+        waiting += [(one, node.add(_line(one, chosen, room)), room) for one in branches]
+    return drawn
+
+
+def _line(run: _Run, chosen: str, room: int) -> Text:
+    """Return a run in one line; what was changed gives way where there is little room."""
+    from rich.text import Text
+
+    name, outcome = printable(run.name), "cut off" if run.outcome is None else run.outcome
+    facts = [figures.several(run.exchanges, "exchange")]
+    facts += [f"{run.live} live"] if run.parent else []
+    facts.append("cost —" if run.cost is None else figures.money(run.cost))
+    if run.parent:
+        said = f"  at {run.at} ·  · {' · '.join(facts)} · {outcome}"
+        left = room - len(name) - len(said)
+        facts[:0] = [f"at {run.at}", shortened(run.change, max(left, _LEAST))]
+    line = Text(name, screen.STRONG if run.name == chosen else "default")
+    line.append(f"  {' · '.join(facts)} · ", screen.DIM)
+    return line.append(printable(outcome), screen.GOOD if outcome == "ok" else screen.BAD)

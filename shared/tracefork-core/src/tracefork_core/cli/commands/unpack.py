@@ -1,0 +1,73 @@
+"""`tracefork unpack`: take in a tape that somebody sent, once all of it has been checked."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.errors import UsageError
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command()
+def unpack(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The tape that was sent.")],
+    folder: Annotated[
+        Path, typer.Option("--into", metavar="DIR", help="Where it goes; here if not given.")
+    ] = Path(),
+    as_json: options.AsJson = False,
+) -> int:
+    """Check a tape that somebody sent, and write it anew.
+
+    Every event and every body is read and hashed first; a tape with damage is not taken in. Of the
+    file that was sent, nothing is kept but what a tape holds.
+    """
+    from tracefork_core.tape import Tape
+    from tracefork_core.tape.atomic_file import drafted
+    from tracefork_core.tape.integrity import check_undamaged
+    from tracefork_core.tape.rewrite import rewrite
+
+    if not folder.is_dir():
+        raise UsageError(f"tracefork: no folder {folder} to unpack to. Make it first.")
+    result = check_undamaged(file)
+    target = folder / f"{file.stem}{tape_names.SUFFIX}"
+    if target.exists():
+        raise UsageError(
+            f"tracefork: {target} exists and nothing is overwritten unasked. --into DIR unpacks "
+            "into another folder."
+        )
+    with Tape.open(file) as opened:
+        if not opened.opens:
+            with drafted(target) as draft:
+                draft.touch(0o600)
+                shutil.copyfile(file, draft)
+        else:
+            rewrite(opened, target)
+    _say(target, result.exchanges, result.digest, as_json=as_json)
+    return 0
+
+
+def _say(target: Path, exchanges: int, digest: str | None, *, as_json: bool) -> None:
+    if as_json:
+        screen.say_json(
+            {
+                "command": "unpack",
+                "exit": 0,
+                "tape": str(target.absolute()),
+                "exchanges": exchanges,
+                "digest": digest,
+            }
+        )
+        return
+    console, shown = screen.stdout(), tape_names.shown(target)
+    count = figures.several(exchanges, "exchange")
+    console.print(f"✓ unpacked {shown} · {count}, undamaged", soft_wrap=True)
+    console.print(f"  digest {digest or figures.UNKNOWN}", style=screen.DIM, soft_wrap=True)
+    console.print(f"  next: tracefork show {shlex.quote(shown)}", style=screen.DIM, soft_wrap=True)

@@ -1,0 +1,244 @@
+"""`tracefork verify`: prove that a tape replays, each time in a fresh process, or is undamaged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tracefork_core.cli import options, tape_names
+from tracefork_core.cli.agent import child_python, hash_seed
+from tracefork_core.cli.agent.agent import Agent
+from tracefork_core.cli.agent.recorded_command import agent_for
+from tracefork_core.cli.commands.replay import auxiliary_words
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.card import print_differences
+from tracefork_core.cli.display.coverage import coverage_document, coverage_words
+from tracefork_core.cli.display.secrets import secret_words
+from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.signature_check import check_signature
+from tracefork_core.errors import TapeError, UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.tape import Receipt
+    from tracefork_core.tape.integrity import Integrity
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(cls=options.TapeAndAgent)
+def verify(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    command: options.Command = None,
+    module: options.Module = None,
+    function: options.Function = None,
+    times: Annotated[int, typer.Option("--times", min=1, metavar="N", help="Replay N times.")] = 1,
+    integrity: Annotated[
+        bool, typer.Option("--integrity", help="Read and hash all of the tape; run nothing.")
+    ] = False,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option("--signed-by", metavar="PUBKEY", help="Check the signature; run nothing."),
+    ] = None,
+    match: options.Match = None,
+    ignore: options.Ignore = None,
+    allow: options.Allow = None,
+    no_clock: options.NoClock = False,
+    no_entropy: options.NoEntropy = False,
+    no_subprocess: options.NoSubprocess = False,
+    mask: options.Mask = None,
+    as_json: options.AsJson = False,
+) -> int:
+    """Prove that a tape replays, and print the receipt.
+
+    Every replay runs in a fresh process of this interpreter, so that no state of modules leaks from
+    one to the next. With --integrity nothing is run: every event and body is read and hashed. With
+    --signed-by nothing is run either: the signature beside the tape is checked against a key.
+    """
+    path = tape_names.find(tape)
+    if integrity or signed_by:
+        if command or module or function or (integrity and signed_by):
+            raise UsageError(
+                "tracefork: --integrity and --signed-by each run nothing: ask for one of them, "
+                "without a command."
+            )
+        return (
+            check_signature(path, signed_by, as_json=as_json)
+            if signed_by
+            else _check(path, as_json=as_json)
+        )
+    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    switches = options.replay_switches(
+        options.matchers(match, ignore),
+        allow,
+        mask,
+        clock=not no_clock,
+        entropy=not no_entropy,
+        subprocesses=not no_subprocess,
+    )
+    receipt = _receipt(path)
+    environment = hash_seed.with_seed(os.environ, receipt.hash_seed)
+    replays = [_replay(path, agent, folder, switches, environment) for _ in range(times)]
+    code = next((replay.exit for replay in replays if replay.exit), 0)
+    if as_json:
+        screen.say_json(_document(receipt, replays, code))
+    else:
+        _print(receipt, replays)
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class _Tape:
+    """What the tape says about itself. `receipt` is None where the recording was cut off."""
+
+    path: Path
+    shown: str
+    digest: str
+    exchanges: int
+    receipt: Receipt | None
+    mode: str
+    hash_seed: str | None
+
+
+def _receipt(path: Path) -> _Tape:
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        return _Tape(
+            path,
+            tape_names.shown(path),
+            tape.digest,
+            len(tape.exchanges),
+            tape.receipt,
+            tape.mode,
+            tape.hash_seed,
+        )
+
+
+def _replay(
+    path: Path,
+    agent: Agent,
+    folder: Path,
+    switches: Sequence[str],
+    environment: Mapping[str, str],
+) -> child_python.Done:
+    command = ["tracefork_core.cli.main", "replay", "--json", *switches, str(path), *agent.argv]
+    return child_python.run(command, folder, environment)
+
+
+def _document(tape: _Tape, replays: Sequence[child_python.Done], code: int) -> dict[str, object]:
+    return {
+        "command": "verify",
+        "exit": code,
+        "tape": str(tape.path),
+        "tape_digest": tape.digest,
+        "exchanges": tape.exchanges,
+        "complete": tape.receipt is not None,
+        "coverage": coverage_document(tape.receipt) if tape.receipt else None,
+        "mode": tape.mode,
+        "secrets": tape.receipt.secrets if tape.receipt else None,
+        "times": len(replays),
+        "same": sum(replay.exit == 0 for replay in replays),
+        "replays": [replay.document for replay in replays],
+    }
+
+
+def _print(tape: _Tape, replays: Sequence[child_python.Done]) -> None:
+    from rich.text import Text
+
+    console = screen.stdout()
+    same = sum(replay.exit == 0 for replay in replays)
+    good = same == len(replays)
+    share = f"{same} of {figures.several(len(replays), 'replay')} proven"
+    mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
+    console.print(mark.append(f"{tape.shown} · {share}", "default"), soft_wrap=True)
+    last = next((replay for replay in replays if replay.exit), replays[-1])
+    facts = {
+        "tape digest": tape.digest,
+        "replay digest": printable(str(last.document.get("digest") or figures.UNKNOWN)),
+        "exchanges": f"{last.document.get('exchanges', figures.UNKNOWN)} of {tape.exchanges}",
+        "sockets": str(last.document.get("sockets", figures.UNKNOWN)),
+        "recording": _recording_words(tape.receipt),
+    }
+    if words := _auxiliary_words(last.document):
+        facts["token counts"] = words
+    if tape.receipt and tape.receipt.secrets:
+        facts["secrets masked"] = secret_words(tape.receipt.secrets)
+    for name, value in facts.items():
+        console.print(Text(f"  {name:<15}", screen.DIM).append(value, "default"), soft_wrap=True)
+    if not good:
+        _print_failure(last)
+    if isinstance(differences := last.document.get("differences"), list):
+        print_differences(console, [str(difference) for difference in differences])
+
+
+def _auxiliary_words(document: Mapping[str, object]) -> str:
+    counts = (document.get(name) for name in ("auxiliary_left", "auxiliary_misses"))
+    return auxiliary_words(*(count if isinstance(count, int) else 0 for count in counts))
+
+
+def _recording_words(receipt: Receipt | None) -> str:
+    if receipt is None:
+        return "incomplete: it was cut off, so its coverage is not known"
+    return coverage_words(receipt)
+
+
+def _print_failure(replay: child_python.Done) -> None:
+    """Print the card of a replay that diverged, or the end of what it said."""
+    import msgspec
+
+    from tracefork_core.cli.display.card import print_card
+    from tracefork_core.errors import Divergence
+
+    console = screen.stdout()
+    if divergence := replay.document.get("divergence"):
+        agent = str(replay.document.get("agent") or "…")
+        print_card(console, msgspec.convert(divergence, Divergence), agent=agent)
+        return
+    console.print(f"  {printable(replay.reason, lines=True)}", soft_wrap=True)
+    for line in replay.said:
+        console.print(f"  │ {printable(line)}", style=screen.DIM, soft_wrap=True)
+
+
+def _check(path: Path, *, as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from tracefork_core.tape.integrity import check_integrity
+
+    result = check_integrity(path)
+    code = TapeError.exit_code if result.damage else 0
+    if as_json:
+        document = {"command": "verify", "exit": code, "tape": str(path), **asdict(result)}
+        screen.say_json(document)
+    else:
+        _print_integrity(tape_names.shown(path), result)
+    return code
+
+
+def _print_integrity(shown: str, result: Integrity) -> None:
+    from rich.text import Text
+
+    console = screen.stdout()
+    good = not result.damage
+    state = "undamaged" if good else figures.several(len(result.damage), "damaged place")
+    mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
+    bodies = figures.several(result.blobs, "body", "bodies")
+    read = f"{figures.several(result.events, 'event')}, {bodies}"
+    words = f"{shown} · {state} · {read} read and hashed"
+    console.print(mark.append(words, "default"), soft_wrap=True)
+    for damage in result.damage:
+        console.print(f"  {printable(damage.where)}: {printable(damage.what)}", soft_wrap=True)
+    if result.digest and good:
+        console.print(f"  digest {result.digest}", soft_wrap=True)
+    if result.sealed:
+        console.print(
+            "  sealed: its file and rows are as they were written; what they hold was not"
+        )
+        console.print("  read, for want of TRACEFORK_IDENTITY or TRACEFORK_PASSPHRASE")
+    elif good and not result.complete:
+        console.print("  incomplete: the recording was cut off, there is no receipt to compare")

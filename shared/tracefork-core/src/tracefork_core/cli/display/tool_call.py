@@ -1,0 +1,36 @@
+"""How a call of a tool reads: its name and arguments, and what came of it."""
+
+from __future__ import annotations
+
+from tracefork_core.cli.display import figures
+from tracefork_core.cli.display.text import printable, readable, shortened
+from tracefork_core.seams.tools.streams import HEAD, RETURN
+from tracefork_core.tape import Exchange
+
+_CALL, _RESULT = 26, 16
+"""Characters of a table that has other columns too."""
+_KEPT = 400
+"""Bytes that are more than enough for one line."""
+
+
+def is_tool(exchange: Exchange) -> bool:
+    """Return whether an exchange is a call of a tool of the agent's."""
+    return exchange.aside.seam == "tool"
+
+
+def called(exchange: Exchange) -> str:
+    """Return `search {"query":"cats"}`, as far as it fits."""
+    arguments = readable(exchange.request_body[:_KEPT]) if exchange.has_bodies else ""
+    return shortened(f"{printable(exchange.url.removeprefix('tool:'))} {arguments}", _CALL)
+
+
+def returned(exchange: Exchange) -> str:
+    """Return `→ ["cats 0"]`; of a tool that yields `→ 3 values`."""
+    if not exchange.has_bodies:
+        return "→ …"
+    body = exchange.response_body
+    if exchange.response_headers[:1] == list(HEAD.headers):
+        lines = body.splitlines()
+        count = sum(not line.startswith(RETURN) for line in lines)
+        return f"→ {figures.several(count, 'value')}"
+    return shortened(f"→ {readable(body[:_KEPT])}", _RESULT)

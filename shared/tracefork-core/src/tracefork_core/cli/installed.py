@@ -1,0 +1,283 @@
+"""What is installed here, and how tracefork sees it."""
+
+from __future__ import annotations
+
+import operator
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib.metadata import (
+    EntryPoint,
+    PackageNotFoundError,
+    entry_points,
+    requires,
+    version,
+)
+
+from tracefork_core.adapters import Adapter, found_adapters
+from tracefork_core.cli.display.figures import UNKNOWN
+from tracefork_core.seams import AMBIENT, framework_instruments
+
+NO_SEAM = "no seam: counted while recording, refused at replay"
+UNREADABLE = "its metadata cannot be read: pip install --force-reinstall {}"
+_TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
+_SDKS = (
+    "openai",
+    "anthropic",
+    "google-genai",
+    "azure-ai-inference",
+    "litellm",
+    "boto3",
+    "mistralai",
+    "cohere",
+    "groq",
+    "ollama",
+    "fireworks-ai",
+    "openrouter",
+)
+_CARRIER = "azure-core"
+"""What the SDKs of one vendor send through, which names the libraries."""
+_BLIND = {
+    "grpcio": "opens sockets in C: the guard does not see them",
+    "uvloop": "resolves names and connects in C: the guard does not see it all",
+    "curl-cffi": "opens sockets in C: the guard does not see them",
+    "pycurl": "opens sockets in C: the guard does not see them",
+    "psycopg": "libpq opens sockets in C: the guard does not see them",
+    "psycopg2": "libpq opens sockets in C: the guard does not see them",
+    "psycopg2-binary": "libpq opens sockets in C: the guard does not see them",
+    "pyzmq": "opens sockets in C: the guard does not see them",
+    "primp": "opens sockets in Rust: the guard does not see them",
+    "hf-xet": "opens sockets in Rust: the guard does not see them",
+}
+_IMPORTED_AS = {
+    "grpcio": "grpc",
+    "curl-cffi": "curl_cffi",
+    "psycopg2-binary": "psycopg2",
+    "pyzmq": "zmq",
+    "hf-xet": "hf_xet",
+}
+"""The module of what is blind, where that has another name."""
+ADAPTERS = {"crewai": "tracefork-crewai", "langgraph": "tracefork-langgraph"}
+"""The frameworks that have an adapter, each with the distribution that it is."""
+_NAME = re.compile(r"^[A-Za-z0-9._-]+")
+_FINAL = re.compile(r"\d+(\.\d+)*")
+_CLAUSE = re.compile(r"([<>=!]=|[<>])\s*(\d+(?:\.\d+)*)")
+_COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """An installed library and what becomes of what it sends."""
+
+    name: str
+    version: str
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAdapter:
+    """An installed adapter, or what lacks one. `supported` is None where that cannot be told.
+
+    Where there is a `problem`, `remedy` is what to type.
+    """
+
+    name: str
+    distribution: str
+    version: str | None
+    framework: str | None
+    framework_version: str | None
+    range: str | None
+    supported: bool | None
+    seams: tuple[str, ...]
+    problem: str | None = None
+    remedy: str | None = None
+
+
+def transports() -> list[Library]:
+    """Return the installed HTTP libraries, each with whether it has a seam."""
+    return _installed(_TRANSPORTS, _seen)
+
+
+def sdks() -> list[Library]:
+    """Return the installed model SDKs, each with the libraries its metadata says it sends with."""
+    return _installed(_SDKS, _way)
+
+
+def blind_spots() -> list[Library]:
+    """Return what is installed and could get past the guard."""
+    return _installed(_BLIND, _BLIND.__getitem__)
+
+
+def loaded_blind_spots() -> list[str]:
+    """Return the modules loaded in this process that could get past the guard."""
+    return sorted({_IMPORTED_AS.get(name, name) for name in _BLIND}.intersection(sys.modules))
+
+
+def adapters() -> list[FoundAdapter]:
+    """Return the installed adapters, broken ones too, and each framework that lacks its own."""
+    found = [_adapter(point, adapter) for point, adapter in found_adapters()]
+    known = {_plain(adapter.distribution) for adapter in found}
+    for framework, package in ADAPTERS.items():
+        if package not in known and (here := _version(framework)) is not None:
+            problem = f"{framework} {here} is here, its adapter is not"
+            found.append(_broken(framework, package, problem, f"pip install {package}", here))
+    return found
+
+
+def _installed(names: Iterable[str], say: Callable[[str], str]) -> list[Library]:
+    versions = {name: found for name in names if (found := _version(name)) is not None}
+    return [
+        Library(name, found, say(name) if found != UNKNOWN else UNREADABLE.format(name))
+        for name, found in versions.items()
+    ]
+
+
+def _version(name: str) -> str | None:
+    """Return the version of a distribution: None where it is not there, `UNKNOWN` where broken."""
+    try:
+        return version(name) or UNKNOWN
+    except PackageNotFoundError:
+        return None
+    except Exception:  # noqa: BLE001 - whatever lies there in place of metadata
+        return UNKNOWN
+
+
+def _requires(name: str) -> list[str]:
+    """Return what a distribution asks for; nothing where that cannot be read."""
+    try:
+        return requires(name) or []
+    except Exception:  # noqa: BLE001 - as above
+        return []
+
+
+def _seen(transport: str) -> str:
+    seamed = any(instrument.library == transport for instrument in AMBIENT)
+    return "seam" if seamed else NO_SEAM
+
+
+def _way(sdk: str) -> str:
+    needed: list[str] = []
+    optional: list[str] = []
+    asked = _requires(sdk)
+    if any(_plain(requirement) == _CARRIER for requirement in asked):
+        asked = [*asked, *_requires(_CARRIER)]
+    for requirement in asked:
+        name = _plain(requirement)
+        if name in _TRANSPORTS and _version(name):
+            (optional if "extra ==" in requirement else needed).append(name)
+    words = f"through {_ways(needed)}" if needed else "how it sends, its metadata does not say"
+    if others := [name for name in optional if name not in needed]:
+        words += f"; optional: {_ways(others)}"
+    return words
+
+
+def _ways(names: list[str]) -> str:
+    words = {name: "seam" if _seen(name) == "seam" else "no seam" for name in names}
+    return ", ".join(f"{name} ({word})" for name, word in words.items())
+
+
+def _plain(requirement: str) -> str:
+    """Return the name in a requirement, normalised."""
+    found = _NAME.match(requirement)
+    return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
+
+
+def _adapter(point: EntryPoint, adapter: object) -> FoundAdapter:
+    package = point.dist.name if point.dist else point.name
+    again = f"pip install --force-reinstall {package}"
+    if isinstance(adapter, BaseException):
+        return _broken(point.name, package, f"{type(adapter).__name__}: {adapter}", again)
+    if not isinstance(adapter, Adapter):
+        return _broken(point.name, package, f"{point.value} is no Adapter", again)
+    if error := _instrument_error(point):
+        problem = f"its instrument is broken: {type(error).__name__}: {error}"
+        return _broken(adapter.name, package, problem, again)
+    return _describe(adapter)
+
+
+def _instrument_error(adapter: EntryPoint) -> BaseException | None:
+    """Return what loading the instrument of an adapter's distribution raised, if it has one."""
+    for point in entry_points(group=framework_instruments.GROUP):
+        if point.dist and adapter.dist and point.dist.name == adapter.dist.name:
+            try:
+                point.load()
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - said, with what to type
+                return error
+    return None
+
+
+def _describe(adapter: Adapter) -> FoundAdapter:
+    wanted = _range(adapter)
+    found = _version(adapter.framework)
+    supported = _is_within(found, wanted)
+    problem = remedy = None
+    if found == UNKNOWN:
+        problem = f"the metadata of {adapter.framework} cannot be read"
+        remedy = f"pip install --force-reinstall {adapter.framework}"
+    elif found is None or supported is False:
+        problem = f"{adapter.framework} {found or ''}".strip()
+        problem += " is not supported" if found else " is not installed"
+        remedy = f"pip install {shlex.quote(adapter.framework + (wanted or ''))}"
+    return FoundAdapter(
+        adapter.name,
+        adapter.distribution,
+        _version(adapter.distribution),
+        adapter.framework,
+        found,
+        wanted,
+        supported,
+        adapter.seams,
+        problem,
+        remedy,
+    )
+
+
+def _broken(
+    name: str, package: str, problem: str, remedy: str, framework_version: str | None = None
+) -> FoundAdapter:
+    """Return an adapter of which nothing else can be said."""
+    framework = name if framework_version else None
+    return FoundAdapter(
+        name, package, None, framework, framework_version, None, None, (), problem, remedy
+    )
+
+
+def _range(adapter: Adapter) -> str | None:
+    """Return which versions the adapter's own metadata asks for, as in `<2,>=1.2`."""
+    wanted = _plain(adapter.framework)
+    for requirement in _requires(adapter.distribution):
+        if _plain(requirement) == wanted:
+            rest = requirement.partition(";")[0][len(wanted) :]
+            return re.sub(r"\[.*?\]", "", rest).strip(" ()") or None
+    return None
+
+
+def _is_within(found: str | None, wanted: str | None) -> bool | None:
+    """Compare final versions by their numbers; None where more than that is asked for."""
+    if found is None or wanted is None:
+        return None
+    if not _FINAL.fullmatch(found):
+        return None
+    for clause in wanted.split(","):
+        if not (parts := _CLAUSE.fullmatch(clause.strip())):
+            return None
+        if not _COMPARE[parts[1]](_release(found), _release(parts[2])):
+            return False
+    return True
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers of a final version without the zeros behind, so that 2 equals 2.0."""
+    numbers = [int(number) for number in version.split(".")]
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)

@@ -1,0 +1,109 @@
+"""One run of `tracefork race`, in a process of its own that writes down what came of it.
+
+    python -m tracefork_core.cli.race.race_worker JOB RESULT
+
+replays as the file JOB says and leaves a `Came` in the file RESULT. Stdout is the agent's own.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tracefork_core.cli.agent import child_python
+from tracefork_core.cli.agent.agent import Agent, Form
+from tracefork_core.errors import Divergence, DivergenceError, SurroundingsWarning, TraceforkError
+
+if TYPE_CHECKING:
+    from tracefork_core.run.replay import Replaying
+    from tracefork_core.run.scope import Scope
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What to replay, and how; `order` is None for the recorded one."""
+
+    tape: str
+    form: Form
+    target: str
+    args: tuple[str, ...]
+    match: list[str] = []
+    allow: list[str] = []
+    mask: list[str] = []
+    clock: bool = True
+    entropy: bool = True
+    subprocesses: bool = True
+    order: int | list[int] | None = None
+
+
+class Came(msgspec.Struct, frozen=True):
+    """What came of it.
+
+    Attributes:
+        completed: the exchanges in the order in which they were answered whole.
+        exchanges: how many were asked for.
+        ending: "ok", or the class of the exception that ended the agent.
+        status: what the agent would have exited with.
+        divergence: where it left the tape.
+        error: why the replay failed otherwise, and the exit code for that.
+    """
+
+    completed: list[int] = []
+    exchanges: int = 0
+    ending: str = "ok"
+    status: int = 0
+    divergence: Divergence | None = None
+    error: tuple[int, str] | None = None
+
+
+def _run(job: Job) -> Came:
+    from tracefork_core.run import replay
+
+    agent = Agent(job.form, job.target, job.args)
+    agent.prepare()
+    warnings.simplefilter("ignore", SurroundingsWarning)
+    scope = replay(
+        job.tape,
+        match=job.match,
+        allow=job.allow,
+        mask=job.mask,
+        clock=job.clock,
+        entropy=job.entropy,
+        subprocesses=job.subprocesses,
+        order=job.order,
+    )
+    begun: list[Replaying] = []
+    try:
+        run, ending = agent.run_under(_kept(scope, begun), show=False)
+    except TraceforkError as error:
+        completed = begun[0].completed if begun else []
+        if isinstance(error, DivergenceError):
+            return Came(completed, divergence=error.divergence)
+        return Came(completed, error=(error.exit_code, str(error)))
+    ending.show()
+    return Came(run.completed, run.exchanges, ending.outcome, ending.status)
+
+
+@contextmanager
+def _kept(scope: Scope[Replaying], begun: list[Replaying]) -> Iterator[Replaying]:
+    """Keep the run, which has what was completed even where it ends with an error."""
+    with scope as run:
+        begun.append(run)
+        yield run
+
+
+def _main(job: Path, result: Path) -> None:
+    try:
+        came = _run(child_python.left(job, Job))
+    except TraceforkError as error:
+        came = Came(error=(error.exit_code, str(error)))
+    child_python.leave(result, came)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]), Path(sys.argv[2]))

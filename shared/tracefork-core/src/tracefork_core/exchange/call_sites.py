@@ -1,0 +1,68 @@
+"""Call sites: the function that drew, named so that an edit elsewhere does not rename it.
+
+A site is a module and a function in it, "agent:Agent.plan". A line number would be finer, and wrong
+as soon as somebody adds a comment above it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from types import FrameType
+
+_IMPORTING = "<frozen importlib._bootstrap>"
+_OURS = "tracefork_core."
+_HOOKS = (
+    "tracefork_core.chance.",
+    "tracefork_core.order.program_ends",
+    "tracefork_core.order.spawning",
+    "tracefork_core.order.start_order",
+    "tracefork_core.order.waiting",
+    "tracefork_core.patching.",
+)
+"""Our own modules that stand between a draw and the code that draws."""
+
+
+def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameType | None]:
+    """Return the name and the frame of who draws: the innermost outside the modules `through`.
+
+    The name is None where tracefork itself draws. `depth` is as in `sys._getframe`, counted from
+    the caller. Every draw asks, and looking at a frame is audited: there is one look.
+    """
+    frame: FrameType | None = sys._getframe(depth + 1)
+    while frame is not None:
+        module: str = frame.f_globals.get("__name__", "?")
+        if module not in through:
+            if not module.startswith(_OURS):
+                name = frame.f_code.co_qualname
+                return f"{module}:{_around(name) if name.endswith('comp>') else name}", frame
+            if not module.startswith(_HOOKS):
+                return None, frame
+        frame = frame.f_back
+    return "?", None
+
+
+def is_loading() -> bool:
+    """Return whether a module is being imported here, which the recording may have done before.
+
+    Looks at all frames: it is asked only where the tape holds no value.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTING:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def drawer(depth: int, through: Collection[str]) -> FrameType | None:
+    """Return the frame of who draws, as `call_site` does."""
+    return call_site(depth + 1, through)[1]
+
+
+def _around(comprehension: str) -> str:
+    """Name the function a comprehension stands in, as Python 3.12 does, where it is none itself."""
+    name = comprehension
+    while name.endswith("comp>"):
+        name = name.rpartition(".<locals>.")[0] or name.rpartition(".")[0] or "<module>"
+    return name

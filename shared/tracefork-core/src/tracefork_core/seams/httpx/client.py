@@ -1,0 +1,78 @@
+"""The seam of httpx and httpx2: one transport around the client's own, sync and async.
+
+The seam lies below redirects, cookies, retries and authentication, and above the connection pool:
+every attempt is an exchange. It wraps what `Client._transport_for_url` chooses, so that custom
+transports, mounts and proxies from the environment are covered too.
+"""
+
+from __future__ import annotations
+
+import copy
+from functools import lru_cache
+from types import ModuleType
+from typing import Any
+
+from tracefork_core.patching.instrument import Undo
+from tracefork_core.seams.httpx.family import Family
+from tracefork_core.seams.httpx.transports import Transports
+
+
+@lru_cache(maxsize=4)
+def transports(lib: ModuleType) -> Transports:
+    """Return the transports of httpx or httpx2."""
+    return Transports(Family(lib))
+
+
+def instrument(lib: ModuleType) -> Undo:
+    """Put the seam under every client of `lib`, and return what undoes it."""
+    seam = transports(lib)
+    patched = []
+    for client in (lib.Client, lib.AsyncClient):
+        original = client._transport_for_url
+        if hasattr(original, "tracefork"):
+            continue  # httpx2.alias_httpx() makes both names one module.
+
+        def transport_for_url(self: Any, url: Any, original: Any = original) -> Any:
+            return seam.wrap(self, original(self, url))
+
+        transport_for_url.tracefork = True  # type: ignore[attr-defined]
+        client._transport_for_url = transport_for_url
+        patched.append((client, original))
+
+    def undo() -> None:
+        for client, original in patched:
+            client._transport_for_url = original
+
+    return undo
+
+
+def is_client(value: object) -> bool:
+    """Return whether `value` is a client of httpx or httpx2."""
+    return _library_of(value) is not None
+
+
+def bind_client(client: Any) -> Any:
+    """Return a copy of a client whose transports cross the seam; the original stays as it is.
+
+    The copy shares the original's pool and keeps it alive, since SDK clients close theirs when
+    they are collected.
+    """
+    seam = transports(_library_of(client))
+    bound = copy.copy(client)
+    bound._transport = seam.wrap(client, client._transport)
+    bound._mounts = {
+        pattern: None if transport is None else seam.wrap(client, transport)
+        for pattern, transport in client._mounts.items()
+    }
+    bound._tracefork_original = client
+    return bound
+
+
+def _library_of(client: object) -> ModuleType | None:
+    import sys
+
+    for name in ("httpx", "httpx2"):
+        lib = sys.modules.get(name)
+        if lib is not None and isinstance(client, (lib.Client, lib.AsyncClient)):
+            return lib
+    return None

@@ -1,0 +1,149 @@
+"""The transports of the seam of httpx and httpx2, around those of a client.
+
+What asks for a websocket is no exchange, as in the seam of aiohttp: what is said on it passes by.
+While recording it passes through, and the receipt counts it; at replay the guard refuses it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.exchange.contract import Failure, Live, Recorded
+from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
+from tracefork_core.exchange.running import loop_is_running
+from tracefork_core.seams.cancelling import Cancellable
+from tracefork_core.seams.httpx.family import Family
+from tracefork_core.seams.httpx.streams import GIVEN_UP
+
+
+class Transports:
+    """The transports of one library."""
+
+    def __init__(self, family: Family) -> None:
+        self._lib = family.lib
+        self._sync = _sync_transport(family)
+        self._async = _async_transport(family)
+
+    def wrap(self, client: Any, transport: Any) -> Any:
+        """Return a client's transport behind the seam.
+
+        The client tells sync from async: a transport can be both (`MockTransport`).
+        """
+        if isinstance(transport, (self._sync, self._async)):
+            return transport
+        if isinstance(client, self._lib.AsyncClient):
+            return self._async(transport)
+        return self._sync(transport)
+
+
+def _sync_transport(seam: Family) -> type:
+    lib = seam.lib
+
+    class SyncTransport(lib.BaseTransport):  # type: ignore[misc,name-defined]
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        def handle_request(self, request: Any) -> Any:
+            session = current_session()
+            if session is None or is_crossing_seam() or _is_websocket(request):
+                return self._inner.handle_request(request)
+            asked = seam.read(request)
+            try:
+                answer = session.open(asked)
+                if answer is None:
+                    with crossing_seam():
+                        return self._inner.handle_request(request)
+                if hasattr(answer, "receive_head"):
+                    return _replay(cast(Recorded, answer), request)
+            except TraceforkError as error:
+                return seam.refuse(asked, error)
+            return _record(answer, request, self._inner)
+
+        def close(self) -> None:
+            """Leave the inner transport to the client that owns it."""
+
+    def _replay(answer: Recorded, request: Any) -> Any:
+        head = answer.receive_head()
+        if isinstance(head, Failure):
+            raise seam.exception(head, request)
+        return seam.response(head, seam.replayed_sync(answer, request))
+
+    def _record(live: Live, request: Any, inner: Any) -> Any:
+        try:
+            with crossing_seam():
+                response = inner.handle_request(seam.sent(request, live))
+        except GIVEN_UP:
+            live.cancel()
+            raise
+        except Exception as error:
+            live.fail(seam.failure(error))
+            raise
+        return seam.heard(response, live, seam.live_sync)
+
+    return SyncTransport
+
+
+def _async_transport(seam: Family) -> type:
+    lib = seam.lib
+
+    class AsyncTransport(lib.AsyncBaseTransport):  # type: ignore[misc,name-defined]
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        async def handle_async_request(self, request: Any) -> Any:
+            session = current_session()
+            if session is None or is_crossing_seam() or _is_websocket(request):
+                return await self._inner.handle_async_request(request)
+            asked = await seam.aread(request)
+            try:
+                _check_loop()
+                answer = session.open(asked)
+                if answer is None:
+                    with crossing_seam():
+                        return await self._inner.handle_async_request(request)
+                if hasattr(answer, "areceive_head"):
+                    return await _areplay(cast(Recorded, answer), request)
+            except TraceforkError as error:
+                return seam.refuse(asked, error)
+            return await _arecord(answer, request, self._inner)
+
+        async def aclose(self) -> None:
+            """Leave the inner transport to the client that owns it."""
+
+    async def _areplay(answer: Recorded, request: Any) -> Any:
+        head = await answer.areceive_head()
+        if isinstance(head, Failure):
+            raise seam.exception(head, request)
+        return seam.response(head, seam.replayed_async(answer, request))
+
+    async def _arecord(live: Live, request: Any, inner: Any) -> Any:
+        asking = Cancellable(inner.handle_async_request(seam.sent(request, live)))
+        try:
+            with crossing_seam():
+                response = await asking
+            await live.quiet()
+        except GIVEN_UP:
+            live.cancel(asking.rounds)
+            raise
+        except Exception as error:
+            await live.quiet()
+            live.fail(seam.failure(error))
+            raise
+        return seam.heard(response, live, seam.live_async)
+
+    return AsyncTransport
+
+
+def _is_websocket(request: Any) -> bool:
+    if request.method != "GET":
+        return False
+    return bool(request.headers.get("upgrade", "").lower() == "websocket")
+
+
+def _check_loop() -> None:
+    if not loop_is_running():
+        raise UsageError(
+            "tracefork: async code is recorded and replayed on asyncio, and this runs on another "
+            "loop (trio?). Nothing was sent. Run it on asyncio."
+        )

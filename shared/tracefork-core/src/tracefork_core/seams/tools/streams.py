@@ -1,0 +1,174 @@
+"""One call of a tool that yields: each value is a line of JSON, and comes in its turn.
+
+What the agent sends or throws into a generator is not on the tape, so no tool that hears it can be
+replayed: a value that is sent is refused, and an exception that is thrown ends the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from typing import Any, cast
+
+from tracefork_core.errors import UsageError
+from tracefork_core.exchange.contract import Failure, Head, Recorded, Session
+from tracefork_core.exchange.current import crossing_seam
+from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
+from tracefork_core.seams.tools.running import Ended, Running
+
+HEAD = Head(200, "OK", (("content-type", "application/x-ndjson"),))
+RETURN, _RETURNED = b'{"$return":', b"}\n"
+"""Around what a generator returns: no value begins like this."""
+
+
+def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Generator[Any, Any, Any]:
+    """Yield what the tool yields, or yielded.
+
+    Raises:
+        TraceforkError: the session is poisoned, or this call poisons it.
+    """
+    asked = tool.request(args, kwargs)
+    answer = session.open(asked)
+    if answer is None:
+        return (yield from tool.function(*args, **kwargs))
+    if hasattr(answer, "receive_head"):
+        return (yield from _replay(tool, cast(Recorded, answer)))
+    return (yield from _record(Running(tool, answer, asked, args, kwargs)))
+
+
+async def acall(
+    tool: Tool, session: Session, args: Args, kwargs: Kwargs
+) -> AsyncGenerator[Any, Any]:
+    """Yield what the tool yields, or yielded.
+
+    Raises:
+        TraceforkError: the session is poisoned, or this call poisons it.
+    """
+    asked = tool.request(args, kwargs)
+    answer = session.open(asked)
+    if answer is None:
+        items = tool.function(*args, **kwargs)
+    elif hasattr(answer, "areceive_head"):
+        items = _areplay(tool, cast(Recorded, answer))
+    else:
+        items = _arecord(Running(tool, answer, asked, args, kwargs))
+    try:
+        async for item in items:
+            _refuse(tool, (yield item))
+    finally:
+        await items.aclose()
+
+
+def _record(running: Running) -> Generator[Any, Any, Any]:
+    live = running.live
+    items: Generator[Any, Any, Any] | None = None
+    begun = over = False
+    try:
+        while not over:
+            try:
+                with crossing_seam():
+                    items = items or running.start()
+                    value = next(items)
+            except StopIteration as stop:
+                over = True
+                ended = running.kept(stop.value, ending=True)
+            except BaseException as error:
+                ended = running.raised(error)
+            else:
+                ended = running.kept(value)
+            running.check(ended)
+            if not begun:
+                begun = True
+                live.head(HEAD)
+            if not over:
+                live.chunk(ended.body + b"\n")
+                _refuse(running.tool, (yield ended.given))
+            elif stop_line := _returned(ended):
+                live.chunk(stop_line)
+        live.end()
+        return ended.given
+    finally:
+        live.abandon()
+        if items is not None:
+            with crossing_seam():
+                items.close()
+
+
+async def _arecord(running: Running) -> AsyncGenerator[Any, Any]:
+    live = running.live
+    items: AsyncGenerator[Any, Any] | None = None
+    begun = over = False
+    try:
+        while not over:
+            try:
+                with crossing_seam():
+                    items = items or running.start()
+                    value = await anext(items)
+            except StopAsyncIteration:
+                over, ended = True, Ended()
+            except BaseException as error:
+                ended = running.raised(error)
+            else:
+                ended = running.kept(value)
+            await running.quiet()
+            running.check(ended)
+            if not begun:
+                begun = True
+                live.head(HEAD)
+                await running.quiet()
+            if not over:
+                live.chunk(ended.body + b"\n")
+                yield ended.given
+        live.end()
+    finally:
+        live.abandon()
+        if items is not None:
+            with crossing_seam():
+                await items.aclose()
+
+
+def _replay(tool: Tool, answer: Recorded) -> Generator[Any, Any, Any]:
+    try:
+        piece: Head | Failure | bytes | None = answer.receive_head()
+        while piece is not None:
+            for line in _lines(tool, piece):
+                if line.startswith(RETURN):
+                    returned = line[len(RETURN) : -1]
+                    while answer.receive_chunk() is not None:
+                        pass
+                    return tool.rebuild(returned, ending=True)
+                _refuse(tool, (yield tool.rebuild(line)))
+            piece = answer.receive_chunk()
+        return None
+    finally:
+        answer.close()
+
+
+async def _areplay(tool: Tool, answer: Recorded) -> AsyncGenerator[Any, Any]:
+    try:
+        piece: Head | Failure | bytes | None = await answer.areceive_head()
+        while piece is not None:
+            for line in _lines(tool, piece):
+                yield tool.rebuild(line)
+            piece = await answer.areceive_chunk()
+    finally:
+        answer.close()
+
+
+def _lines(tool: Tool, piece: Head | Failure | bytes) -> list[bytes]:
+    """Return the lines of a piece; a failure is raised as what the tool raised."""
+    if isinstance(piece, Failure):
+        raise tool.failures.exception(piece)
+    return piece.splitlines() if isinstance(piece, bytes) else []
+
+
+def _returned(ended: Ended) -> bytes:
+    """Return the line of what a generator returned; nothing where that is None."""
+    return b"" if ended.given is None else RETURN + ended.body + _RETURNED
+
+
+def _refuse(tool: Tool, sent: object) -> None:
+    if sent is not None:
+        raise UsageError(
+            f"tracefork: a value was sent into the tool {tool.name}, a generator. What is sent is "
+            "not on the tape: give it as an argument, or make two tools of it."
+        )

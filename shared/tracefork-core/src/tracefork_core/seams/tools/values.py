@@ -1,0 +1,219 @@
+"""Values of Python as JSON: what tools are given, and what they return.
+
+Plain JSON is itself. What JSON has no word for is an object with one name that begins with `$`:
+
+    $tuple $set $frozenset $dict     containers; the pairs of a dictionary whose keys are no text
+    $bytes $str $int $float          base64; text that is no Unicode; large integers; nan and inf
+    $datetime $date $time $timedelta $decimal $uuid $path
+    $object $enum                    an object by its fields, an enum by its value, unnamed
+
+Of how they come back, see `reading`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import math
+from collections.abc import Callable, Iterable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from uuid import UUID
+
+import msgspec
+
+from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.json_pointer import escaped
+
+_OBJECT, _ENUM = "$object", "$enum"
+_PATH = type(Path())
+_WORDS = 2**63
+"""Integers from here on are no JSON to many readers."""
+
+
+class NoValueError(Exception):
+    """A value that is not kept: at `where` (a JSON pointer), of a class called `kind`."""
+
+    def __init__(self, where: str, kind: str, why: str = "") -> None:
+        self.where = where
+        self.kind = kind
+        self.why = why
+        super().__init__(f"{where}: {kind}{why}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kept:
+    """A value as a tape holds it, and the classes in it, which no tape names."""
+
+    body: bytes
+    classes: tuple[type, ...]
+
+
+def compared(values: dict[str, object]) -> bytes:
+    """Return values as they are compared: canonical, objects by their fields, tuples as lists.
+
+    Raises:
+        NoValueError: something in them has no such form.
+    """
+    return canonical(_Tree(exact=False).of_mapping(values, ""))
+
+
+def kept(value: object) -> Kept:
+    """Return a value as it is kept, in the order its dictionaries have.
+
+    Raises:
+        NoValueError: something in it could not be rebuilt.
+    """
+    tree = _Tree(exact=True)
+    body = msgspec.json.encode(tree.of(value, ""))
+    return Kept(body, tuple(tree.classes))
+
+
+class _Tree:
+    """One value on its way to JSON; `exact` keeps what is needed to build it again."""
+
+    def __init__(self, *, exact: bool) -> None:
+        self.classes: list[type] = []
+        self._exact = exact
+
+    def of(self, value: object, where: str) -> object:
+        try:
+            return self._of(value, where)
+        except RecursionError:
+            raise NoValueError("", type(value).__name__, " that holds itself") from None
+
+    def of_mapping(self, values: dict[str, object], where: str) -> dict[str, object]:
+        return {name: self.of(value, f"{where}/{escaped(name)}") for name, value in values.items()}
+
+    def _of(self, value: object, where: str) -> object:
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if write := _WRITERS.get(kind):
+            return write(self, value, where)
+        if isinstance(value, Enum):
+            return self._tagged(_ENUM, kind, self._of(value.value, where))
+        if (fields := _fields(value)) is not None:
+            if isinstance(fields, tuple):
+                return self._tagged(_OBJECT, kind, self.of_items(fields, where))
+            return self._tagged(_OBJECT, kind, self.of_mapping(fields, where))
+        if not self._exact:
+            for base, write in _WRITERS.items():
+                if isinstance(value, base):
+                    return write(self, value, where)
+        raise NoValueError(where, f"{kind.__module__}.{kind.__qualname__}")
+
+    def _tagged(self, tag: str, kind: type, tree: object) -> object:
+        self.classes.append(kind)
+        return {tag: tree} if self._exact else tree
+
+    def of_items(self, items: Iterable[object], where: str) -> list[object]:
+        return [self._of(item, f"{where}/{i}") for i, item in enumerate(items)]
+
+    def of_tuple(self, items: Iterable[object], where: str) -> object:
+        tree = self.of_items(items, where)
+        return {"$tuple": tree} if self._exact else tree
+
+    def of_dict(self, given: dict[object, object], where: str) -> object:
+        names = list(given)
+        tag_like = len(names) == 1 and isinstance(names[0], str) and names[0].startswith("$")
+        if not tag_like and all(type(name) is str and _is_text(name) for name in names):
+            return {
+                name: self._of(item, f"{where}/{escaped(str(name))}")
+                for name, item in given.items()
+            }
+        pairs = [
+            [self._of(name, where), self._of(item, f"{where}/{escaped(str(name))}")]
+            for name, item in given.items()
+        ]
+        return {"$dict": pairs if self._exact else sorted(pairs, key=canonical)}
+
+    def of_set(self, tag: str, items: Iterable[object], where: str) -> object:
+        before = len(self.classes)
+        tree = sorted((self._of(item, where) for item in items), key=canonical)
+        # In an order of their own: which of the classes came first is up to their hashes.
+        self.classes[before:] = sorted(self.classes[before:], key=lambda kind: kind.__qualname__)
+        return {tag: tree}
+
+
+def _fields(value: object) -> dict[str, object] | tuple[object, ...] | None:
+    """Return the fields that an object can be built from, with or without names; None of others."""
+    kind = type(value)
+    if dataclasses.is_dataclass(kind):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(kind) if f.init}
+    if isinstance(value, msgspec.Struct):
+        return _fields_of_struct(value)
+    if isinstance(value, tuple):
+        return tuple(value) if hasattr(kind, "_fields") else None
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and hasattr(kind, "model_validate"):
+        fields = dump(by_alias=True, round_trip=True)
+        return fields if isinstance(fields, dict) else None
+    return None
+
+
+def _fields_of_struct(value: msgspec.Struct) -> dict[str, object] | tuple[object, ...]:
+    config, told = value.__struct_config__, value.__struct_encode_fields__
+    tag = {config.tag_field: config.tag} if config.tag_field else {}
+    names = zip(told, value.__struct_fields__, strict=True)
+    fields = {**tag, **{name: getattr(value, field) for name, field in names}}
+    return tuple(fields.values()) if config.array_like else fields
+
+
+def _is_text(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _str(text: str) -> object:
+    return text if _is_text(text) else {"$str": _base64(text.encode("utf-8", "surrogatepass"))}
+
+
+def _float(number: float) -> object:
+    return number if math.isfinite(number) else {"$float": repr(float(number))}
+
+
+def _int(number: int) -> object:
+    return int(number) if -_WORDS <= number < _WORDS else {"$int": hex(number)}
+
+
+def _moment(moment: datetime) -> datetime:
+    """Return a moment whose zone is its offset: zones are looked up by name."""
+    offset = moment.utcoffset()
+    return moment if offset is None else moment.replace(tzinfo=timezone(offset))
+
+
+def _tagging(tag: str, spell: Callable[..., object]) -> Callable[[_Tree, object, str], object]:
+    return lambda tree, value, where: {tag: spell(value)}
+
+
+_WRITERS: dict[type, Callable[..., object]] = {
+    # Of classes of which one is the other's base, the narrower first.
+    str: lambda tree, value, where: _str(str(value)),
+    int: lambda tree, value, where: _int(value),
+    float: lambda tree, value, where: _float(float(value)),
+    list: _Tree.of_items,
+    dict: _Tree.of_dict,
+    tuple: _Tree.of_tuple,
+    bytes: _tagging("$bytes", _base64),
+    set: lambda tree, value, where: tree.of_set("$set", value, where),
+    frozenset: lambda tree, value, where: tree.of_set("$frozenset", value, where),
+    datetime: _tagging("$datetime", lambda moment: _moment(moment).isoformat()),
+    date: _tagging("$date", date.isoformat),
+    time: _tagging("$time", time.isoformat),
+    timedelta: _tagging("$timedelta", lambda it: [it.days, it.seconds, it.microseconds]),
+    Decimal: _tagging("$decimal", str),
+    UUID: _tagging("$uuid", str),
+    _PATH: _tagging("$path", str),
+}

@@ -1,0 +1,390 @@
+"""What the agent's own code reads of its surroundings is on the tape; differences are said."""
+
+from __future__ import annotations
+
+import importlib.util
+import locale
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import httpx2
+import pytest
+
+from tracefork_core import DivergenceError, SurroundingsWarning, Tape, record, replay
+from tracefork_core.chance.surroundings.noted import Lookout
+from tracefork_core.chance.surroundings.reads import on_the_lookout
+from tracefork_core.tape.event import Seen
+from tracefork_testkit import ProviderServer
+
+READS: dict[str, Callable[[], object]] = {
+    "item": lambda: os.environ["MODEL"],
+    "get": lambda: os.environ.get("MODEL", "none"),
+    "getenv": lambda: os.getenv("MODEL"),
+    "in": lambda: "MODEL" in os.environ,
+    "setdefault": lambda: os.environ.setdefault("MODEL", "none"),
+    "bytes": lambda: os.environb[b"MODEL"],
+    "getenvb": lambda: os.getenvb(b"MODEL"),
+}
+COPIES: dict[str, Callable[[], object]] = {
+    "dict": lambda: dict(os.environ),
+    "copy": lambda: os.environ.copy(),  # noqa: PLW0108
+    "stars": lambda: {**os.environ},
+    "or": lambda: os.environ | {"MORE": "1"},
+    "items": lambda: list(os.environ.items()),
+    "values": lambda: list(os.environ.values()),
+    "loop": lambda: [os.environ[name] for name in os.environ],
+    "sorted": lambda: [os.environ[name] for name in sorted(os.environ)],
+    "child": lambda: subprocess.run([sys.executable, "-c", ""], env={**os.environ}, check=True),
+}
+KEY = "sk-proj-9fK2mQ7xLw3ZrT8vB1nC"
+CUSTOMER = "Example & Sons"
+PASSWORD = "Tr0ub4dor-and-3"
+KILLED = """\
+import os, signal, sys
+import httpx2
+import tracefork_core
+with tracefork_core.record(sys.argv[1]), httpx2.Client(verify=False) as client:
+    model = os.environ["MODEL"]
+    client.post(os.environ["PROVIDER"] + "/echo", content=model.encode())
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MODEL", "gpt-4o")
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Return a way to move this process to Tokyo."""
+
+    def move() -> None:
+        monkeypatch.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+
+    yield move
+    monkeypatch.undo()
+    time.tzset()
+
+
+def seen(tape: Path) -> dict[str, Seen]:
+    """Return what a tape holds, by variable or kind."""
+    with Tape.open(tape) as opened:
+        return {one.name or one.kind: one for one in opened.surroundings}
+
+
+def module(path: Path) -> ModuleType:
+    """Import a module that reads a variable."""
+    path.parent.mkdir(parents=True)
+    path.write_text("import os\ndef read():\n    return os.environ.get('MODEL')\n")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
+def test_a_variable_is_noted_and_compared(
+    tape: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]
+) -> None:
+    """However it is read, its value is on the tape; another one at replay is warned of."""
+    with record(tape):
+        value = read()
+    assert value == read()
+    assert (seen(tape)["MODEL"].kind, seen(tape)["MODEL"].value) == ("variable", "gpt-4o")
+    with replay(tape) as run:
+        read()
+    assert run.differences == []
+    monkeypatch.setenv("MODEL", "gpt-5")
+    with pytest.warns(SurroundingsWarning, match="MODEL was 'gpt-4o'") as caught:
+        with replay(tape) as run:
+            read()
+    said = "MODEL was 'gpt-4o' when this was recorded and is 'gpt-5' now (test_surroundings.py:"
+    assert run.differences[0].startswith(said)
+    assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
+
+
+def test_the_rest_is_noted_and_compared(tape: Path, tmp_path: Path) -> None:
+    """Folder, machine, locale and timezone, each as the agent gets it, and where it asks."""
+    with record(tape):
+        assert str(Path.cwd()) == os.getcwd()  # noqa: PTH109
+        assert socket.gethostname() == platform.node()
+        locale.getlocale()
+    found = seen(tape)
+    assert found["folder"].value == str(Path.cwd())
+    assert found["host"].value == platform.node()
+    assert found["locale"].value == ".".join(part or "—" for part in locale.getlocale())
+    assert found["timezone"].value == time.strftime("UTC%z %Z")
+    assert (found["folder"].site or "").startswith("test_surroundings.py:")
+    with replay(tape) as run:
+        os.getcwd()  # noqa: PTH109
+        platform.node()
+        locale.getlocale()
+    assert run.differences == []
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        with pytest.warns(SurroundingsWarning, match="the working directory was"), replay(tape):
+            Path.cwd()
+    finally:
+        os.chdir(before)
+
+
+@pytest.mark.parametrize("absolute", [os.path.abspath, lambda name: Path(name).resolve()])
+def test_what_makes_a_path_absolute_reads_the_folder(
+    tape: Path, absolute: Callable[[str], object]
+) -> None:
+    """The folder stands in such a path; one that is absolute already asks for none."""
+    with record(tape):
+        absolute("/a/b")
+    assert "folder" not in seen(tape)
+    with record(tape, overwrite=True):
+        absolute("notes.txt")
+    assert seen(tape)["folder"].value == str(Path.cwd())
+
+
+def test_what_is_not_set_is_told_from_what_is_empty(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable that was not there, and is now, is a difference; and the other way round."""
+    monkeypatch.setenv("EMPTY", "")
+    with record(tape):
+        with pytest.raises(KeyError, match="NOT_THERE"):
+            os.environ["NOT_THERE"]
+        os.environ.get("EMPTY")
+    assert (seen(tape)["NOT_THERE"].value, seen(tape)["EMPTY"].value) == (None, "")
+    monkeypatch.setenv("NOT_THERE", "now")
+    monkeypatch.delenv("EMPTY")
+
+    def again() -> list[str]:
+        with replay(tape) as run:
+            os.environ.get("NOT_THERE")
+            os.environ.get("EMPTY")
+        return run.differences
+
+    with pytest.warns(SurroundingsWarning):
+        differences = again()
+    assert "NOT_THERE was not set when this was recorded and is 'now' now" in differences[0]
+    assert "EMPTY was '' when this was recorded and is not set now" in differences[1]
+
+
+def test_a_divergence_names_it(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the variable reaches a request, the divergence has it as a likely cause."""
+
+    def agent() -> None:
+        http.post(f"{provider.url}/echo", content=os.environ["MODEL"].encode())
+
+    with record(tape):
+        agent()
+    monkeypatch.setenv("MODEL", "gpt-5")
+    with pytest.raises(DivergenceError) as raised, replay(tape):
+        agent()
+    (hint,) = raised.value.divergence.hints
+    assert hint.startswith("MODEL was 'gpt-4o' when this was recorded and is 'gpt-5' now")
+    assert hint in str(raised.value)
+
+
+def test_an_agent_that_fails_has_it_in_its_error(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the agent raises by itself, its error carries the differences as notes."""
+    with record(tape):
+        assert os.environ["MODEL"] == "gpt-4o"
+    monkeypatch.setenv("MODEL", "gpt-5")
+    with pytest.raises(AssertionError) as raised, replay(tape):
+        assert os.environ["MODEL"] == "gpt-4o"
+    assert any("MODEL was 'gpt-4o'" in note for note in raised.value.__notes__)
+
+
+def test_what_libraries_read_does_not_count(tape: Path, tmp_path: Path) -> None:
+    """A variable that a library reads is not on the tape; one that the user's module reads is."""
+    library = module(tmp_path / "site-packages" / "library.py")
+    own = module(tmp_path / "own" / "own.py")
+    with record(tape):
+        library.read()
+    assert "MODEL" not in seen(tape)
+    with record(tape, overwrite=True):
+        own.read()
+    assert seen(tape)["MODEL"].site == "own.py:3"
+
+
+@pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
+def test_a_copy_of_all_variables_is_no_read(tape: Path, copy: Callable[[], object]) -> None:
+    """Handing the environment on asks for none of it."""
+    with record(tape):
+        copy()
+    assert set(seen(tape)) <= {"timezone"}
+
+
+@pytest.mark.parametrize("mode", ["safe", "raw", "metadata"])
+def test_a_secret_is_never_on_the_tape(
+    tape: Path, written: Callable[[Path], bytes], monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    """Of what is or looks secret the name alone is kept; the control is beside it."""
+    secrets = {
+        "OPENAI_API_KEY": KEY,
+        "DATABASE_URL": f"postgresql://me:{PASSWORD}@localhost/db",
+        "CUSTOMER": CUSTOMER,
+    }
+    for name, value in secrets.items():
+        monkeypatch.setenv(name, value)
+    if mode == "raw":
+        del secrets["CUSTOMER"]  # That mode masks nothing on demand.
+    with record(tape, mode=mode, mask=["CUSTOMER"] * (mode != "raw")):
+        for name in secrets:
+            assert os.environ[name]
+        os.environ["MODEL"]
+    held = written(tape)
+    assert [one for one in (KEY, PASSWORD, CUSTOMER) if one.encode() in held] == []
+    kept = [(seen(tape)[name].withheld, seen(tape)[name].value) for name in secrets]
+    assert set(kept) == {(True, None)}
+    assert (b"gpt-4o" in held) == (mode != "metadata")
+
+
+def test_a_secret_inside_a_value_is_masked(
+    tape: Path, written: Callable[[Path], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable that is none, but holds the value of one, has the placeholder instead."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("GREETING", f"use {KEY} please")
+    with record(tape):
+        assert os.environ["GREETING"]
+    assert seen(tape)["GREETING"].value == "use tracefork-secret-OPENAI_API_KEY please"
+    assert KEY.encode() not in written(tape)
+
+
+def test_a_key_that_is_missing_at_replay_says_nothing(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Secrets are not compared: a replay needs no key."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with record(tape):
+        os.environ.get("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with replay(tape) as run:
+        os.environ.get("OPENAI_API_KEY")
+    assert run.differences == []
+
+
+def test_a_long_value_is_kept_short(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a long value the beginning is kept, and enough to tell it from another."""
+    monkeypatch.setenv("PROMPT", "word " * 1000)
+    with record(tape):
+        os.environ["PROMPT"]
+    assert len(seen(tape)["PROMPT"].value or "") < 200
+    with replay(tape) as run:
+        os.environ["PROMPT"]
+    assert run.differences == []
+    monkeypatch.setenv("PROMPT", "word " * 999 + "Word ")
+    with pytest.warns(SurroundingsWarning), replay(tape):
+        os.environ["PROMPT"]
+
+
+def test_the_timezone_counts_where_the_clock_is_read(
+    tape: Path, in_tokyo: Callable[[], None]
+) -> None:
+    """It is recorded with the clock; at replay it counts once the agent's own code reads that."""
+
+    def agent() -> str:
+        return datetime.now().isoformat()  # noqa: DTZ005
+
+    with record(tape):
+        agent()
+    with replay(tape) as run:
+        agent()
+    assert run.differences == []
+    in_tokyo()
+    with pytest.warns(SurroundingsWarning, match="timezone was 'UTC.* is 'UTC[+]0900 JST'"):
+        with replay(tape):
+            agent()
+    with replay(tape) as run:
+        pass
+    assert run.differences == [], "no clock was read"
+
+
+def test_without_the_clock_there_is_no_timezone(tape: Path) -> None:
+    """The control: a tape recorded without the clock has none."""
+    with record(tape, clock=False):
+        time.time()
+    assert seen(tape) == {}
+
+
+def test_a_killed_recording_has_them(tape: Path, provider: ProviderServer, tmp_path: Path) -> None:
+    """What was read before an exchange that ended is on the tape of a killed process."""
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "killed.py"), str(tape)],
+        env={**os.environ, "PROVIDER": provider.url, "MODEL": "gpt-4o"},
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert seen(tape)["MODEL"].value == "gpt-4o"
+    assert seen(tape)["PROVIDER"].value == provider.url
+
+
+def test_without_ambient_nothing_is_watched(tape: Path) -> None:
+    """A session for bound clients alone leaves the environment as it is."""
+    before = type(os.environ).__getitem__
+    with record(tape, ambient=False):
+        assert type(os.environ).__getitem__ is before
+        os.environ["MODEL"]
+    assert seen(tape) == {}
+    with record(tape, overwrite=True):
+        assert type(os.environ).__getitem__ is not before
+    assert type(os.environ).__getitem__ is before
+
+
+def test_a_warning_made_an_error_is_raised_at_the_end(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With warnings as errors the agent runs to its end, and the block raises."""
+    with record(tape):
+        http.get(f"{provider.url}/bytes/1")
+        os.environ["MODEL"]
+    monkeypatch.setenv("MODEL", "gpt-5")
+    reached = []
+
+    def again() -> None:
+        with replay(tape) as run:
+            reached.append(run)
+            os.environ["MODEL"]
+            http.get(f"{provider.url}/bytes/1")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(SurroundingsWarning):
+            again()
+    assert [run.exchanges for run in reached] == [1]
+
+
+def test_what_is_read_is_seen_in_the_thousandth_session_too(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A class that is changed a thousand times is changed unnoticed on Python 3.13: none is."""
+    monkeypatch.setenv("MODEL", "gpt-4o")
+
+    def read() -> str:
+        return os.environ["MODEL"]
+
+    for _ in range(1000):
+        with on_the_lookout(Lookout(None, str)):
+            read()
+    with record(tape):
+        read()
+    assert seen(tape)["MODEL"].value == "gpt-4o"

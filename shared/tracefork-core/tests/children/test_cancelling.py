@@ -1,0 +1,104 @@
+"""A task of a child that is cancelled lets go of its exchange: nobody waits for what it left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracefork_core import record, replay
+from tracefork_core.children.child.joined_session import Member
+from tracefork_core.children.child.remote import Remote
+from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.exchange.contract import Head, Request
+from tracefork_core.exchange.lane import main_lane
+
+HEAD = Head(200, "OK", (("content-type", "text/plain"),))
+
+
+class Shut:
+    """A gate that tells when somebody stands before it, and lets nobody pass."""
+
+    def __init__(self) -> None:
+        self.somebody_waits = asyncio.Event()
+
+    async def apass_on(self, owner: object) -> None:
+        self.somebody_waits.set()
+        await asyncio.Event().wait()
+
+
+@contextmanager
+def joined(gate: Shut) -> Iterator[Member]:
+    """Join the session that is open, as a child process would."""
+    subprocess.run([sys.executable, "-c", "pass"], check=True)  # It opens the door.
+    invitation = Invitation.read(json.loads(os.environ["TRACEFORK_EGRESS"])["invitation"])
+    member = Member(invitation, lambda member: Remote(member, lambda threads: gate))
+    with main_lane(member, invitation.lane):
+        yield member
+        member.leave(clock=0, entropy=0)
+
+
+def opened(member: Member, name: str) -> Any:
+    return member.open(Request("GET", f"http://provider.test/{name}", (), b"", "httpx2"))
+
+
+def record_two(tape: Path) -> None:
+    """Record two exchanges of a child; the second goes on when the first has ended."""
+    with record(tape), joined(Shut()) as member:
+        first, second = opened(member, "first"), opened(member, "second")
+        first.head(HEAD)
+        second.head(HEAD)
+        first.chunk(b"one")
+        first.end()
+        second.chunk(b"two")
+        second.end()
+
+
+async def cancelled(receiving: Awaitable[object], when: Awaitable[object]) -> None:
+    task = asyncio.ensure_future(receiving)
+    await when
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_task_that_is_cancelled_before_its_piece_is_handed_on_lets_go(tape: Path) -> None:
+    """The piece came in its turn and waits for the loop to be quiet; what follows it is dropped."""
+    record_two(tape)
+    gate = Shut()
+    with replay(tape) as run, joined(gate) as member:
+        first, second = opened(member, "first"), opened(member, "second")
+        assert first.receive_head() == second.receive_head() == HEAD
+        asyncio.run(cancelled(first.areceive_chunk(), gate.somebody_waits.wait()))
+        assert (second.receive_chunk(), second.receive_chunk()) == (b"two", None)
+    assert run.reordered == 0
+
+
+def test_a_task_that_is_cancelled_while_it_waits_for_a_piece_lets_go(tape: Path) -> None:
+    """Its connection has a call that is not answered: no other exchange gets that answer."""
+    record_two(tape)
+    with replay(tape) as run, joined(Shut()) as member:
+        first, second = opened(member, "first"), opened(member, "second")
+        assert first.receive_head() == HEAD
+        asyncio.run(cancelled(first.areceive_chunk(), asyncio.sleep(0)))
+        assert second.receive_head() == HEAD
+        assert (second.receive_chunk(), second.receive_chunk()) == (b"two", None)
+    assert run.reordered == 0
+
+
+def test_a_piece_that_nobody_takes_or_lets_go_of_is_gone_ahead_of(tape: Path) -> None:
+    """The negative control: what is neither read nor closed holds up what came after it."""
+    record_two(tape)
+    with replay(tape) as run, joined(Shut()) as member:
+        first, second = opened(member, "first"), opened(member, "second")
+        assert first.receive_head() == second.receive_head() == HEAD
+        assert (second.receive_chunk(), second.receive_chunk()) == (b"two", None)
+    assert run.reordered == 2
