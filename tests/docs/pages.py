@@ -25,6 +25,7 @@ EXCEPTIONS = {
     ("README.md", "tracefork record path/to"): "packages/tracefork-crewai/tests/test_project.py",
     ("README.md", "tracefork blame crew_project"): "minutes; at night, with the guide on crews",
     ("examples/README.md", ""): "the tutorial on LangGraph does the same in the same folder",
+    ("docs/index.md", "tracefork"): "the first tutorial, in two lines",
     ("docs/benchmarks.md", ""): "figures of one machine, as `tox -e benchmarks` prints them",
     ("docs/explanation/how-it-is-tested.md", ""): "environments of tox for the night",
     ("docs/explanation/determinism-boundary.md", "with tracefork.record"): "the first one's tape",

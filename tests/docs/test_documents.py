@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from docs.pages import ROOT, follow
 
 _STAND_IN = (
@@ -20,14 +25,22 @@ print(answer.output_text)
 """
 
 
+def make_key(home: Path) -> None:
+    """Put an Ed25519 key pair where ssh keeps them."""
+    (home / ".ssh").mkdir()
+    key = Ed25519PrivateKey.generate()
+    kind = (Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    (home / ".ssh" / "id_ed25519").write_bytes(key.private_bytes(*kind))
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    (home / ".ssh" / "id_ed25519.pub").write_bytes(public)
+
+
 def test_what_the_readme_shows_works(tmp_path: Path) -> None:
     """Each command does what is said, with an agent that is lighter than the demo's, and Python."""
-    demo, keys = tmp_path / "tracefork-demo", tmp_path / ".ssh"
+    demo = tmp_path / "tracefork-demo"
     demo.mkdir()
     (demo / "support_agent.py").write_text(_SUPPORT_AGENT)
-    keys.mkdir()
-    kind = (Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
-    (keys / "id_ed25519").write_bytes(Ed25519PrivateKey.generate().private_bytes(*kind))
+    make_key(tmp_path)
     follow("README.md", tmp_path)
     assert (tmp_path / "use" / "inbox" / "ticket-packed.tape").is_file()
 
@@ -53,6 +66,18 @@ def test_the_determinism_boundary_is_shown_with_an_agent_of_any_kind(tmp_path: P
     """What records and replays an agent on that page does so."""
     agent = "def my_agent(*_, **chance): pass"
     follow("docs/explanation/determinism-boundary.md", tmp_path, example=agent)
+
+
+def test_the_guide_to_ci_works(tmp_path: Path) -> None:
+    """Record a tape, scan it, verify it, and replay it in a test, as the page says."""
+    follow("docs/how-to/put-it-into-ci.md", tmp_path)
+
+
+def test_the_guide_to_sharing_works(tmp_path: Path) -> None:
+    """Scan, pack, sign, unpack, verify and replay a tape in another folder."""
+    make_key(tmp_path)
+    follow("docs/how-to/share-a-tape.md", tmp_path)
+    assert (tmp_path / "share" / "inbox" / "ticket-packed.tape").is_file()
 
 
 def test_each_example_is_on_the_page_of_examples() -> None:
