@@ -23,6 +23,7 @@ html_copy_source = False
 
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
+default_role = "code"  # docstrings mark names with single backticks, as Markdown does
 nitpicky = False  # docstrings name types of other libraries
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"

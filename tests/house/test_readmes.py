@@ -39,3 +39,25 @@ def test_what_a_page_imports_exists(page: Path) -> None:
         for module, name in imported(example):
             loaded = importlib.import_module(module)
             assert name is None or hasattr(loaded, name), f"{module} has no {name}"
+
+
+LINK = re.compile(r"\]\(([^)\s#]+)")
+BASE = re.compile(r"https://github\.com/tracefork/tracefork/(?:blob|tree)/main/(.+)")
+
+
+def test_links_in_a_packages_readme_work_on_its_index_page(package: Package) -> None:
+    """An index shows the README alone: a relative link is dead there. Ours lead to real files."""
+    links = LINK.findall((package.folder / "README.md").read_text())
+    assert [link for link in links if not link.startswith("https://")] == []
+    own = [match[1] for link in links if (match := BASE.fullmatch(link))]
+    assert [path for path in own if not (ROOT / path).exists()] == []
+
+
+def test_a_package_names_its_project(package: Package) -> None:
+    """Author, licence, tested platforms and addresses, the same in every package."""
+    project = package.project
+    assert project["authors"] == [{"name": "The tracefork authors"}]
+    assert set(project["urls"]) == {"Homepage", "Documentation", "Changelog", "Issues"}
+    assert (ROOT / BASE.fullmatch(project["urls"]["Changelog"])[1]).is_file()  # type: ignore[index]
+    minors = [c[-4:] for c in project["classifiers"] if re.search(r":: 3\.\d+$", c)]
+    assert minors == ["3.11", "3.12", "3.13"]
