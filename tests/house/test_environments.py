@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from house.repository import ROOT
 
 OWN = "{}.{}".format(*sys.version_info[:2])
