@@ -84,5 +84,3 @@ def is_right(brief: str) -> bool:
 
 if __name__ == "__main__":
     run(" ".join(sys.argv[1:]) or QUESTION)
-
-# ruff: noqa: T201

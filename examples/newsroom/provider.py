@@ -112,5 +112,3 @@ if __name__ == "__main__":
     with ProviderServer(Model(*sys.argv[1:]), port=PORT) as server:
         print(f"the newsroom's model listens on {server.url}/v1; kill %1 ends it", flush=True)
         threading.Event().wait()
-
-# ruff: noqa: T201

@@ -90,5 +90,3 @@ def again() -> str:
 
 if __name__ == "__main__":
     main()
-
-# ruff: noqa: T201

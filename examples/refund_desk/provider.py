@@ -52,5 +52,3 @@ if __name__ == "__main__":
     with ProviderServer(Model(), port=PORT) as server:
         print(f"the desk's model listens on {server.url}/v1; kill %1 ends it", flush=True)
         threading.Event().wait()
-
-# ruff: noqa: T201

@@ -30,5 +30,3 @@ if __name__ == "__main__":
     with ProviderServer(Model(), port=PORT) as server:
         print(f"a model listens on {server.url}; kill %1 ends it", flush=True)
         threading.Event().wait()
-
-# ruff: noqa: T201

@@ -22,9 +22,6 @@ TRAVEL = "docs/how-to/travel-in-a-langgraph-run.md"
 EXCEPTIONS = {
     ("README.md", "tracefork blame ticket"): "forks for half a minute; the first tutorial does it",
     ("README.md", "from tracefork_langgraph"): "a fragment; how-to/travel-in-a-langgraph-run.md",
-    ("README.md", "tracefork record path/to"): "packages/tracefork-crewai/tests/test_project.py",
-    ("README.md", "tracefork blame crew_project"): "minutes; at night, with the guide on crews",
-    ("examples/README.md", ""): "the tutorial on LangGraph does the same in the same folder",
     ("docs/index.md", "tracefork"): "the first tutorial, in two lines",
     ("docs/benchmarks.md", ""): "figures of one machine, as `tox -e benchmarks` prints them",
     ("docs/explanation/how-it-is-tested.md", ""): "environments of tox for the night",

@@ -1,0 +1,22 @@
+"""Record once with TRACEFORK_RECORD=1 and a model; replay for $0 ever after."""
+
+import os
+from pathlib import Path
+
+from agent import answer
+
+import tracefork_core as tracefork
+
+TAPE = Path(__file__).with_name("order.tape")
+
+
+def session():
+    """Record if asked to, replay else."""
+    if os.environ.get("TRACEFORK_RECORD"):
+        return tracefork.record(TAPE, overwrite=True)
+    return tracefork.replay(TAPE)
+
+
+def test_the_answer_mentions_the_order():
+    with session():
+        assert "sure" in answer("Where is order 17?")
