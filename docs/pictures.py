@@ -1,0 +1,117 @@
+"""Make the README's pictures from real output: `python docs/pictures.py`.
+
+The support agent of examples/ is recorded against its scripted model. One word of it is changed and
+the divergence card is drawn; then the run is blamed and that card is drawn. Needs tracefork-core,
+tracefork-testkit and openai, as `tox -e e2e` has them.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+DOCS = Path(__file__).parent
+SUPPORT = DOCS.parent / "examples" / "support"
+PICTURES = DOCS / "pictures"
+WIDTH = 86
+_CURSOR = re.compile(r"\x1b\[[?\d;]*[A-HJKhl]|\r")
+_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+RECORD = "record -o ticket.tape agent.py"
+REPLAY = "replay ticket.tape agent.py"
+BLAME = (
+    "blame ticket.tape --agent agent:support --oracle 'regex:refund you in full' "
+    "--budget '200 calls' --yes"
+)
+
+
+def run(words: str, folder: Path, port: int) -> str:
+    """Return what a command prints, with its colours."""
+    done = subprocess.run(  # noqa: S602 - the commands are those above
+        f"{sys.executable} -m tracefork_core.cli.main {words}",
+        shell=True,
+        cwd=folder,
+        env={
+            **{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
+            "OPENAI_API_KEY": "none",
+            "TRACEFORK_HOME": str(folder / "home"),
+            "FORCE_COLOR": "1",
+            "COLUMNS": str(WIDTH),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout
+
+
+def card(printed: str, mark: str) -> str:
+    """Return what was printed from the line with the verdict's mark on."""
+    lines = _CURSOR.sub("", printed).splitlines()
+    first = max(i for i, line in enumerate(lines) if Text.from_ansi(line).plain.startswith(mark))
+    return "\n".join(lines[first:])
+
+
+def draw(name: str, command: str, printed: str) -> None:
+    """Write a picture of a terminal with a command and its output."""
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ tracefork {command}", style="bold"), soft_wrap=False)
+    console.print(Text.from_ansi(printed))
+    svg = console.export_svg(title="", unique_id=name)
+    (PICTURES / f"{name}.svg").write_text(_FONTS.sub("", svg))
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit("the scripted model does not start")
+
+
+def main() -> None:
+    """Make both pictures."""
+    port = _free_port()
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(shutil.copytree(SUPPORT, Path(temporary) / "support"))
+        model = subprocess.Popen(
+            [sys.executable, "provider.py"], cwd=folder, env={**os.environ, "PORT": str(port)}
+        )
+        try:
+            _wait_for(port)
+            run(RECORD, folder, port)
+            agent = folder / "agent.py"
+            source = agent.read_text()
+            agent.write_text(source.replace("about, in one word?", "about, in two words?"))
+            draw("divergence", REPLAY, card(run(REPLAY, folder, port), "✗"))
+            agent.write_text(source)
+            draw("blame", BLAME, card(run(BLAME, folder, port), "●"))
+        finally:
+            model.kill()
+            model.wait()
+
+
+if __name__ == "__main__":
+    main()
