@@ -45,7 +45,7 @@ class SecondReader:
         alone = not path.with_name(path.name + "-wal").exists()
         db = sqlite3.connect(f"file:{path}?mode=ro{'&immutable=1' * alone}", uri=True)
         assert db.execute("PRAGMA application_id").fetchone() == (0x7472666B,)
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
         self.meta = dict(db.execute("SELECT key, value FROM meta"))
         self.parent = None
         if "origin" in self.meta:

@@ -197,8 +197,8 @@ def test_what_nobody_knows_is_kept_and_masked(shell: Shell, alter: Alter) -> Non
 
 
 @pytest.mark.parametrize("name", ["format-1.tape", "format-1-cut-off.tape"])
-def test_a_tape_of_an_earlier_format_is_redacted(shell: Shell, name: str) -> None:
-    """It comes out in the format of today."""
+def test_a_golden_tape_is_redacted(shell: Shell, name: str) -> None:
+    """The redacted tape has today's format."""
     shutil.copy(GOLDEN / name, shell.folder)
     mask = ("--mask", "WORD")
     said = redact(shell, *mask, name, "-o", "new.tape", WORD="question 1")

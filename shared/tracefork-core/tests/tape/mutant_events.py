@@ -213,44 +213,20 @@ def _rewrite(
 ) -> None:
     """Write a tape anew with other events; its bodies stay where they are."""
     with closing(opened(files)) as db:
-        if db.execute("PRAGMA user_version").fetchone()[0] == 1:
-            _rewrite_format_1(db, change)
-        else:
-            log = LogReader(db)
-            found = [(text.splitlines(keepends=True), log.bodies(n)) for n, text in log.segments()]
-            segment = 0 if len(found) < 2 or len(found[-1][0]) < 3 else -1
-            change(*found[segment][: change.__code__.co_argcount])
-            db.execute("BEGIN")
-            db.execute("DELETE FROM log")
-            db.execute("DELETE FROM meta WHERE key = 'checksum'")
-            writer = _Careless(db)
-            for lines, bodies in found:
-                writer.append(b"" if each_in_a_row else b"".join(lines), [bodies])
-                for line in (lines * 100)[:5000] if each_in_a_row else ():
-                    writer.append(line, [])
-                    if segments:
-                        writer.break_off()
-                writer.pack()
-            db.execute("COMMIT")
+        log = LogReader(db)
+        found = [(text.splitlines(keepends=True), log.bodies(n)) for n, text in log.segments()]
+        segment = 0 if len(found) < 2 or len(found[-1][0]) < 3 else -1
+        change(*found[segment][: change.__code__.co_argcount])
+        db.execute("BEGIN")
+        db.execute("DELETE FROM log")
+        db.execute("DELETE FROM meta WHERE key = 'checksum'")
+        writer = _Careless(db)
+        for lines, bodies in found:
+            writer.append(b"" if each_in_a_row else b"".join(lines), [bodies])
+            for line in (lines * 100)[:5000] if each_in_a_row else ():
+                writer.append(line, [])
+                if segments:
+                    writer.break_off()
+            writer.pack()
+        db.execute("COMMIT")
         store(files, db)
-
-
-def _rewrite_format_1(db: sqlite3.Connection, change: Callable[..., None]) -> None:
-    rows = db.execute("SELECT kind, payload, aside FROM events").fetchall()
-    lines = [_line(kind, json.loads(one), json.loads(other)) for kind, one, other in rows]
-    change(lines)
-    db.execute("BEGIN")
-    db.execute("DELETE FROM events")
-    for line in lines[:5000]:
-        try:
-            event = json.loads(line)
-            row = (event["kind"], json.dumps(event["payload"]), json.dumps(event["aside"]))
-        except (ValueError, KeyError, RecursionError):
-            row = ("exchange", line.decode("utf-8", "replace"), "{}")
-        values = [value.encode("utf-8", "replace") for value in row[1:]]
-        kind = row[0] if isinstance(row[0], str) else "exchange"
-        db.execute(
-            "INSERT INTO events (kind, payload, aside) VALUES (?, ?, ?)",
-            (kind.encode("utf-8", "replace").decode(), *values),
-        )
-    db.execute("COMMIT")

@@ -146,8 +146,6 @@ def odd_pragma(files: Files, chance: random.Random) -> None:
 def huge_row(files: Files, chance: random.Random) -> None:
     """Let the rows be many, empty, or one of them large."""
     with closing(opened(files)) as db:
-        if db.execute("PRAGMA user_version").fetchone()[0] != 2:
-            return
         count = chance.choice((10_000, 30_000))
         insert = "INSERT INTO log SELECT value + 1000, {0}, 0, x'', x'' FROM generate"
         generate = f"WITH RECURSIVE generate(value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM generate LIMIT {count}) "  # noqa: E501

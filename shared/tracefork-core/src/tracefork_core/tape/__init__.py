@@ -3,8 +3,8 @@
 What is on it: an `event` of some kind, an `exchange`, a `checkpoint`; `canonical` JSON, from which
 `digest` computes the digest of a run. `writer` writes, through `file` to the `log` (`frames`), and
 to the `journal` while an exchange is in flight; `blob_writer` decides how bodies are stored in
-`blobs`, as a `delta` where that is smaller. `reader` reads: the `header`, the `contents`, what was
-`in_flight` when the process died, and tapes of `older` formats.
+`blobs`, as a `delta` where that is smaller. `reader` reads: the `header`, the `contents`, and what
+was `in_flight` when the process died.
 
 The file: `creation` makes it, `schema` opens it with its `tables`, `checksum` and `integrity` find
 damage. A branch has an `origin`, lies `beside` its parent, and notes which turns `moved`. `mode` is

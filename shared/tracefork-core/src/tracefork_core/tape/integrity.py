@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import checksum, event, schema, tables
+from tracefork_core.tape import checksum, event, schema
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import LogReader
 from tracefork_core.tape.reader import Tape
@@ -112,11 +112,10 @@ def _check_file(path: Path, db: sqlite3.Connection, result: Integrity) -> None:
     for (message,) in db.execute("PRAGMA integrity_check"):
         if message != "ok":
             result.found("file", message)
-    if schema.version(db) not in tables.OLDER:
-        result.changed = checksum.holds(path, db) is False
-        for row in LogReader(db).rows():
-            if not row.is_intact:
-                result.found(f"row {row.seq}", "it was changed since it was recorded")
+    result.changed = checksum.holds(path, db) is False
+    for row in LogReader(db).rows():
+        if not row.is_intact:
+            result.found(f"row {row.seq}", "it was changed since it was recorded")
 
 
 def _check_blobs(tape: Tape, result: Integrity) -> None:

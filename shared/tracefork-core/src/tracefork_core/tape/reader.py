@@ -44,7 +44,6 @@ from tracefork_core.tape.event import (
 )
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.header import Head
-from tracefork_core.tape.older import upgraded
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
@@ -81,7 +80,6 @@ class Tape:
         path = Path(path)
         db = schema.open_readonly(path)
         try:
-            db = upgraded(db)
             return cls(path, db)
         except (sqlite3.Error, *DAMAGED) as error:
             db.close()

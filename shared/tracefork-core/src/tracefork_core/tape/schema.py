@@ -12,7 +12,7 @@ from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.tape import checksum, tables
 
 APPLICATION_ID = 0x7472666B  # "trfk"
-VERSION = 2
+VERSION = 1
 LOGS = ("-wal", "-shm", "-flight", "-flight-new")
 BESIDE = (*LOGS, ".sig")
 """What may lie beside a tape, behind its name: its log, its journal, its signature."""
@@ -131,14 +131,6 @@ def check_threads(path: Path, db: sqlite3.Connection) -> None:
     _check_tables(path, db, tables.THREADS, may_grow=False)
 
 
-def in_memory() -> sqlite3.Connection:
-    """Return an empty tape that is in no file."""
-    db = connect(":memory:")
-    for table in tables.TAPE.values():
-        db.execute(table)
-    return db
-
-
 def version(db: sqlite3.Connection) -> int:
     """Return the format version of an open tape."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
@@ -173,8 +165,7 @@ def _check(path: Path, db: sqlite3.Connection, *, may_grow: bool) -> None:
             f"tracefork: {path} is not a tape (its application id is {application}). {_LISTS}"
         )
     # A newer tracefork may keep more tables; nothing of them is ever run or read.
-    expected = tables.OLDER.get(version(db), tables.TAPE)
-    _check_tables(path, db, expected, may_grow=version(db) > VERSION)
+    _check_tables(path, db, tables.TAPE, may_grow=version(db) > VERSION)
 
 
 def _check_tables(

@@ -9,29 +9,6 @@ TAPE = {
         "crc INTEGER NOT NULL, events BLOB NOT NULL, bodies BLOB NOT NULL)"
     ),
 }
-OLDER = {
-    1: {
-        "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-        "events": (
-            "CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, "
-            "payload BLOB NOT NULL, aside BLOB NOT NULL)"
-        ),
-        "blobs": (
-            "CREATE TABLE blobs (id INTEGER PRIMARY KEY, sha BLOB NOT NULL UNIQUE, "
-            "size INTEGER NOT NULL, codec INTEGER NOT NULL, base INTEGER REFERENCES blobs(id), "
-            "data BLOB NOT NULL)"
-        ),
-        "flights": (
-            "CREATE TABLE flights (n INTEGER PRIMARY KEY, payload BLOB NOT NULL, "
-            "aside BLOB NOT NULL)"
-        ),
-        "flight_chunks": (
-            "CREATE TABLE flight_chunks (n INTEGER NOT NULL, turn INTEGER NOT NULL, "
-            "data BLOB NOT NULL, PRIMARY KEY (n, turn)) WITHOUT ROWID"
-        ),
-    }
-}
-"""The tables of tapes of earlier formats, by their version."""
 
 THREADS = {
     "threads": "CREATE TABLE threads (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
