@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracefork_core.checkpoints.alignment import aligned
 from tracefork_core.checkpoints.store import CheckpointFile, in_memory
-from tracefork_core.tape.delta import fresh
+from tracefork_core.tape.delta import aligned, fresh
 
 from .conftest import body_of, grow, put, transcript
 

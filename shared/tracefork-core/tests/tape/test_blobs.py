@@ -16,6 +16,7 @@ import pytest
 from backports import zstd
 
 from tracefork_core import Tape, TapeError, record, replay
+from tracefork_core.tape.canonical import sha256
 from tracefork_core.tape.schema import LARGEST
 from tracefork_testkit import ProviderServer
 
@@ -46,7 +47,7 @@ def test_one_flipped_bit_in_a_body_is_found(recorded: Path, alter: Alter) -> Non
             return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
         alter(recorded, bodies=flipped)
-        with pytest.raises(TapeError, match="was changed since it was recorded"):
+        with pytest.raises(TapeError, match=sha256(whole[place >= 2500])[:12]):
             read_bodies(recorded)
         alter(recorded, bodies=flipped)
         assert read_bodies(recorded) == whole
@@ -57,17 +58,18 @@ def test_a_replay_of_a_changed_body_fails(
 ) -> None:
     """The agent never sees a changed byte, and cannot swallow the error that says so."""
     alter(recorded, bodies=lambda data: data.replace(b"text", b"test"))
+    changed = sha256(b"text " * 500)[:12]
     with Tape.open(recorded) as tape:
         url = tape.exchanges[0].url
 
     def ask() -> None:
         with replay(recorded):
-            with pytest.raises(TapeError, match="was changed"):
+            with pytest.raises(TapeError, match=changed):
                 http.post(url, content=b"text " * 500)
             with suppress(TapeError):
                 http.post(url, content=b"short")
 
-    with pytest.raises(TapeError, match="was changed"):
+    with pytest.raises(TapeError, match=changed):
         ask()
 
 
@@ -91,32 +93,35 @@ def test_a_body_that_lies_about_its_size_is_refused(
 ) -> None:
     """Not one byte more than declared is read, and what is declared is bounded."""
     alter(recorded, events=of_the_first_blob(size=declared))
-    with pytest.raises(TapeError, match=r"changed|larger|damaged|from where there are none"):
+    with pytest.raises(TapeError):
         read_bodies(recorded)
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    "fields",
     [
-        ({"base": "itself", "pieces": [[0, 2500]]}, "rests on a later one"),
-        ({"base": "0" * 64, "pieces": [[0, 2500]]}, "missing"),
-        ({"pieces": [[0, 2500]]}, "no delta"),
-        ({"pieces": [[-5], [2505]]}, "no delta"),
-        ({"pieces": [[2500, 0, 1]]}, "no delta"),
-        ({"pieces": [[2600]]}, "where there are none|does not have the size"),
-        ({"pieces": [[100]]}, "does not have the size"),
-        ({"at": 10**9}, "where there are none"),
-        ({"at": -1}, "where there are none"),
+        {"base": "itself", "pieces": [[0, 2500]]},
+        {"base": "0" * 64, "pieces": [[0, 2500]]},
+        {"pieces": [[0, 2500]]},
+        {"pieces": [[-5], [2505]]},
+        {"pieces": [[2500, 0, 1]]},
+        {"pieces": [[2600]]},
+        {"pieces": [[100]]},
+        {"at": 10**9},
+        {"at": -1},
     ],
 )
-def test_a_delta_no_recorder_writes_is_refused(
-    recorded: Path, fields: dict[str, object], said: str, alter: Alter
+def test_a_delta_that_no_recorder_writes_is_refused(
+    recorded: Path, fields: dict[str, object], alter: Alter
 ) -> None:
-    """A chain that bites its own tail, rests on nothing or reaches beyond its end is no body."""
+    """Its base is itself or missing, its pieces are malformed, or it reaches beyond its end."""
+    whole, sha = read_bodies(recorded), sha256(b"text " * 500)
     if fields.get("base") == "itself":
-        fields = fields | {"base": hashlib.sha256(b"text " * 500).hexdigest()}
+        fields = fields | {"base": sha}
+    alter(recorded, events=of_the_first_blob())
+    assert read_bodies(recorded) == whole
     alter(recorded, events=of_the_first_blob(**fields))
-    with pytest.raises(TapeError, match=said):
+    with pytest.raises(TapeError, match=f"{sha[:12]}|0{{12}}"):
         read_bodies(recorded)
 
 
@@ -146,7 +151,7 @@ def test_a_frame_that_needs_much_memory_is_refused(recorded: Path) -> None:
 
 def test_a_missing_body_is_named(recorded: Path, alter: Alter) -> None:
     """A body that is not there is a TapeError with its address."""
-    sha = hashlib.sha256(b"short").hexdigest()
+    sha = sha256(b"short")
     mark = b'"sha":"' + sha.encode()
     alter(recorded, events=lambda line: b"" if mark in line else line)
     with pytest.raises(TapeError, match=sha[:12]):
@@ -161,7 +166,7 @@ def test_equal_bodies_are_stored_once(
         for _ in range(10):
             http.post(f"{provider.url}/echo", content=b"again and again")
     with Tape.open(tape) as recorded:
-        assert recorded.blobs == [hashlib.sha256(b"again and again").hexdigest()]
+        assert recorded.blobs == [sha256(b"again and again")]
 
 
 def test_a_large_body_leaves_no_hole_in_the_file(

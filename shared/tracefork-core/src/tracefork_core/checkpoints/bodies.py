@@ -11,17 +11,17 @@ import hashlib
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
 
-from tracefork_core.checkpoints.alignment import aligned
-from tracefork_core.checkpoints.composing import ALLOWANCE, HEAVIEST, MOST_PIECES, STEP, Composer
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import delta
+from tracefork_core.tape import blobs, delta
 from tracefork_core.tape.blobs import EMPTY
 from tracefork_core.tape.checkpoint import Value
-from tracefork_core.tape.frames import RATIO, pack
+from tracefork_core.tape.delta import Composer, aligned
+from tracefork_core.tape.frames import RATIO, pack, unpack
 from tracefork_core.tape.schema import LARGEST
 
 Elsewhere = Callable[[str], bytes]
@@ -32,11 +32,18 @@ _WORTH_PACKING = 1024
 """New bytes in a delta that are packed: of a long chain, each frame costs its reader time."""
 _ROW = 128
 """What reading one more row costs, in bytes of its value."""
+_HEAVIEST = 8
+"""Times its size: what the rows of a value may come to in a file somebody else wrote."""
+_ALLOWANCE = 1024 * 1024
+_MOST_PIECES = 8 * blobs.MOST_PIECES
+"""Pieces of one row in a file somebody else wrote."""
+_STEP = 16
+"""What a step costs, in bytes of the value: looking at a piece, or looking for a part of it."""
 _AT_HAND = 64
 _AT_HAND_BYTES = 32 * 1024 * 1024
 
 _Pieces = Annotated[
-    list[Annotated[list[int], msgspec.Meta(max_length=2)]], msgspec.Meta(max_length=MOST_PIECES)
+    list[Annotated[list[int], msgspec.Meta(max_length=2)]], msgspec.Meta(max_length=_MOST_PIECES)
 ]
 _pieces = msgspec.msgpack.Decoder(_Pieces).decode
 _CHAIN = (
@@ -138,13 +145,13 @@ class BodyStore:
             pieces = aligned(body, self.bytes_of(db, thread, like, sha.hex()))
             # Every copy but one is a part more that its reader looks for in each row below: the
             # end that two messages have in common is not worth that in a long chain.
-            pieces = delta.simplified(pieces, STEP * depth)
+            pieces = delta.simplified(pieces, _STEP * depth)
             parts = sum(len(piece) == 2 for piece in pieces) - 1
-            cost += STEP * (len(pieces) + max(parts, 0) * depth)
+            cost += _STEP * (len(pieces) + max(parts, 0) * depth)
             cost += _ROW + len(body) - delta.copied(pieces)
             depth += 1
             worth_it = delta.copied(pieces) > len(body) // 4
-            if worth_it and cost <= 2 * len(body) + 4096 and len(pieces) <= MOST_PIECES:
+            if worth_it and cost <= 2 * len(body) + 4096 and len(pieces) <= _MOST_PIECES:
                 new = delta.fresh(body, pieces)
                 new = _packed(new) if len(new) >= _WORTH_PACKING else new
                 return len(body), cost, depth, like, msgspec.msgpack.encode(pieces), new
@@ -152,7 +159,7 @@ class BodyStore:
 
     def _read(self, db: sqlite3.Connection, thread: int, row: int, sha: str) -> bytes:
         composer: Composer | None = None
-        left = HEAVIEST * LARGEST
+        heaviest, new_bytes = 0, _NewBytes(0)
         try:
             for _, key, size, _, packed, data in db.execute(_CHAIN, {"thread": thread, "row": row}):
                 address = key.hex()
@@ -161,23 +168,29 @@ class BodyStore:
                         break
                     if data is None:
                         return self._at_hand(address)
-                    composer = Composer(size)
-                    left = HEAVIEST * size + ALLOWANCE
+                    if not 0 <= size <= LARGEST:
+                        raise TapeError(
+                            "tracefork: a value is larger than a file of threads takes."
+                        )
+                    heaviest = _HEAVIEST * size + _ALLOWANCE
+                    new_bytes.left = heaviest
+                    composer = Composer(f"value {sha[:12]}", size, heaviest // _STEP)
                 if data is None or address in self._plain:
                     composer.end(self._at_hand(address))
                     return self._verified(composer, sha)
-                left -= _ROW + len(data) + len(packed or b"")
-                if left < 0:
-                    raise TapeError("tracefork: a value rests on more than any writer stores.")
                 pieces = _pieces(packed) if packed is not None else [[size]]
-                if not composer.add(size, pieces, data):
+                heaviest -= _ROW + len(data) + len(packed or b"")
+                if heaviest < 0:
+                    raise TapeError("tracefork: a value rests on more than any writer stores.")
+                new_bytes.data = data
+                if not composer.add(size, pieces, new_bytes):
                     return self._verified(composer, sha)
         except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
             raise TapeError(f"tracefork: value {sha[:12]} is damaged: {error}.") from error
         raise TapeError(f"tracefork: value {sha[:12]} is not in the file.")
 
     def _verified(self, composer: Composer, sha: str) -> bytes:
-        value = composer.value
+        value = composer.body
         if hashlib.sha256(value).hexdigest() != sha:
             raise TapeError(f"tracefork: value {sha[:12]} was changed since it was put.")
         return value
@@ -200,9 +213,30 @@ class BodyStore:
 def _packed(fresh: bytes) -> bytes:
     """Return new bytes as they are stored: packed where that is smaller, and no bomb."""
     frame = pack(fresh)
-    if len(frame) < len(fresh) <= ALLOWANCE + RATIO * len(frame):
+    if len(frame) < len(fresh) <= _ALLOWANCE + RATIO * len(frame):
         return frame
     return fresh
+
+
+@dataclass(slots=True)
+class _NewBytes:
+    """Unpacks the new bytes of one row after the other: `data` is what lies in the row.
+
+    `left` bounds what all rows of a value unpack to.
+    """
+
+    left: int
+    data: bytes = b""
+
+    def __call__(self, count: int) -> memoryview:
+        self.left -= count
+        if self.left < 0 or count > _ALLOWANCE + RATIO * len(self.data):
+            raise TapeError("tracefork: a value unpacks to more than any writer packs.")
+        is_plain = len(self.data) == count
+        fresh = self.data if is_plain else unpack(self.data, allowance=count, ratio=0)
+        if len(fresh) != count:
+            raise TapeError("tracefork: a value does not have the bytes it declares.")
+        return memoryview(fresh)
 
 
 def _find(db: sqlite3.Connection, thread: int, value: Value) -> int | None:

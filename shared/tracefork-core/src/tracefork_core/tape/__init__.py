@@ -2,8 +2,8 @@
 
 What is on it: an `event` of some kind, an `exchange`, a `checkpoint`; `canonical` JSON, from which
 `digest` computes the digest of a run. `writer` writes, through `file` to the `log` (`frames`), and
-to the `journal` while an exchange is in flight; `blob_writer` decides how bodies are stored in
-`blobs`, as a `delta` where that is smaller. `reader` reads: the `header`, the `contents`, and what
+to the `journal` while an exchange is in flight; `blobs` stores bodies, as a `delta` where that is
+smaller. `reader` reads: the `header`, the `contents`, and what
 was `in_flight` when the process died.
 
 The file: `creation` makes it, `schema` opens it with its `tables`, `checksum` and `integrity` find

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from tracefork_core.errors import TapeError, UnwritableError
 from tracefork_core.tape import checksum, creation
-from tracefork_core.tape.blob_writer import BlobWriter, Like
-from tracefork_core.tape.blobs import BLOB
+from tracefork_core.tape.blobs import BLOB, BlobWriter, Like
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.event import Structure, line, numbered_payloads
 from tracefork_core.tape.log import LogReader, LogWriter

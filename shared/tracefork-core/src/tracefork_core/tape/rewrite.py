@@ -10,8 +10,7 @@ import msgspec
 from tracefork_core.errors import TapeError
 from tracefork_core.tape import checkpoint
 from tracefork_core.tape.atomic_file import drafted
-from tracefork_core.tape.blob_writer import Like, likes
-from tracefork_core.tape.blobs import BLOB
+from tracefork_core.tape.blobs import BLOB, Like, likes
 from tracefork_core.tape.canonical import canonical, sha256
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import EXCHANGE, RECEIPT, line

@@ -15,7 +15,7 @@ from typing import ParamSpec, TypeVar
 import msgspec
 
 from tracefork_core.patching.real_clock import monotonic_ns
-from tracefork_core.tape.blob_writer import likes
+from tracefork_core.tape.blobs import likes
 from tracefork_core.tape.canonical import canonical
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
