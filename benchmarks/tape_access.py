@@ -14,7 +14,7 @@ from recorders import CORE, Recorder
 from table import Measurement, Row, Spread
 from tape_size import exchanges, tape
 from tracefork_core.tape import Receipt, Tape, TapeWriter
-from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import (
     ExchangeAside,

@@ -12,8 +12,8 @@ import msgspec
 from backports import zstd
 
 from tracefork_core.checkpoints.store import CheckpointFile
-from tracefork_core.tape import tables
 from tracefork_core.tape.checkpoint import Checkpoint, Value
+from tracefork_core.tape.schema import THREADS_TABLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "checkpoint-file.md"
 
@@ -60,4 +60,4 @@ def test_a_reader_written_from_the_page_reads_a_file(tmp_path: Path) -> None:
 def test_the_page_has_the_tables() -> None:
     """Its SQL is that of the files."""
     found = re.findall(r"^CREATE TABLE .*$", PAGE.read_text(), re.MULTILINE)
-    assert found == list(tables.THREADS.values())
+    assert found == list(THREADS_TABLES.values())

@@ -276,14 +276,14 @@ def recorded_checkpoints(tape: Tape) -> list[SavedCheckpoint]:
 
 def recorded_runs(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
     """Return how a recorded program ran a thread on, from a checkpoint on."""
-    from tracefork_core.checkpoints.recorded import runs_of
+    from tracefork_core.checkpoints.lineage import runs_of
 
     return runs_of(tape, thread, at)
 
 
 def sent_back(tape: Tape, thread: str) -> str | None:
     """Return the first checkpoint that a recorded program went back to by itself, if it did."""
-    from tracefork_core.checkpoints.recorded import sent_back
+    from tracefork_core.checkpoints.lineage import sent_back
 
     return sent_back(tape, thread)
 

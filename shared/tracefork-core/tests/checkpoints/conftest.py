@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from tracefork_core.checkpoints.store import CheckpointFile
-from tracefork_core.tape.canonical import sha256
 from tracefork_core.tape.checkpoint import Checkpoint, Value, Write
+from tracefork_core.tape.digest import sha256
 
 
 def value(body: bytes) -> Value:

@@ -23,7 +23,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from tracefork_core.checkpoints.store import CheckpointFile
-from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.checkpoint import Checkpoint, Value
 
 store, who, count = CheckpointFile(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tracefork_core.tape import Receipt, TapeWriter
-from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload, RequestRecord, ResponseRecord
 

@@ -17,7 +17,7 @@ import tracefork_core as tracefork
 from tracefork_core.cli.display.account import known_cost
 from tracefork_core.cli.main import main
 from tracefork_core.providers import model_call
-from tracefork_core.providers.taped import price_of
+from tracefork_core.providers.prices import price_of
 from tracefork_testkit import ProviderServer, Reply, ToolCall
 
 from .conftest import Shell

@@ -20,7 +20,7 @@ from tracefork_core.tape.event import (
     RequestRecord,
     ResponseRecord,
 )
-from tracefork_core.tape.mode import Mode
+from tracefork_core.tape.schema import Mode
 from tracefork_testkit import ProviderServer
 
 LARGE = 50_000_000

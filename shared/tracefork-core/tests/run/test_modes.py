@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, ReplayError, Tape, TapeError, UsageError, record, replay
-from tracefork_core.tape.mode import Mode
+from tracefork_core.tape.schema import Mode
 from tracefork_testkit import ProviderServer
 
 MODES = get_args(Mode)

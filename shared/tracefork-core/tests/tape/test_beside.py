@@ -8,8 +8,8 @@ import pytest
 
 from tracefork_core import Tape
 from tracefork_core.tape import TapeWriter
-from tracefork_core.tape.beside import lay_beside
 from tracefork_core.tape.environment import describe
+from tracefork_core.tape.rewrite import lay_beside
 
 from .runs import put, read, transcript, write
 

@@ -16,7 +16,7 @@ import pytest
 from backports import zstd
 
 from tracefork_core import Tape, TapeError, record, replay
-from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.schema import LARGEST
 from tracefork_testkit import ProviderServer
 

@@ -11,12 +11,12 @@ import pytest
 
 from tracefork_core import UsageError
 from tracefork_core.errors import UnwritableError
-from tracefork_core.tape.atomic_file import SCRATCH, drafted
+from tracefork_core.tape.creation import SCRATCH, drafted
 
 KILLED = """\
 import os, signal, sys
 from pathlib import Path
-from tracefork_core.tape.atomic_file import drafted
+from tracefork_core.tape.creation import drafted
 
 with drafted(Path(sys.argv[1])) as draft:
     draft.write_text("half")
@@ -73,6 +73,6 @@ def test_a_folder_that_cannot_be_written_is_said(
     def refuse(**_: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tracefork_core.tape.atomic_file.mkdtemp", refuse)
+    monkeypatch.setattr("tracefork_core.tape.creation.mkdtemp", refuse)
     with pytest.raises(UnwritableError, match="Permission denied"), drafted(tmp_path / "a"):
         pass

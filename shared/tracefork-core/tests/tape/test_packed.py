@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tracefork_core import TapeError
-from tracefork_core.tape.msgpack_values import plain, rewritten
+from tracefork_core.tape.checkpoint import plain, rewritten
 
 Ext = msgspec.msgpack.Ext
 pack = msgspec.msgpack.encode

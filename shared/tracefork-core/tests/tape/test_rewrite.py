@@ -9,8 +9,8 @@ import pytest
 
 from tracefork_core import Tape, TapeError, UsageError
 from tracefork_core.tape import Exchange, StepRecord, TapeWriter
-from tracefork_core.tape.canonical import sha256
 from tracefork_core.tape.checkpoint import SAVED, Checkpoint, Saved, Value, named
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import STEP
 from tracefork_core.tape.file import TapeFile

@@ -19,7 +19,7 @@ from pyrage import x25519
 
 from tracefork_core import Tape, TapeError, UsageError, record, replay
 from tracefork_core.tape import StepRecord, TapeWriter, journal
-from tracefork_core.tape.canonical import sha256
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import (
     STEP,
@@ -30,7 +30,7 @@ from tracefork_core.tape.event import (
     RequestRecord,
     ResponseRecord,
 )
-from tracefork_core.tape.mode import Mode
+from tracefork_core.tape.schema import Mode
 from tracefork_core.tape.sealing import Key, new_key
 from tracefork_testkit import ProviderServer
 

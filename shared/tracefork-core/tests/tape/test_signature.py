@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tracefork_core import Tape, TapeError, UsageError
 from tracefork_core.tape import TapeWriter
-from tracefork_core.tape.canonical import canonical, sha256
+from tracefork_core.tape.digest import canonical, sha256
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import (
     ExchangeAside,

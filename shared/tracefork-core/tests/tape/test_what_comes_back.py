@@ -224,7 +224,7 @@ def test_events_and_fields_from_a_newer_tracefork_are_kept_and_skipped(
 def test_ten_thousand_exchanges_are_listed(tape: Path) -> None:
     """A long tape opens, lists and hashes all its exchanges without reading their bodies."""
     from tracefork_core.tape import Receipt, TapeWriter
-    from tracefork_core.tape.canonical import sha256
+    from tracefork_core.tape.digest import sha256
     from tracefork_core.tape.environment import describe
     from tracefork_core.tape.event import EXCHANGE, ExchangeAside, ExchangePayload, RequestRecord
 

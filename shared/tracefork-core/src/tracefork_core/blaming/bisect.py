@@ -21,9 +21,9 @@ from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
-from tracefork_core.tape.atomic_file import SCRATCH
-from tracefork_core.tape.beside import lay_beside
-from tracefork_core.tape.origin import parent_name
+from tracefork_core.tape.branches import parent_name
+from tracefork_core.tape.creation import SCRATCH
+from tracefork_core.tape.rewrite import lay_beside
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,8 +41,8 @@ from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.session.forking import Writes, is_recorded_write
 from tracefork_core.session.interventions import Edit, described
 from tracefork_core.tape import Tape
-from tracefork_core.tape.beside import lay_beside
-from tracefork_core.tape.origin import parent_name
+from tracefork_core.tape.branches import parent_name
+from tracefork_core.tape.rewrite import lay_beside
 from tracefork_core.version import __version__
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

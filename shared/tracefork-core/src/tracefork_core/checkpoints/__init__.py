@@ -1,6 +1,6 @@
-"""Where the checkpoints of a framework lie: a file of threads for every day, or a run's tape.
+"""Where the checkpoints of a framework lie: a file of threads, or the tape of a run.
 
-`contract` is what an adapter asks. The file: `store`, by a `connection`; `rows` of it, values in
-`bodies` that rest on one another, `removal`. The tape: `lineage` says
-which followed which, `recorded` how a thread was run on.
+`contract` is what an adapter asks. The file: `store`, through a `connection`; its `rows`, the
+values in `bodies`, and `removal` of checkpoints. The tape: `lineage` says which checkpoint followed
+which.
 """

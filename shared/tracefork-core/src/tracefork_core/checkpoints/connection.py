@@ -16,7 +16,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tracefork_core.errors import TapeError, UsageError
-from tracefork_core.tape import Tape, schema, tables
+from tracefork_core.tape import Tape, schema
+from tracefork_core.tape.schema import THREADS_TABLES
 
 MEMORY = ":memory:"
 Recorded = Callable[[Path], tuple[sqlite3.Connection, Tape]]
@@ -216,7 +217,7 @@ def _lay_out(db: sqlite3.Connection) -> None:
     db.execute("BEGIN")
     db.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
     db.execute(f"PRAGMA user_version={schema.THREADS_VERSION}")
-    for table in tables.THREADS.values():
+    for table in THREADS_TABLES.values():
         db.execute(table)
     db.execute("COMMIT")
 

@@ -21,8 +21,8 @@ from tracefork_core.masking.masks import Masks
 from tracefork_core.masking.names import secrets_of
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
-from tracefork_core.tape.mode import Mode, as_mode
-from tracefork_core.tape.msgpack_values import rewritten
+from tracefork_core.tape.checkpoint import rewritten
+from tracefork_core.tape.schema import Mode, as_mode
 
 _SMALL = 16 * 1024
 _CLEAN_TEXTS, _SHORT_TEXT = 4096, 256

@@ -23,7 +23,7 @@ import msgspec
 from tracefork_core.exchange.contract import Headers, Request
 from tracefork_core.masking.credentials import is_credential, referer, without_secrets
 from tracefork_core.matching.matchers import matched
-from tracefork_core.tape.canonical import canonical, sha256
+from tracefork_core.tape.digest import canonical, sha256
 from tracefork_core.tape.event import RequestRecord
 
 SEMANTIC_HEADERS = frozenset(

@@ -1,16 +1,14 @@
-"""What the bytes of OpenAI, Anthropic and Gemini mean.
+"""What the bytes of OpenAI, Anthropic and Gemini mean, and answers and requests in their form.
 
-General layout: `decode` finds the wire format of an exchange (`hosts` names the provider); `wire`
-reads bytes as JSON and events (`content`, `sse`, `lenient`); one module per format (`openai_chat`,
-`openai_responses`, `embeddings`, `anthropic`, `gemini`) turns those into the neutral view of
-`call`, with what formats share (`openai_parts`, `media`, `parameters`, `failure`); `taped` does so
-for an exchange on a tape; `prices` says what a call cost; `auxiliary` knows what is asked about
-tokens alone.
+Reading: `decode` finds the wire format of an exchange (`hosts` names the provider); `wire` reads
+bytes as JSON and events (`content`, `sse`, `lenient`); a module for each format (`openai_chat`,
+`openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of `call`, with the
+`parts` that formats share. `prices` says what a call cost; `auxiliary` recognises requests about
+tokens.
 
-The other way: `answering` makes an answer to a request (`question`) out of words, in the form of
-its provider (`draft`, `encoding`, and one `…_answer` per format, with `openai_responses_stream`;
-`refusing` for errors), and `asking` puts a request otherwise (`rewording`, `dropping`, `offering`,
-`pointer`).
+Writing: `answering` makes an answer to a request (`question`) in the form of its provider (`draft`,
+and an `…_answer` module for each format); `asking` edits a request, and `dropping` leaves messages
+or tools out.
 """
 
 from __future__ import annotations
@@ -36,11 +34,10 @@ from tracefork_core.providers.call import (
     Usage,
 )
 from tracefork_core.providers.content import decompress
-from tracefork_core.providers.decode import decode
+from tracefork_core.providers.decode import decode, model_call
 from tracefork_core.providers.lenient import Json
 from tracefork_core.providers.prices import cost
 from tracefork_core.providers.sse import SseDecoder, SseEvent
-from tracefork_core.providers.taped import model_call
 
 __all__ = [
     "Answer",

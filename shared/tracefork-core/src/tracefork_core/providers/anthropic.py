@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tracefork_core.providers import media
 from tracefork_core.providers.call import (
     GenericPart,
     Message,
@@ -20,7 +19,6 @@ from tracefork_core.providers.call import (
     Usage,
     join_fragments,
 )
-from tracefork_core.providers.failure import failure
 from tracefork_core.providers.lenient import (
     Json,
     arguments,
@@ -32,8 +30,14 @@ from tracefork_core.providers.lenient import (
     text,
     total,
 )
-from tracefork_core.providers.openai_parts import tool_answer
-from tracefork_core.providers.parameters import parameters
+from tracefork_core.providers.parts import (
+    failure,
+    from_base64,
+    from_file,
+    from_url,
+    parameters,
+    tool_answer,
+)
 from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "messages", "system", "tools", "stream")
@@ -159,11 +163,11 @@ def _attachment(kind: str, block: dict[str, Json]) -> Part | None:
     modality = "image" if kind == "image" else "document"
     mime_type = text(source.get("media_type"))
     if file_id := text(field(source, "file_id") or block.get("file_id")):
-        return media.from_file(file_id, modality, mime_type)
+        return from_file(file_id, modality, mime_type)
     if url := text(source.get("url")):
-        return media.from_url(url, modality, mime_type)
+        return from_url(url, modality, mime_type)
     if source.get("type") == "base64" and (data := text(source.get("data"))):
-        return media.from_base64(data, modality, mime_type)
+        return from_base64(data, modality, mime_type)
     return None
 
 

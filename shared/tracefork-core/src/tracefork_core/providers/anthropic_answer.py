@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracefork_core.providers.draft import Draft
-from tracefork_core.providers.encoding import compact, pieces, sse
-from tracefork_core.providers.lenient import Json, mapping, mappings, text
+from tracefork_core.providers.lenient import Json, compact, mapping, mappings, text
 from tracefork_core.providers.question import Question
+from tracefork_core.providers.sse import pieces, sse_bytes
 
 _THINKING = ("thinking", "redacted_thinking")
 _ENDING = ("stop_reason", "stop_sequence", "stop_details", "container")
@@ -49,7 +49,7 @@ def messages_stream(question: Question, document: dict[str, Json]) -> Iterator[b
 
 
 def _event(kind: str, **fields: Json) -> bytes:
-    return sse({"type": kind, **fields}, kind)
+    return sse_bytes({"type": kind, **fields}, kind)
 
 
 def _thinking(draft: Draft) -> list[Json]:

@@ -1,4 +1,4 @@
-"""Which wire format an exchange is in, decided by its path and the shape of its request."""
+"""Find the wire format of an exchange, by its path and the shape of its request."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tracefork_core.providers import anthropic, gemini
 from tracefork_core.providers.call import ModelCall
-from tracefork_core.providers.embeddings import decode_embeddings
 from tracefork_core.providers.hosts import provider_of
-from tracefork_core.providers.openai_chat import decode_chat
+from tracefork_core.providers.openai_chat import decode_chat, decode_embeddings
 from tracefork_core.providers.openai_responses import decode_responses
 from tracefork_core.providers.wire import Headers, Wire, read_wire
+from tracefork_core.tape import Exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +71,18 @@ def decode(
             shaped = any(name in wire.request for name in route.fields)
             return route.read(wire, provider) if shaped or provider else None
     return None
+
+
+def model_call(exchange: Exchange) -> ModelCall | None:
+    """Return what an exchange means as a model call, or None where that is not known."""
+    if not exchange.has_bodies:
+        return None
+    return decode(
+        exchange.method,
+        exchange.url,
+        exchange.request_headers,
+        exchange.request_body,
+        exchange.status,
+        exchange.response_headers,
+        exchange.response_body,
+    )

@@ -7,8 +7,7 @@ from hashlib import shake_256
 
 from tracefork_core.errors import UsageError
 from tracefork_core.providers.call import ModelCall
-from tracefork_core.providers.encoding import compact
-from tracefork_core.providers.lenient import Json, mapping
+from tracefork_core.providers.lenient import Json, compact, mapping
 from tracefork_core.providers.question import Question
 
 # Providers stamp answers with the time; a made-up one is stable, so this is 2026-01-01.

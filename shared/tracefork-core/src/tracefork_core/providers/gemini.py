@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tracefork_core.providers import media
 from tracefork_core.providers.call import (
     GenericPart,
     Message,
@@ -20,8 +19,6 @@ from tracefork_core.providers.call import (
     Usage,
     join_fragments,
 )
-from tracefork_core.providers.embeddings import vector
-from tracefork_core.providers.failure import failure
 from tracefork_core.providers.lenient import (
     Json,
     count,
@@ -32,7 +29,7 @@ from tracefork_core.providers.lenient import (
     text,
     total,
 )
-from tracefork_core.providers.parameters import parameters
+from tracefork_core.providers.parts import failure, from_base64, from_url, parameters, vector
 from tracefork_core.providers.wire import Wire
 
 _COLLECTIONS = ("models", "tunedModels", "endpoints")
@@ -151,9 +148,9 @@ def _attachment(part: dict[str, Json]) -> Part | None:
     source = mapping(field(part, "inlineData", "inline_data", "fileData", "file_data"))
     mime_type = text(field(source, "mimeType", "mime_type"))
     if data := text(source.get("data")):
-        return media.from_base64(data, "document", mime_type)
+        return from_base64(data, "document", mime_type)
     if uri := text(field(source, "fileUri", "file_uri")):
-        return media.from_url(uri, "document", mime_type)
+        return from_url(uri, "document", mime_type)
     return None
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from tracefork_core.providers.draft import Draft
-from tracefork_core.providers.encoding import compact, pieces, sse
-from tracefork_core.providers.lenient import Json, count, field, mapping, mappings, text
+from tracefork_core.providers.lenient import Json, compact, count, field, mapping, mappings, text
 from tracefork_core.providers.question import Question
+from tracefork_core.providers.sse import pieces, sse_bytes
 
 _MOST_CANDIDATES = 8
 # Gemini 3 and later refuse a call that comes back unsigned; this is their word for one that no
@@ -42,7 +42,7 @@ def gemini_stream(question: Question, document: dict[str, Json]) -> Iterator[byt
     """Send a generation as events or as an array, whichever the address asks for."""
     elements = list(_elements(document))
     if question.wants_events:
-        yield from (sse(element, end="\r\n") for element in elements)
+        yield from (sse_bytes(element, end="\r\n") for element in elements)
         return
     for position, element in enumerate(elements):
         yield (("[" if position == 0 else ",\r\n") + compact(element)).encode()

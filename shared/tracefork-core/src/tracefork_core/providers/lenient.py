@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from tracefork_core.errors import UsageError
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128
@@ -102,3 +104,19 @@ def _is_shallow(value: Json) -> bool:
         if not level:
             return True
     return False
+
+
+def compact(value: object) -> str:
+    """Write JSON without spaces; UsageError for what JSON or UTF-8 has no form for."""
+    try:
+        written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        written.encode()
+    except UnicodeEncodeError as error:
+        surrogate = ascii(error.object[error.start])
+        raise UsageError(
+            f"the text holds {surrogate}, half of a surrogate pair, which no provider can send:"
+            " write the whole character"
+        ) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(f"this cannot be written as JSON: {error}") from error
+    return written

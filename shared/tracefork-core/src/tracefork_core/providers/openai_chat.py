@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, as OpenAI, Azure and every compatible server speak them."""
+"""OpenAI's chat completions and embeddings, as OpenAI, Azure and compatible servers send them."""
 
 from __future__ import annotations
 
@@ -10,32 +10,37 @@ from tracefork_core.providers.call import (
     ModelCall,
     Part,
     ReasoningPart,
+    TextPart,
     ToolCallPart,
     ToolCallResponsePart,
     Usage,
     join_fragments,
 )
-from tracefork_core.providers.failure import failure
 from tracefork_core.providers.lenient import (
     Json,
     arguments,
     count,
     field,
+    items,
     mapping,
     mappings,
     text,
     total,
 )
-from tracefork_core.providers.openai_parts import (
+from tracefork_core.providers.parts import (
     content_parts,
+    failure,
     joined_text,
+    parameters,
     tool_answer,
     tool_definitions,
+    vector,
 )
-from tracefork_core.providers.parameters import parameters
 from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "messages", "tools", "functions", "stream")
+
+_EMBEDDINGS_SHOWN = ("model", "input")
 
 
 def decode_chat(wire: Wire, provider: str | None) -> ModelCall:
@@ -204,3 +209,34 @@ class _Call:
     def whole(self) -> Json:
         written: Json = self._arguments or "".join(self._fragments)
         return {"id": self._id, "function": {"name": self._name, "arguments": written}}
+
+
+def decode_embeddings(wire: Wire, provider: str | None) -> ModelCall:
+    """Read one request for embeddings: a message for each input and for each vector."""
+    return ModelCall(
+        operation="embeddings",
+        api="openai.embeddings",
+        provider=provider,
+        request_model=wire.request_model,
+        response_model=text(wire.body.get("model")),
+        response_id=text(wire.body.get("id")),
+        input=tuple(_embedded(entry) for entry in _inputs(wire.request.get("input"))),
+        output=tuple(vector(entry.get("embedding")) for entry in mappings(wire.body.get("data"))),
+        parameters=parameters(wire.request, _EMBEDDINGS_SHOWN),
+        usage=chat_usage(wire.body.get("usage")),
+        error=failure(wire.status, wire.body),
+    )
+
+
+def _inputs(value: Json) -> list[Json]:
+    entries = items(value)
+    # A flat list of token ids is one input.
+    if isinstance(value, str) or (entries and isinstance(entries[0], int)):
+        return [value]
+    return entries
+
+
+def _embedded(entry: Json) -> Message:
+    if isinstance(entry, str):
+        return Message("user", (TextPart(entry),))
+    return Message("user", (GenericPart("tokens", entry),))

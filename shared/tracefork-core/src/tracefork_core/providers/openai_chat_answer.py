@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracefork_core.providers.draft import CREATED, Draft
-from tracefork_core.providers.encoding import pieces, sse
 from tracefork_core.providers.lenient import Json, count, mapping, mappings, text
-from tracefork_core.providers.openai_parts import joined_text
+from tracefork_core.providers.parts import joined_text
 from tracefork_core.providers.question import Question
+from tracefork_core.providers.sse import pieces, sse_bytes
 
 _MOST_CHOICES = 128
 _REASONING = ("reasoning_content", "reasoning")
@@ -40,16 +40,16 @@ def chat_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes
         at: dict[str, Json] = {"index": position if index is None else index}
         for delta in _deltas(mapping(choice.get("message"))):
             one: Json = {**at, "delta": delta, "logprobs": None, "finish_reason": None}
-            yield sse({**head, "choices": [one], **tail})
+            yield sse_bytes({**head, "choices": [one], **tail})
         last: Json = {
             **at,
             "delta": {},
             "logprobs": choice.get("logprobs"),
             "finish_reason": choice.get("finish_reason"),
         }
-        yield sse({**head, "choices": [last], **tail})
+        yield sse_bytes({**head, "choices": [last], **tail})
     if counted:
-        yield sse({**head, "choices": [], "usage": document.get("usage")})
+        yield sse_bytes({**head, "choices": [], "usage": document.get("usage")})
     yield b"data: [DONE]\n\n"
 
 

@@ -17,15 +17,15 @@ from tracefork_core.providers.call import (
     ToolCallResponsePart,
     Usage,
 )
-from tracefork_core.providers.failure import failure
 from tracefork_core.providers.lenient import Json, arguments, count, field, mapping, mappings, text
-from tracefork_core.providers.openai_parts import (
+from tracefork_core.providers.parts import (
     content_parts,
+    failure,
     joined_text,
+    parameters,
     tool_answer,
     tool_definitions,
 )
-from tracefork_core.providers.parameters import parameters
 from tracefork_core.providers.wire import Wire
 
 _SHOWN = ("model", "input", "instructions", "tools", "stream")

@@ -13,6 +13,7 @@ from decimal import Decimal
 from types import ModuleType
 
 from tracefork_core.providers.call import ModelCall, Usage
+from tracefork_core.tape import Exchange
 
 _PROVIDERS = {
     "openai": "openai",
@@ -110,3 +111,13 @@ def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) ->
         cache_read_tokens=usage.cache_read_input_tokens,
         cache_write_tokens=usage.cache_creation_input_tokens,
     )
+
+
+def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
+    """Return what a call cost by the prices of its day, or None where that is not known.
+
+    What a fork answered itself cost nothing, and counting tokens does not.
+    """
+    if exchange.aside.answered or exchange.is_auxiliary:
+        return Decimal(0)
+    return cost(call, datetime.fromtimestamp(exchange.aside.started / 1e9, UTC))

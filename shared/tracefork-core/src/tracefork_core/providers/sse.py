@@ -1,4 +1,4 @@
-"""Split a body of server-sent events into events, as the WHATWG standard says."""
+"""Server-sent events: split a body into them, as the WHATWG standard says, and write them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tracefork_core.providers.lenient import compact
+
 # Only these end a line. `str.splitlines` would also cut at U+2028, which JSON leaves unescaped.
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
+
+_MAX_DELTAS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +85,15 @@ def events(body: bytes) -> Iterator[SseEvent]:
     decoder = SseDecoder()
     yield from decoder.feed(body)
     yield from decoder.close()
+
+
+def sse_bytes(value: object, event: str | None = None, end: str = "\n") -> bytes:
+    """Write one server-sent event."""
+    head = f"event: {event}{end}" if event else ""
+    return f"{head}data: {compact(value)}{end}{end}".encode()
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text into deltas of a word or so, longer ones where there would be very many."""
+    size = max(8, -(-len(text) // _MAX_DELTAS))
+    return [text[start : start + size] for start in range(0, len(text), size)]

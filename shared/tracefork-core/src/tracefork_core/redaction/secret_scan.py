@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from tracefork_core.masking.masks import Masks
 from tracefork_core.redaction.redaction import Redaction
-from tracefork_core.tape import Tape, in_flight, journal
+from tracefork_core.tape import Tape, journal
 from tracefork_core.tape.event import EXCHANGE
+from tracefork_core.tape.journal import exchanges_in_flight
 from tracefork_core.tape.rewrite import decoded
 
 JOURNAL = "journal"
@@ -50,7 +51,7 @@ def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction
 def _left_in_journal(tape: Tape, landed: set[object], search: Redaction) -> Redaction:
     """Search what lies in the journal besides what is in flight: that is among the exchanges."""
     flights = journal.read(tape.path, tape.key.seal if tape.key else None)
-    for exchange in in_flight.exchanges(tape, flights, ()):
+    for exchange in exchanges_in_flight(tape, flights, ()):
         if tape.complete or exchange.n in landed:
             search.exchange(exchange, decoded(exchange.canonical), decoded(exchange.beside))
     return search

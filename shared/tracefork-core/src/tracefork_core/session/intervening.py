@@ -13,7 +13,6 @@ from tracefork_core.providers.answering import Answer
 from tracefork_core.providers.asking import edit
 from tracefork_core.providers.decode import is_model_call
 from tracefork_core.providers.lenient import Json
-from tracefork_core.providers.pointer import put
 from tracefork_core.session.interventions import (
     Drop,
     Edit,
@@ -23,6 +22,7 @@ from tracefork_core.session.interventions import (
     described,
 )
 from tracefork_core.tape import Exchange
+from tracefork_core.tape.json_pointer import put
 
 TOOL = "tool"
 """The seam of tools, whose answers are values and not bytes."""

@@ -20,7 +20,6 @@ from tracefork_core.checkpoints.contract import Bodies, Call, Checkpoints, Rests
 from tracefork_core.checkpoints.lineage import ROOT, RUNS, Key, Lineage, key_of, stand_in
 from tracefork_core.masking.masking import Masking
 from tracefork_core.session.tape_sink import Sink
-from tracefork_core.tape.canonical import sha256
 from tracefork_core.tape.checkpoint import (
     CALLED,
     SAVED,
@@ -33,6 +32,7 @@ from tracefork_core.tape.checkpoint import (
     Written,
     named,
 )
+from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.file import Body
 
 _Way = tuple[int, list[int]]

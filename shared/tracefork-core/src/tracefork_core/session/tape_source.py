@@ -18,8 +18,7 @@ from tracefork_core.matching.comparable import Form, form
 from tracefork_core.providers.auxiliary import is_auxiliary
 from tracefork_core.session.forking import Fork
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.canonical import canonical
-from tracefork_core.tape.digest import chain
+from tracefork_core.tape.digest import canonical, chain
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload
 
 Origin = Callable[[str, str], str]

@@ -1,16 +1,14 @@
-"""What a recording is: events, blobs, the digest, the file.
+"""What a recording is: events, bodies, the digest, the file.
 
-What is on it: an `event` of some kind, an `exchange`, a `checkpoint`; `canonical` JSON, from which
-`digest` computes the digest of a run. `writer` writes, through `file` to the `log` (`frames`), and
-to the `journal` while an exchange is in flight; `blobs` stores bodies, as a `delta` where that is
-smaller. `reader` reads: the `header`, the `contents`, and what
-was `in_flight` when the process died.
+What lies on it: an `event` of some kind, an `exchange`, a `checkpoint`; each is canonical JSON, and
+`digest` makes the digest of a run from that. `writer` writes: through `file` to the `log` (as zstd
+`frames`), and to the `journal` while an exchange is in flight. `blobs` stores bodies, as a `delta`
+if that is smaller. `reader` reads all of it again, through `contents`.
 
-The file: `creation` makes it, `schema` opens it with its `tables`, `checksum` and `integrity` find
-damage. A branch has an `origin`, lies `beside` its parent, and notes which turns `moved`. `mode` is
-how much is stored, `sealing` encrypts it, `signature` signs it, `rewrite` writes it again, and
-`atomic_file` gives a file its name once it is complete. `environment` describes where it was made.
-`json_pointer` and `msgpack_values` address values in documents.
+The file: `creation` makes it, `schema` opens it, `checksum` and `integrity` find corruption.
+`branches` says where a branch comes from, `rewrite` copies a tape, `sealing` encrypts it and
+`signature` signs it. `environment` describes where it was recorded. `json_pointer` addresses values
+in documents.
 """
 
 from tracefork_core.tape.event import Environment, Receipt, StepRecord

@@ -1,12 +1,16 @@
 """Checkpoints: the states that a framework saved while it ran, and what its tasks wrote since.
 
-A state is a set of *values*, each serialised by its framework and kept under the sha256 of those
-bytes. Nobody but the framework's own adapter ever turns them into objects.
+A state is a set of *values*, each serialised by its framework and stored under the sha256 of those
+bytes. Only the framework's own adapter ever turns them into objects.
+
+Values are mostly MessagePack. They are shown and masked here without making an object: a framework
+puts its own types into extensions, whose payload is MessagePack again (the name of the type, and
+what it is made of).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +20,11 @@ from tracefork_core.errors import TapeError
 Sha = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """What goes into a row of SQLite; as nanoseconds since the epoch, a date there is."""
+
+_NESTED = range(8)
+"""The codes of extensions that hold MessagePack."""
+_DEEPEST = 200
+_DAMAGED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError)
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -131,3 +140,73 @@ def values_in(document: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
             yield from one["values"].items()
     except (AttributeError, KeyError, TypeError) as error:
         raise TapeError(f"tracefork: an event of a checkpoint is none: {error!r}.") from error
+
+
+def rewritten(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Return a value with all its texts and bytes changed.
+
+    Raises:
+        TapeError: it is no MessagePack.
+    """
+    try:
+        return msgspec.msgpack.encode(_changed(msgspec.msgpack.decode(data), change, 0))
+    except _DAMAGED as error:
+        raise TapeError(f"tracefork: a value is no MessagePack: {error}.") from error
+
+
+def plain(data: bytes) -> object:
+    """Return a value as JSON has it: bytes by their number, types as `{"type": …, "value": …}`.
+
+    Raises:
+        TapeError: it is no MessagePack.
+    """
+    try:
+        return _plain(msgspec.msgpack.decode(data), 0)
+    except _DAMAGED as error:
+        raise TapeError(f"tracefork: a value is no MessagePack: {error}.") from error
+
+
+def _changed(value: object, change: Callable[[bytes], bytes], depth: int) -> object:
+    if depth > _DEEPEST:
+        raise ValueError("it is nested too deep")
+    match value:
+        case str():
+            return change(value.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        case bytes():
+            return change(value)
+        case list() | tuple():
+            return [_changed(item, change, depth + 1) for item in value]
+        case dict():
+            return {
+                _changed(key, change, depth + 1) if isinstance(key, str) else key: _changed(
+                    item, change, depth + 1
+                )
+                for key, item in value.items()
+            }
+        case msgspec.msgpack.Ext(code=code, data=data) if code in _NESTED:
+            inner = _changed(msgspec.msgpack.decode(data), change, depth + 1)
+            return msgspec.msgpack.Ext(code, msgspec.msgpack.encode(inner))
+    return value
+
+
+def _plain(value: object, depth: int) -> object:
+    if depth > _DEEPEST:
+        raise ValueError("it is nested too deep")
+    match value:
+        case bytes():
+            return f"{len(value)} bytes"
+        case list() | tuple():
+            return [_plain(item, depth + 1) for item in value]
+        case dict():
+            return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+        case msgspec.msgpack.Ext(code=code, data=data) if code in _NESTED:
+            match msgspec.msgpack.decode(data):
+                case [str(module), str(name), content, *_]:
+                    return {"type": f"{module}.{name}", "value": _plain(content, depth + 1)}
+                case other:
+                    return _plain(other, depth + 1)
+        case msgspec.msgpack.Ext(code=code, data=data):
+            return f"extension {code}, {len(bytes(data))} bytes"
+        case float() | int() | str() | None:
+            return value
+    return str(value)

@@ -1,19 +1,26 @@
-"""How the file of a tape is made: in its place, with its tables and its log, or not at all."""
+"""How the file of a tape is made: in its place, whole, or not at all.
+
+A recording writes in place and is durable from the first commit. A rewritten tape is *drafted*: it
+gets its name when it is complete.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import mkdtemp
 
 from tracefork_core.errors import TapeError, UnwritableError, UsageError
-from tracefork_core.tape import tables
 from tracefork_core.tape.schema import (
     APPLICATION_ID,
     BESIDE,
     LOGS,
     PAGE,
+    TAPE_TABLES,
     VERSION,
     are_threads,
     beside,
@@ -26,6 +33,9 @@ from tracefork_core.tape.schema import (
 _CHECKPOINT = 256  # Pages in the log before they are folded into the file, which takes two fsyncs.
 _LAST_COMMIT = 8  # Pages of the commit that makes a log full.
 _FRAME = 24  # Bytes before each page in the log.
+
+SCRATCH = ".tracefork-"
+"""What folders begin with that are gone when a command has ended, unless it was killed."""
 
 
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
@@ -108,7 +118,7 @@ def _lay_out(path: Path) -> sqlite3.Connection:
         db.execute("BEGIN")
         db.execute(f"PRAGMA application_id={APPLICATION_ID}")
         db.execute(f"PRAGMA user_version={VERSION}")
-        for table in tables.TAPE.values():
+        for table in TAPE_TABLES.values():
             db.execute(table)
         db.execute("INSERT INTO meta VALUES ('state', 'recording')")
         db.execute("COMMIT")
@@ -160,3 +170,54 @@ def _is_taken(path: Path) -> UsageError:
         f"tracefork: {path} is in use: another recording writes to it, or somebody reads it. "
         "Record to another name, or end that first."
     )
+
+
+@contextmanager
+def drafted(target: Path) -> Iterator[Path]:
+    """Give a path to write to; the file there takes its name when the block ends well.
+
+    Raises:
+        UsageError: there is something of that name, or no folder for it.
+        UnwritableError: the folder cannot be written.
+    """
+    check_place(target)
+    folder = Path(_made(target))
+    try:
+        draft = folder / target.name
+        yield draft
+        _give_name(draft, target)
+        _clear_way(target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _made(target: Path) -> str:
+    try:
+        return mkdtemp(prefix=f"{SCRATCH}draft-", dir=target.absolute().parent)
+    except OSError as error:
+        raise UnwritableError(
+            f"tracefork: cannot write {target}: {error.strerror}. Name a place that can be written."
+        ) from error
+
+
+def _clear_way(target: Path) -> None:
+    """Remove what is not of this file, which nobody has written to under its name."""
+    try:
+        clear_way(target)
+    except OSError as error:
+        raise UnwritableError(
+            f"tracefork: {target} is written, but what a killed recording of that name left "
+            f"cannot be removed: {error}. Remove it before you read {target.name}."
+        ) from error
+
+
+def _give_name(draft: Path, target: Path) -> None:
+    """Give a file its name, unless another one has got it meanwhile."""
+    try:
+        os.link(draft, target)
+    except FileExistsError:
+        check_place(target)
+        raise
+    except OSError:  # The file system knows no second names.
+        check_place(target)
+        draft.rename(target)

@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.digest import canonical
 from tracefork_core.tape.event import (
     ExchangeAside,
     ExchangePayload,

@@ -10,11 +10,11 @@ from pathlib import Path
 from tracefork_core.errors import TapeError, UnwritableError
 from tracefork_core.tape import checksum, creation
 from tracefork_core.tape.blobs import BLOB, BlobWriter, Like
-from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.branches import Origin
+from tracefork_core.tape.digest import canonical
 from tracefork_core.tape.event import Structure, line, numbered_payloads
 from tracefork_core.tape.log import LogReader, LogWriter
-from tracefork_core.tape.mode import Mode
-from tracefork_core.tape.origin import Origin
+from tracefork_core.tape.schema import Mode
 from tracefork_core.tape.sealing import Key
 
 _LARGE = 32 * 1024

@@ -1,8 +1,8 @@
 """The journal of what is in flight: a file beside the tape, appended to without a transaction.
 
-It outlives the death of the process (its bytes are with the operating system), costs one write a
-piece, and is emptied now and then when nothing is in flight: what has landed on the tape meanwhile
-is not read from here. Each frame is a line of JSON, with the length of the bytes that follow it:
+It survives the death of the process (the operating system has its bytes) and costs one write per
+piece. It is emptied when nothing is in flight. Readers skip what has landed on the tape. Each frame
+is a line of JSON with the length of the bytes that follow it:
 
     {"n":7,"size":412,"payload":{…},"aside":{…}}   a request, and its body
     {"n":7,"payload":{…},"aside":{…}}               the same with the head of its response
@@ -12,15 +12,18 @@ is not read from here. Each frame is a line of JSON, with the length of the byte
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape.canonical import spelled
-from tracefork_core.tape.event import ExchangeAside, ExchangePayload
+from tracefork_core.tape.digest import canonical, sha256, spelled
+from tracefork_core.tape.event import ExchangeAside, ExchangePayload, StepRecord
+from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import Cipher
 from tracefork_core.tape.schema import LARGEST, beside
 
@@ -188,3 +191,59 @@ def _take(flights: dict[int, Flight], frame: _Read, body: bytes) -> None:
         flights[frame.n] = Flight(frame.n, payload, aside, body)
     else:
         flight.payload, flight.aside = payload, aside
+
+
+class Landed(Protocol):
+    """The tape beside a journal."""
+
+    @property
+    def keeps_bodies(self) -> bool: ...
+
+    def blob(self, sha: str) -> bytes: ...
+
+    def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]: ...
+
+
+def exchanges_in_flight(
+    tape: Landed, flights: Iterable[Flight], landed: Collection[int]
+) -> Iterator[Exchange]:
+    """Yield what of a journal is on no tape yet, with the chunks that the agent had seen.
+
+    Raises:
+        msgspec.MsgspecError: the journal holds something else.
+    """
+    for flight in flights:
+        if flight.n in landed:
+            continue
+        payload = msgspec.json.decode(flight.payload, type=ExchangePayload)
+        aside = msgspec.json.decode(flight.aside, type=ExchangeAside)
+        chunks = [data for _, data in flight.chunks]
+        aside.sizes = [len(chunk) for chunk in chunks]
+        aside.turns.extend([turn, 1] for turn, _ in flight.chunks)
+        if payload.response is not None:
+            response = msgspec.structs.replace(payload.response, body=sha256(b"".join(chunks)))
+            payload = msgspec.structs.replace(payload, response=response)
+        bodies = InFlight(tape, payload.request.body, flight.body)
+        yield Exchange(bodies, payload, aside, canonical(payload), canonical(aside), chunks)
+
+
+class InFlight:
+    """Where the bodies of such an exchange lie: that of its request is in the journal."""
+
+    def __init__(self, tape: Landed, sha: str, body: bytes) -> None:
+        self._tape = tape
+        self._sha = sha
+        self._body = body
+        self.keeps_bodies = tape.keeps_bodies
+
+    def blob(self, sha: str) -> bytes:
+        """Return the bytes at an address, verified."""
+        if sha != self._sha:
+            return self._tape.blob(sha)
+        if sha256(self._body) != sha:
+            raise TapeError(f"tracefork: body {sha[:12]} was changed since it was recorded.")
+        return self._body
+
+    def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
+        """Return the steps from the root down to one."""
+        return self._tape.steps_down_to(step)

@@ -12,10 +12,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import in_flight, moved, schema
+from tracefork_core.tape import schema
 from tracefork_core.tape.blobs import EMPTY
+from tracefork_core.tape.branches import on_branch
 from tracefork_core.tape.checkpoint import EVENTS, CheckpointEvent
-from tracefork_core.tape.contents import DAMAGED, Contents, in_words
+from tracefork_core.tape.contents import DAMAGED, Contents, Head, in_words
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
     BRANCH,
@@ -43,7 +44,7 @@ from tracefork_core.tape.event import (
     Surroundings,
 )
 from tracefork_core.tape.exchange import Exchange
-from tracefork_core.tape.header import Head
+from tracefork_core.tape.journal import exchanges_in_flight
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
@@ -116,11 +117,11 @@ class Tape:
         if not self.complete:
             landed = {exchange.n for exchange in found}
             with self._contents.naming_damage():
-                found.extend(in_flight.exchanges(self, self._contents.flights(), landed))
+                found.extend(exchanges_in_flight(self, self._contents.flights(), landed))
         found.sort(key=lambda exchange: exchange.n)
         if self.origin is not None:
             shared = self._parent.exchanges[: self.origin.at]
-            found = [*moved.on_branch(shared, self._contents.asides(TURNS, _moved)), *found]
+            found = [*on_branch(shared, self._contents.asides(TURNS, _moved)), *found]
         for place, exchange in enumerate(found):
             self._check(place, exchange)
         return found

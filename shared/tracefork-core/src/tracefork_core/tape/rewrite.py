@@ -1,23 +1,24 @@
-"""Write a tape anew: in one file that needs no other, and with changed content if asked."""
+"""Copy a tape: into one file that needs no other, with changes if you like, or beside branches."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tracefork_core.errors import TapeError
+from tracefork_core.errors import TapeError, UnwritableError
 from tracefork_core.tape import checkpoint
-from tracefork_core.tape.atomic_file import drafted
 from tracefork_core.tape.blobs import BLOB, Like, likes
-from tracefork_core.tape.canonical import canonical, sha256
-from tracefork_core.tape.digest import chain
+from tracefork_core.tape.creation import drafted
+from tracefork_core.tape.digest import canonical, chain, sha256
 from tracefork_core.tape.event import EXCHANGE, RECEIPT, line
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.file import Body, TapeFile
-from tracefork_core.tape.mode import Mode
 from tracefork_core.tape.reader import Tape
+from tracefork_core.tape.schema import BESIDE, Mode
 
 Document = dict[str, Any]
 _BATCH = 256 * 1024
@@ -178,3 +179,40 @@ class _Copy:
     def _flush(self) -> None:
         self._file.commit(b"".join(self._lines), self._bodies)
         self._lines, self._bodies, self._waiting = [], [], 0
+
+
+def lay_beside(tape: Path, folder: Path) -> Path:
+    """Put a tape, and those it cannot be read without, into another folder; return its new path.
+
+    What is closed gets a second name there, and takes no room; what was cut off is copied.
+
+    Raises:
+        TapeError: the file is not a tape, is damaged, or cannot be copied.
+    """
+    with Tape.open(tape) as opened:
+        names = [tape.name, *opened.needs]
+    for name in names:
+        for suffix in ("", *BESIDE):
+            file, place = tape.with_name(name + suffix), folder / (name + suffix)
+            if not file.exists():
+                continue
+            try:
+                if _is_open(tape.with_name(name)):
+                    raise OSError("two names of a tape would have two logs")
+                os.link(file, place)
+            except OSError:
+                _copy(file, place)
+    return folder / tape.name
+
+
+def _copy(file: Path, place: Path) -> None:
+    try:
+        shutil.copy2(file, place)
+    except OSError as error:
+        place.unlink(missing_ok=True)
+        raise UnwritableError(f"tracefork: cannot write {place}: {error.strerror}.") from error
+
+
+def _is_open(tape: Path) -> bool:
+    with Tape.open(tape) as opened:
+        return not opened.complete

@@ -1,4 +1,4 @@
-"""The SQLite file: how it is opened, and told from other files."""
+"""The SQLite file: its tables, its version, its modes, and how a tape is opened."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Literal, get_args
 from urllib.parse import quote
 
 from tracefork_core.errors import TapeError, UsageError
-from tracefork_core.tape import checksum, tables
+from tracefork_core.tape import checksum
 
 APPLICATION_ID = 0x7472666B  # "trfk"
 VERSION = 1
@@ -26,6 +27,37 @@ THREADS_VERSION = 1001
 PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
 _GROWTH = 16 * 1024 * 1024
 """Bytes that a row may have more than the files had when they were opened: rows get packed."""
+
+TAPE_TABLES = {
+    "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+    "log": (
+        "CREATE TABLE log (seq INTEGER PRIMARY KEY, segment INTEGER NOT NULL, "
+        "crc INTEGER NOT NULL, events BLOB NOT NULL, bodies BLOB NOT NULL)"
+    ),
+}
+
+THREADS_TABLES = {
+    "threads": "CREATE TABLE threads (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "checkpoints": (
+        "CREATE TABLE checkpoints (thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
+        "parent TEXT, made INTEGER NOT NULL, head INTEGER NOT NULL, channels BLOB NOT NULL, "
+        "metadata TEXT NOT NULL, PRIMARY KEY (thread, ns, id)) WITHOUT ROWID"
+    ),
+    "writes": (
+        "CREATE TABLE writes (thread INTEGER NOT NULL, ns TEXT NOT NULL, id TEXT NOT NULL, "
+        "task TEXT NOT NULL, idx INTEGER NOT NULL, path TEXT NOT NULL, channel TEXT NOT NULL, "
+        "value INTEGER NOT NULL, PRIMARY KEY (thread, ns, id, task, idx)) WITHOUT ROWID"
+    ),
+    "bodies": (
+        "CREATE TABLE bodies (id INTEGER PRIMARY KEY, thread INTEGER NOT NULL, sha BLOB NOT NULL, "
+        "tag TEXT NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, depth INTEGER NOT NULL, "
+        "base INTEGER, pieces BLOB, data BLOB, UNIQUE (thread, sha, tag))"
+    ),
+}
+"""The tables of a file of threads: what a checkpointer keeps every day, and no recording."""
+
+
+Mode = Literal["safe", "metadata", "sealed", "raw"]
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
@@ -128,7 +160,7 @@ def check_threads(path: Path, db: sqlite3.Connection) -> None:
         )
     db.execute("PRAGMA cell_size_check=ON")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST + 1024)
-    _check_tables(path, db, tables.THREADS, may_grow=False)
+    _check_tables(path, db, THREADS_TABLES, may_grow=False)
 
 
 def version(db: sqlite3.Connection) -> int:
@@ -165,7 +197,7 @@ def _check(path: Path, db: sqlite3.Connection, *, may_grow: bool) -> None:
             f"tracefork: {path} is not a tape (its application id is {application}). {_LISTS}"
         )
     # A newer tracefork may keep more tables; nothing of them is ever run or read.
-    _check_tables(path, db, tables.TAPE, may_grow=version(db) > VERSION)
+    _check_tables(path, db, TAPE_TABLES, may_grow=version(db) > VERSION)
 
 
 def _check_tables(
@@ -219,3 +251,15 @@ _SCHEMA = (
 
 def _is_plain(sql: object) -> bool:
     return isinstance(sql, str) and sql.startswith("CREATE TABLE ")
+
+
+def as_mode(name: str) -> Mode:
+    """Return the mode of a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for mode in get_args(Mode):
+        if name == mode:
+            return mode  # type: ignore[no-any-return]
+    raise UsageError(f"tracefork: no mode {name!r}. There are {', '.join(get_args(Mode))}.")

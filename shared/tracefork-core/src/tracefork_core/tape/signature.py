@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tracefork_core.errors import TapeError, UsageError
-from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.digest import canonical
 from tracefork_core.tape.schema import beside
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ import msgspec
 
 from tracefork_core.patching.real_clock import monotonic_ns
 from tracefork_core.tape.blobs import likes
-from tracefork_core.tape.canonical import canonical
-from tracefork_core.tape.digest import chain
+from tracefork_core.tape.branches import Origin, parent_name
+from tracefork_core.tape.digest import canonical, chain
 from tracefork_core.tape.event import (
     ENVIRONMENT,
     EXCHANGE,
@@ -30,9 +30,8 @@ from tracefork_core.tape.event import (
 )
 from tracefork_core.tape.file import Body, TapeFile
 from tracefork_core.tape.journal import Journal
-from tracefork_core.tape.mode import Mode
-from tracefork_core.tape.origin import Origin, parent_name
 from tracefork_core.tape.reader import Tape
+from tracefork_core.tape.schema import Mode
 from tracefork_core.tape.sealing import Key
 
 P = ParamSpec("P")

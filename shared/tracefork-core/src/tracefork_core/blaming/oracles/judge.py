@@ -25,9 +25,8 @@ from tracefork_core.blaming.trials import call_tickets
 from tracefork_core.blaming.trials.budget import INSISTING
 from tracefork_core.blaming.trials.live_part import Spending, Taken, charge, set_aside
 from tracefork_core.errors import TapeError, UsageError
-from tracefork_core.providers.decode import decode
+from tracefork_core.providers.decode import decode, model_call
 from tracefork_core.providers.prices import cost
-from tracefork_core.providers.taped import model_call
 from tracefork_core.run.record import record
 from tracefork_core.seams.binding import bind
 from tracefork_core.tape import Tape

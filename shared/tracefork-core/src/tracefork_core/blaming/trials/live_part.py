@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tracefork_core.errors import TapeError
 from tracefork_core.providers import ModelCall
-from tracefork_core.providers.taped import model_call, price_of
+from tracefork_core.providers.decode import model_call
+from tracefork_core.providers.prices import price_of
 from tracefork_core.session.forking import RECORDED
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.schema import BESIDE

@@ -11,7 +11,7 @@ import msgspec
 from tracefork_core.blaming.trials.live_part import Taken, charge
 from tracefork_core.errors import UsageError
 from tracefork_core.providers import ModelCall
-from tracefork_core.providers.taped import model_call
+from tracefork_core.providers.decode import model_call
 from tracefork_core.tape import Exchange, Tape
 
 _QUOTED = 32

@@ -13,7 +13,7 @@ from types import FrameType
 
 from tracefork_core.exchange.caller import place
 from tracefork_core.masking.names import is_secret_name, secret_values
-from tracefork_core.tape.canonical import spelled_text
+from tracefork_core.tape.digest import spelled_text
 from tracefork_core.tape.event import SURROUNDINGS, Seen, Surroundings
 from tracefork_core.tape.writer import TapeWriter
 

@@ -9,7 +9,7 @@ import msgspec
 
 from tracefork_core.errors import Divergence
 from tracefork_core.exchange.contract import Failure, Head, Request
-from tracefork_core.tape.canonical import spelled
+from tracefork_core.tape.digest import spelled
 from tracefork_core.tape.event import Draws, Reads
 
 

@@ -16,7 +16,7 @@ from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import TraceforkError, UsageError
-from tracefork_core.tape.atomic_file import SCRATCH
+from tracefork_core.tape.creation import SCRATCH
 from tracefork_core.tape.schema import BESIDE
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -51,7 +51,7 @@ def bring(
 
 def _imported(bring_in: Importer, source: Path, output: Path) -> Imported:
     from tracefork_core.checkpoints.store import CheckpointFile
-    from tracefork_core.tape.atomic_file import drafted
+    from tracefork_core.tape.creation import drafted
 
     with drafted(output) as draft:
         store = CheckpointFile(draft)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tracefork_core.cli.display.account import Account
     from tracefork_core.run.record import Recording
     from tracefork_core.tape import Receipt
-    from tracefork_core.tape.mode import Mode
+    from tracefork_core.tape.schema import Mode
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -71,7 +71,7 @@ def record(
     """
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
     from tracefork_core.run import record as recording
-    from tracefork_core.tape.mode import as_mode
+    from tracefork_core.tape.schema import as_mode
 
     agent = read_agent(command or [], options.given(ctx.obj), module, function)
     if agent is None:
@@ -111,7 +111,7 @@ def record(
 @contextmanager
 def _as_it_was(path: Path, *, overwrite: bool) -> Iterator[None]:
     """Leave everything at a path as it was where there turns out to be no agent to run."""
-    from tracefork_core.tape.atomic_file import SCRATCH
+    from tracefork_core.tape.creation import SCRATCH
     from tracefork_core.tape.schema import BESIDE, beside
 
     files = [beside(path, suffix) for suffix in ("", *BESIDE)]

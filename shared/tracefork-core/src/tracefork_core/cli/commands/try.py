@@ -21,11 +21,11 @@ from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.fork_options import read_edit
 from tracefork_core.errors import DivergenceError, ReplayError, UsageError
 from tracefork_core.providers import model_call
-from tracefork_core.providers.taped import price_of
+from tracefork_core.providers.prices import price_of
 from tracefork_core.run.fork_point import number_of
 from tracefork_core.tape import Exchange, Tape
-from tracefork_core.tape.atomic_file import SCRATCH
-from tracefork_core.tape.beside import lay_beside
+from tracefork_core.tape.creation import SCRATCH
+from tracefork_core.tape.rewrite import lay_beside
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 

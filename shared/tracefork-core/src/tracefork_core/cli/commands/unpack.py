@@ -30,7 +30,7 @@ def unpack(
     file that was sent, nothing is kept but what a tape holds.
     """
     from tracefork_core.tape import Tape
-    from tracefork_core.tape.atomic_file import drafted
+    from tracefork_core.tape.creation import drafted
     from tracefork_core.tape.integrity import check_undamaged
     from tracefork_core.tape.rewrite import rewrite
 

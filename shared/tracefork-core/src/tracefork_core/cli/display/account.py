@@ -11,7 +11,7 @@ from tracefork_core.cli.display import figures
 from tracefork_core.cli.display.text import printable
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.hosts import provider_of
-from tracefork_core.providers.taped import price_of
+from tracefork_core.providers.prices import price_of
 from tracefork_core.tape import Exchange, Receipt, Tape
 
 _SHORT, _FEW = 1_000, 100

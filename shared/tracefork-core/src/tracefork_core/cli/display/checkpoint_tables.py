@@ -17,8 +17,7 @@ from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable, readable
 from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.tape import Tape
-from tracefork_core.tape.checkpoint import Checkpoint, Value
-from tracefork_core.tape.msgpack_values import plain
+from tracefork_core.tape.checkpoint import Checkpoint, Value, plain
 from tracefork_core.tape.schema import holds_threads
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tracefork_core.cli.display.text import printable, readable, shortened
 from tracefork_core.cli.display.timeline import step_words, summary
 from tracefork_core.cli.display.tool_call import is_tool
 from tracefork_core.providers import ModelCall, decompress, model_call
-from tracefork_core.providers.taped import price_of
+from tracefork_core.providers.prices import price_of
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:

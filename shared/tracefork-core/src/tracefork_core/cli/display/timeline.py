@@ -16,7 +16,7 @@ from tracefork_core.cli.display.account import (
 from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.display.tool_call import called, is_tool, returned
 from tracefork_core.providers import ModelCall, model_call
-from tracefork_core.providers.taped import price_of
+from tracefork_core.providers.prices import price_of
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from uuid import UUID
 
 import msgspec
 
-from tracefork_core.tape.canonical import canonical
+from tracefork_core.tape.digest import canonical
 from tracefork_core.tape.json_pointer import escaped
 
 _OBJECT, _ENUM = "$object", "$enum"
