@@ -33,7 +33,7 @@ def _drawn(_: State) -> str:
 
 @pytest.mark.parametrize(
     ("question", "told"),
-    [(_counted, "0 were asked before"), (_drawn, "drawn anew after a checkpoint")],
+    [(_counted, "0 were asked before"), (_drawn, "resuming from a checkpoint")],
 )
 def test_a_run_that_goes_on_asks_for_something_else(
     question: Callable[[State], str],

@@ -119,7 +119,7 @@ def test_what_is_outside_is_named_with_its_fix(extensions: Shell) -> None:
         ([0], "uuid_utils.uuid4()", "agent.py:14", True),
         ([1], "a memory address", None, True),
         ([2], "the process id", None, True),
-        ([3], "a UUID that was drawn unseen", None, True),
+        ([3], "a UUID of unknown origin", None, True),
     ]
     fixes = [one["fix"] for one in found["findings"]]
     assert fixes[0] == "Use uuid.uuid4(), or run.nondet.uuid()."
@@ -145,9 +145,11 @@ def test_what_no_replay_came_to_is_perhaps_outside(shell: Shell) -> None:
     assert done.exit == 1
     assert "· 1 source outside the boundary, perhaps 1 more ·" in lines[0]
     assert [line for line in lines if line.startswith("  outside")] == ["  outside  the process id"]
-    n = lines.index("  perhaps  a UUID that was drawn unseen")
+    n = lines.index("  perhaps  a UUID of unknown origin")
     assert lines[n + 1] == "    exchange 1 /messages/0/content"
-    assert lines[n + 3] == "    → No replay came so far. Mend what is outside, and calibrate again."
+    assert (
+        lines[n + 3] == "    → No replay got this far. Fix the sources above, then calibrate again."
+    )
 
 
 def test_people_read_the_source_the_place_and_the_fix(extensions: Shell) -> None:
@@ -235,7 +237,7 @@ def test_input_that_nobody_saw_is_said_to_be_unknown(shell: Shell) -> None:
     found = calibrated(shell, "agent.py", exit_code=1)
     ((exchanges, cause, site, outside), *_) = told(found)
     assert (exchanges, site, outside) == ([0], None, True)
-    assert cause.startswith("not known: ")
+    assert cause.startswith("unknown: ")
 
 
 def test_a_leak_that_reaches_no_exchange_is_a_note(extensions: Shell) -> None:

@@ -9,7 +9,7 @@ from tracefork_core.cli.display.card import card_document, print_card
 from tracefork_core.errors import Candidate, Divergence
 
 RECORDED = "…ou answer support tickets. Be brief. Today is 2026-11-20."
-HINT = "looks like a read of the clock; this tape was recorded without the clock (--no-clock)"
+HINT = "a date or time: the clock is not on this tape (recorded with --no-clock)."
 NOW = "…ou answer support tickets. Be brief. Today is 2026-11-21."
 
 
@@ -47,8 +47,7 @@ def test_the_card_says_where_what_and_how_to_go_on() -> None:
         f"    recorded  {RECORDED}",
         f"    now       {NOW}",
         " " * (14 + NOW.index("21.") + 1) + "▲",
-        "    ─ looks like a read of the clock; this tape was recorded without the clock",
-        "      (--no-clock)",
+        "    ─ a date or time: the clock is not on this tape (recorded with --no-clock).",
         "  nearest #3 1 difference: /messages/0/content",
         "  see     tracefork show refund.tape 3",
         "  keep    tracefork record -o refund.tape --overwrite agent.py",

@@ -80,8 +80,7 @@ def test_without_the_seed_it_diverges(sorting: Shell) -> None:
     assert same.exit == 0, same.err
     other = sorting.python("library.py", "replay", "agent.tape", PYTHONHASHSEED="6")
     assert other.exit == 1
-    said = "the same words in another order: of a set? PYTHONHASHSEED was 5 when this was recorded"
-    assert f"{said} and is 6 here" in other.err
+    assert "PYTHONHASHSEED was 5 when this was recorded and is 6 now" in other.err
 
 
 def test_a_random_process_is_said_to_be_random(sorting: Shell) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tracefork_core import DivergenceError, record, replay
 from tracefork_testkit import ProviderServer
 
-WHOLE_THEN_STREAM = "came whole when this was recorded and is asked for as a stream now"
-STREAM_THEN_WHOLE = "was streamed when this was recorded and is asked for whole now"
+WHOLE_THEN_STREAM = "recorded whole and is now requested as a stream"
+STREAM_THEN_WHOLE = "recorded as a stream and is now requested whole"
 
 Asked = tuple[str, dict[str, object]]
 

@@ -1,8 +1,10 @@
 """Explain why two runs differ.
 
-For one replay: `divergence` names the first difference and the nearest recorded exchanges, found by
-`differences`; `hints` guesses the cause and gives advice, `provenance` tells which kind of value
-differs. For two recordings of one agent (`tracefork calibrate`): `changes` lists the differences,
-cut to `fragments`, `draws` lists random values and clock reads, `causes` matches the two, and
-`findings` is the result.
+`patterns` recognises what kind of value differs (a time, a UUID, an address) and `advice` says what
+to do about each kind: two tables, for a single replay and for two recordings alike.
+
+For one replay: `divergence` describes the first difference and the nearest recorded exchanges,
+which `differences` finds. For two recordings of one agent (`tracefork calibrate`): `changes` lists
+what differs, `draws` notes random values and clock reads, `causes` traces each change to a draw,
+and `findings` is the result.
 """

@@ -1,24 +1,32 @@
-"""Where a request differs from a recorded one, place by place."""
+"""List where two requests differ, as JSON pointers with both values."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tracefork_core.matching.comparable import Form
 from tracefork_core.matching.matchers import is_ignored
 from tracefork_core.tape import Exchange
+from tracefork_core.tape.event import RequestRecord
 from tracefork_core.tape.json_pointer import escaped
 
-_MISSING = object()
+MISSING = object()
+"""Stands for a value that only the other request has."""
+
 _SHOWN = 60
+# Python's recursion limit is near 1,000 frames; provider requests nest a dozen levels.
 _DEEPEST = 100
+
+Place = tuple[str, object, object]
+"""A JSON pointer and the values of both requests there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One place where two requests differ, as short printable text."""
+    """One place where two requests differ, with both values as short printable text."""
 
     pointer: str
     recorded: str
@@ -26,59 +34,76 @@ class Difference:
 
 
 def differences(form: Form, exchange: Exchange, matchers: Sequence[str] = ()) -> list[Difference]:
-    """List where a request differs from a recorded one, most telling first."""
-    recorded, actual = exchange.request, form.record
-    found: list[Difference] = []
-    if recorded.method != actual.method:
-        found.append(Difference("method", recorded.method, actual.method))
-    if recorded.url != actual.url:
-        found.append(Difference("url", *_windows(recorded.url, actual.url)))
-    before, now = dict(recorded.headers), dict(actual.headers)
-    for name in sorted(before.keys() | now.keys()):
-        if before.get(name) != now.get(name):
-            pair = (before.get(name, "—"), now.get(name, "—"))
-            found.append(Difference(f"headers/{name}", *pair))
-    if recorded.body != actual.body:
-        found.extend(_body_differences(exchange.request_body, form.body))
-    return [d for d in found if not is_ignored(d.pointer, matchers)]
+    """List where a request differs from a recorded one: method, URL and headers, then the body."""
+    differing: list[Difference] = []
+    for pointer, recorded, actual in head_places(exchange.request, form.record):
+        texts = "—" if recorded is None else recorded, "—" if actual is None else actual
+        differing.append(Difference(pointer, *(_windows(*texts) if pointer == "url" else texts)))
+    if exchange.request.body != form.record.body:
+        for pointer, before, now in body_places(exchange.request_body, form.body):
+            if isinstance(before, str) and isinstance(now, str):
+                differing.append(Difference(pointer, *_windows(before, now)))
+            else:
+                differing.append(Difference(pointer, _short(before), _short(now)))
+    return [d for d in differing if not is_ignored(d.pointer, matchers)]
 
 
-def _body_differences(recorded: bytes, actual: bytes) -> list[Difference]:
+def head_places(
+    before: RequestRecord, now: RequestRecord
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Yield where two requests differ before their bodies; None stands for a missing header."""
+    if before.method != now.method:
+        yield "method", before.method, now.method
+    if before.url != now.url:
+        yield "url", before.url, now.url
+    headers, headers_now = dict(before.headers), dict(now.headers)
+    for name in sorted(headers.keys() | headers_now.keys()):
+        if headers.get(name) != headers_now.get(name):
+            yield f"headers/{name}", headers.get(name), headers_now.get(name)
+
+
+def body_places(before: bytes, now: bytes, *, reordered_whole: bool = False) -> list[Place]:
+    """List where two bodies differ; `MISSING` stands for a value that one of them lacks.
+
+    With `reordered_whole`, a list whose items only changed places is one place. Bodies that are not
+    JSON, or the same JSON in another spelling, differ at the pointer "body" as text.
+    """
     try:
-        if found := list(_leaves(json.loads(recorded), json.loads(actual), "")):
-            return found
+        places = list(_leaves(json.loads(before), json.loads(now), "", reordered_whole, 0))
     except (ValueError, RecursionError):
-        pass
-    # Not JSON, or JSON spelled differently: the bytes are what is compared.
-    shown = _windows(recorded.decode("utf-8", "replace"), actual.decode("utf-8", "replace"))
-    return [Difference("body", *shown)]
+        places = []
+    return places or [("body", before.decode("utf-8", "replace"), now.decode("utf-8", "replace"))]
 
 
-def _leaves(before: object, now: object, pointer: str, depth: int = 0) -> Iterator[Difference]:
-    if depth == _DEEPEST:
-        if before != now:
-            yield Difference(pointer, _short(before), _short(now))
-    elif isinstance(before, dict) and isinstance(now, dict):
+def _leaves(
+    before: object, now: object, pointer: str, reordered_whole: bool, depth: int
+) -> Iterator[Place]:
+    if isinstance(before, dict) and isinstance(now, dict) and depth < _DEEPEST:
         for key in [*now, *(key for key in before if key not in now)]:
-            pair = before.get(key, _MISSING), now.get(key, _MISSING)
-            yield from _leaves(*pair, f"{pointer}/{escaped(key)}", depth + 1)
-    elif isinstance(before, list) and isinstance(now, list):
+            pair = before.get(key, MISSING), now.get(key, MISSING)
+            yield from _leaves(*pair, f"{pointer}/{escaped(key)}", reordered_whole, depth + 1)
+    elif isinstance(before, list) and isinstance(now, list) and depth < _DEEPEST:
+        if reordered_whole and before != now and _counted(before) == _counted(now):
+            yield pointer, before, now
+            return
         for i in range(max(len(before), len(now))):
-            yield from _leaves(_at(before, i), _at(now, i), f"{pointer}/{i}", depth + 1)
-    elif isinstance(before, str) and isinstance(now, str):
-        if before != now:
-            yield Difference(pointer, *_windows(before, now))
+            pair = _at(before, i), _at(now, i)
+            yield from _leaves(*pair, f"{pointer}/{i}", reordered_whole, depth + 1)
     elif type(before) is not type(now) or before != now:
-        # Of two types, because Python takes 1, 1.0 and true for equal, and a provider does not.
-        yield Difference(pointer, _short(before), _short(now))
+        # Types count: 1, 1.0 and true are equal in Python, but not to a provider.
+        yield pointer, before, now
+
+
+def _counted(items: list[object]) -> Counter[str]:
+    return Counter(json.dumps(item, sort_keys=True) for item in items)
 
 
 def _at(items: list[object], i: int) -> object:
-    return items[i] if i < len(items) else _MISSING
+    return items[i] if i < len(items) else MISSING
 
 
 def _short(value: object) -> str:
-    if value is _MISSING:
+    if value is MISSING:
         return "—"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
@@ -91,7 +116,7 @@ def _windows(before: str, now: str) -> tuple[str, str]:
 
 
 def _shared(before: str, now: str) -> int:
-    """Return the length of the common start of two texts, by halves: bodies can be large."""
+    """Return the length of the common prefix, by bisection: bodies can be megabytes."""
     same, upto = 0, min(len(before), len(now))
     while same < upto:
         half = (same + upto + 1) // 2

@@ -1,4 +1,8 @@
-"""What was drawn during a run, by which line, and how such a value is spelled in a prompt."""
+"""Note the random values and clock reads of a run, and find them again in a prompt.
+
+A prompt rarely contains a drawn value as it was drawn: 16 bytes show as a UUID, nanoseconds as a
+date. So each draw is compared in all its usual `spellings`.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,10 @@ import msgspec
 from tracefork_core.exchange.caller import behind_made, is_users, place
 from tracefork_core.exchange.current import current_session
 
-_KEPT = 300
-_LONGEST = 500
-_LONG, _TELLING = 5, 10
+_PER_LINE = 300
+_LONGEST_VALUE = 500
+# Shorter words occur in any text by accident.
+_LONG, _DISTINCTIVE = 5, 10
 _DAYS = (
     "%Y-%m-%d",
     "%d.%m.%Y",
@@ -38,11 +43,14 @@ _TIMES = ("%H:%M:%S.%f", "%H:%M:%S", "%H:%M", "%I:%M:%S %p", "%I:%M %p", "%H%M%S
 
 
 class Draw(msgspec.Struct, frozen=True):
-    """One value that was drawn.
+    """A random value or clock read.
 
-    `source` is clock, entropy, random or the function that was called; `site` the line of the
-    user's code that led there; `value` nanoseconds, hexadecimal or `str` of it; `asked` how many
-    exchanges were asked for before; `direct` that the user's own code drew, and no library for it.
+    Attributes:
+        source: "clock", "entropy", "random" or the name of the function that was called.
+        site: the line of the user's code that led there.
+        value: nanoseconds for the clock, hexadecimal for entropy, else `str` of the value.
+        asked: how many exchanges were asked for before.
+        direct: whether the user's own code drew it, not a library.
     """
 
     source: str
@@ -53,11 +61,11 @@ class Draw(msgspec.Struct, frozen=True):
 
 
 class Notebook:
-    """An observer of draws: keeps the last few hundred of each line."""
+    """An observer of draws that keeps the last few hundred of each line."""
 
     def __init__(self) -> None:
         self._draws: dict[tuple[str, str | None], deque[Draw]] = defaultdict(
-            lambda: deque(maxlen=_KEPT)
+            lambda: deque(maxlen=_PER_LINE)
         )
         self._lock = threading.RLock()
 
@@ -70,20 +78,20 @@ class Notebook:
         asked = getattr(current_session(), "asked", 0)
         with self._lock:
             for text in _texts(value):
-                draw = Draw(source, site, text[:_LONGEST], asked, direct)
+                draw = Draw(source, site, text[:_LONGEST_VALUE], asked, direct)
                 self._draws[source, site].append(draw)
 
     @property
     def draws(self) -> list[Draw]:
-        """What was drawn, by line."""
+        """The noted draws, grouped by line."""
         with self._lock:
-            return [draw for kept in self._draws.values() for draw in kept]
+            return [draw for draws in self._draws.values() for draw in draws]
 
 
 def found_in(text: str, draws: Iterable[Draw]) -> Iterator[tuple[Draw, int]]:
-    """Yield the draws that a piece of text spells, each with how many characters of it that is.
+    """Yield the draws that a text contains, each with the number of characters it explains.
 
-    A long word counts that is a part of a value: a text may have been cut there.
+    A long word also counts if it is a part of a drawn value: the text may have been cut there.
     """
     words = set(re.findall(r"[^\s\"'(),;]+", text))
     words |= {word.strip(".:!?") for word in words} | {text.strip()}
@@ -94,7 +102,7 @@ def found_in(text: str, draws: Iterable[Draw]) -> Iterator[tuple[Draw, int]]:
             for spelled in spellings(draw)
             if spelled in words
             or (len(spelled) >= _LONG and spelled in text)
-            or (len(longest) >= _TELLING and longest in spelled)
+            or (len(longest) >= _DISTINCTIVE and longest in spelled)
         ]
         if matched:
             yield draw, max(matched)
@@ -102,16 +110,16 @@ def found_in(text: str, draws: Iterable[Draw]) -> Iterator[tuple[Draw, int]]:
 
 @lru_cache(maxsize=1 << 15)
 def spellings(draw: Draw) -> set[str]:
-    """Return the usual ways to write a drawn value."""
+    """Return the usual ways to write a drawn value in a prompt."""
     if draw.source == "clock":
         return set(_moments(int(draw.value)))
     if draw.source == "entropy":
         return set(_bytes(bytes.fromhex(draw.value)))
-    found = {draw.value, draw.value.replace("-", "")}
-    found |= {word for word in draw.value.split() if len(word) >= _LONG}
+    texts = {draw.value, draw.value.replace("-", "")}
+    texts |= {word for word in draw.value.split() if len(word) >= _LONG}
     if re.fullmatch(r"-?\d+\.\d{3,}", draw.value):
-        found |= {f"{float(draw.value):.{digits}f}" for digits in range(2, 7)}
-    return found - {"", "None"}
+        texts |= {f"{float(draw.value):.{digits}f}" for digits in range(2, 7)}
+    return texts - {"", "None"}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -119,7 +127,7 @@ def _texts(value: Any) -> Iterator[str]:
         yield value.hex()
     elif isinstance(value, list | tuple):
         yield str(value)
-        yield from (str(one) for one in value[:20])
+        yield from (str(item) for item in value[:20])
     elif value is not None:
         yield str(value)
 

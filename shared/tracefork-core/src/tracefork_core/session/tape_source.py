@@ -12,7 +12,7 @@ from tracefork_core.exchange.current import running_checkpoint
 from tracefork_core.exchange.lane import UNORDERED
 from tracefork_core.exchange.telemetry import goes_to_collector, is_report
 from tracefork_core.explaining import divergence
-from tracefork_core.explaining.hints import drawn_otherwise
+from tracefork_core.explaining.advice import differs_at_random
 from tracefork_core.matching.answer_pool import Unused
 from tracefork_core.matching.comparable import Form, form
 from tracefork_core.providers.auxiliary import is_auxiliary
@@ -186,10 +186,10 @@ class Source:
         if self.asks(first, keys):
             return None
         if self.is_travelled and (
-            _thread_of(first) not in self.as_recorded or drawn_otherwise(first, asked)
+            _thread_of(first) not in self.as_recorded or differs_at_random(first, asked)
         ):
             return None
-        return divergence.asked_otherwise(self.tape, asked, first, [first], self._matchers)
+        return divergence.unknown_request(self.tape, asked, first, [first], self._matchers)
 
     def asks(self, exchange: Exchange, keys: frozenset[bytes]) -> bool:
         """Return whether a request of these keys is that of a recorded exchange."""
@@ -221,7 +221,7 @@ class Source:
             payload = ExchangePayload(len(tape.exchanges), asked.record)
             return Exchange(tape, payload, ExchangeAside(lane, "", 0, url=asked.url), b"")
         left = self._unused.remaining()
-        return divergence.asked_otherwise(tape, asked, due, left, self._matchers)
+        return divergence.unknown_request(tape, asked, due, left, self._matchers)
 
     def _take(self, asked: Form, lane: str) -> tuple[Exchange, Exchange] | None:
         keys = self._keys(asked)

@@ -1,4 +1,4 @@
-"""A divergence says where the run left its tape: the exchange, the place, both values, the rest."""
+"""A divergence describes where the run left its tape: exchange, step, line, pointer and values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def diverge(tape: Path, run: Callable[[], object], *, match: tuple[str, ...] = (
 def test_the_first_difference_is_a_json_pointer(
     tape: Path, post: Post, recorded: Any, now: Any, pointer: str, shown: tuple[str, str]
 ) -> None:
-    """RFC 6901, with ~ and / escaped, and both values as JSON."""
+    """As in RFC 6901, with ~ and / escaped; both values are shown as JSON."""
     with record(tape):
         post(recorded)
     card = diverge(tape, lambda: post(now))
@@ -61,8 +61,8 @@ def test_the_first_difference_is_a_json_pointer(
     assert (card.recorded, card.actual) == shown
 
 
-def test_long_values_are_cut_to_the_neighbourhood_of_the_difference(tape: Path, post: Post) -> None:
-    """A difference deep inside a long prompt is shown with a little of what is around it."""
+def test_long_values_are_cut_to_the_text_around_the_difference(tape: Path, post: Post) -> None:
+    """A change deep inside a long prompt is shown with a few words before and after it."""
     with record(tape):
         post({"prompt": "start " + "x" * 5000 + " the sky is blue " + "y" * 5000})
     card = diverge(
@@ -77,8 +77,8 @@ def test_long_values_are_cut_to_the_neighbourhood_of_the_difference(tape: Path, 
     assert card.recorded[0] == card.recorded[-1] == "…"
 
 
-def test_a_body_that_is_no_json_is_shown_as_text(tape: Path, provider: ProviderServer) -> None:
-    """Bytes that differ are shown around their first difference; the size does not matter."""
+def test_a_body_that_is_not_json_is_shown_as_text(tape: Path, provider: ProviderServer) -> None:
+    """It is cut around the first difference, however large it is."""
     body = b"\xff" * 3_000_000 + b" tail"
     with httpx2.Client(verify=False) as http:
         with record(tape):
@@ -98,10 +98,10 @@ def test_a_body_that_is_no_json_is_shown_as_text(tape: Path, provider: ProviderS
         ({"headers": {"openai-beta": "new"}}, "headers/openai-beta"),
     ],
 )
-def test_what_lies_outside_the_body_is_named(
+def test_a_difference_outside_the_body_is_named(
     tape: Path, provider: ProviderServer, http: httpx2.Client, changed: Any, pointer: str
 ) -> None:
-    """Method, URL and headers have a place of their own."""
+    """Method, URL and headers have names in place of a pointer."""
 
     def ask(method: str = "POST", url: str = "/echo?x=1", **more: Any) -> None:
         http.request(method, f"{provider.url}{url}", json={}, **more)
@@ -111,10 +111,10 @@ def test_what_lies_outside_the_body_is_named(
     assert diverge(tape, lambda: ask(**changed)).pointer == pointer
 
 
-def test_deep_json_does_not_break_the_card(
+def test_deeply_nested_json_has_a_card(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A body nested as deep as JSON goes is compared as deep as is sensible."""
+    """Comparison stops at a depth where no recursion limit is near."""
 
     def nested(leaf: int) -> bytes:
         return b'{"a":' * 400 + str(leaf).encode() + b"}" * 400
@@ -128,7 +128,7 @@ def test_deep_json_does_not_break_the_card(
 def test_the_card_names_the_exchange_the_step_and_the_line(
     tape: Path, post: Post, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Which exchange of how many, in which step, asked by which line of the user's code."""
+    """With the number of exchanges and the line of the user's code that made the request."""
     with record(tape):
         agent = begin_step("agent", "researcher")
         model = begin_step("model", "gpt", parent=agent)
@@ -145,18 +145,18 @@ def test_the_card_names_the_exchange_the_step_and_the_line(
     line = inspect.getsourcelines(run)[1] + 2
     card = diverge(tape, run)
     assert (card.n, card.of, card.step) == (1, 3, "researcher ▸ gpt")
-    assert card.caller == f"test_divergence_card.py:{line}"
+    assert card.caller == f"test_divergence.py:{line}"
     assert card.where == f"exchange 1 of 3 · researcher ▸ gpt · {card.caller}"
     assert (card.tape, card.request) == (str(tape), f"POST {provider.url}/echo")
 
 
 @pytest.mark.parametrize(
-    ("module", "place"), [("tracefork_desk.calls", "test_divergence_card.py"), ("desk", "calls.py")]
+    ("module", "place"), [("tracefork_desk.calls", "test_divergence.py"), ("desk", "calls.py")]
 )
-def test_an_adapter_is_not_the_users_code(
+def test_an_adapter_is_not_user_code(
     tape: Path, http: httpx2.Client, provider: ProviderServer, module: str, place: str
 ) -> None:
-    """Wherever it is installed; what is called otherwise is."""
+    """Its module name decides, not its folder; a module of another name is user code."""
     names: dict[str, Any] = {"__name__": module, "http": http, "url": provider.url}
     exec(compile("def ask(n): http.post(url, json=n)", "/src/calls.py", "exec"), names)
     with record(tape):
@@ -166,7 +166,7 @@ def test_an_adapter_is_not_the_users_code(
 
 
 def test_the_nearest_exchanges_are_ranked_with_reasons(tape: Path, post: Post) -> None:
-    """What came closest comes first, and each candidate says why it is not the answer."""
+    """The closest exchange comes first, each with its differences."""
     with record(tape):
         post({"a": 1, "b": 1, "c": 1})
         post({"a": 1, "b": 2, "c": 3})
@@ -179,8 +179,8 @@ def test_the_nearest_exchanges_are_ranked_with_reasons(tape: Path, post: Post) -
     assert (card.pointer, card.recorded, card.actual) == ("/c", "3", "9")
 
 
-def test_what_a_matcher_ignores_is_no_difference(tape: Path, post: Post) -> None:
-    """The card does not point at a value that is not compared."""
+def test_the_card_leaves_out_what_a_matcher_ignores(tape: Path, post: Post) -> None:
+    """The pointer and the candidates name only values that are compared."""
     with record(tape):
         post({"when": 1, "deep": {"id": 1}, "text": "a"})
     card = diverge(
@@ -192,8 +192,8 @@ def test_what_a_matcher_ignores_is_no_difference(tape: Path, post: Post) -> None
     assert card.candidates[0].reason == "1 difference: /text"
 
 
-def test_the_message_holds_what_the_card_holds(tape: Path, post: Post) -> None:
-    """Where there is no card, the exception's text says the same, and what to do."""
+def test_the_message_of_the_error_contains_the_card(tape: Path, post: Post) -> None:
+    """A program without the CLI sees only the text of the exception."""
     with record(tape):
         post({"a": 1})
     with pytest.raises(DivergenceError) as raised, replay(tape):
