@@ -17,7 +17,7 @@ import pytest
 from tracefork_core import record, replay
 from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.child.remote import Remote
-from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.children.invitation import Invitation
 from tracefork_core.exchange.contract import Head, Request
 from tracefork_core.exchange.lane import main_lane
 

@@ -157,8 +157,8 @@ def test_a_child_that_outlives_its_replay_is_refused(tape: Path, moody: Provider
 
 def test_a_connection_without_the_token_is_turned_away(tape: Path) -> None:
     """Whoever does not know the token is hung up on before anything else, and named."""
-    from tracefork_core.children.protocol import messages
-    from tracefork_core.children.protocol.frames import frame
+    from tracefork_core.children import messages
+    from tracefork_core.children.messages import frame
 
     with record(tape) as run:
         with socket.socket(socket.AF_UNIX) as stranger:

@@ -1,9 +1,7 @@
 """Let child processes take part in the session of their parent.
 
-In the parent (`parent`): a local socket where children join, and the server behind it. In the child
-(`child`): the session as seen from there. `protocol` is what they send to each other. `environment`
-passes the session on through environment variables, `inheritance` decides which lane a child gets,
-`boot` runs first in every Python child. `forks` handles `os.fork`, `multiprocess` the standard
-library's processes and pools, `older_workers` names pool workers that started before the session,
-and `instruments` lists which hooks are installed on both sides.
+Start reading in `messages`: what a child and its parent send to each other. `parent` holds the
+parent's side, `child` the child's. `environment` passes the session on through environment
+variables, `invitation` says where a child joins and on which lane, and `boot` runs first in every
+Python child. `forks` handles `os.fork`, `multiprocess` the standard library's processes and pools.
 """

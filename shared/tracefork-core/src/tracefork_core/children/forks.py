@@ -9,11 +9,9 @@ import threading
 from collections.abc import Callable
 from typing import NoReturn
 
-from tracefork_core.children.child.arrival import Arrival, arrive
-from tracefork_core.children.child.joined_session import Member
+from tracefork_core.children.child.joined_session import Arrival, Member, arrive
 from tracefork_core.children.environment import announce
-from tracefork_core.children.inheritance import Descent
-from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.children.invitation import Descent, Invitation
 
 NAME = "fork"
 

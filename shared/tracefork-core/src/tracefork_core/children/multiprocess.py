@@ -11,20 +11,24 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from tracefork_core.children import forks
-from tracefork_core.children.older_workers import note_start, tell_of_older
-from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.children.invitation import Invitation
+from tracefork_core.egress.guard import watches_here
+from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import crossing_seam, current_step, is_crossing_seam
 from tracefork_core.exchange.lane import Lane, name_of, on_lane, set_lane
+from tracefork_core.patching.instrument import Instrument, Undo
 
 _CARRIED = "_tracefork_invitations"
 _BELOW = "_tracefork_below_seam"
-Undo = Callable[[], None]
+_NAME = "workers of a process pool from before"
+_RUNS = "_tracefork_runs"
 
 
 def instrument_process(library: ModuleType) -> Undo:
@@ -208,3 +212,44 @@ def _let_go(server: Any) -> None:
         os.close(alive)
     for name in ("_forkserver_address", "_forkserver_alive_fd", "_forkserver_pid"):
         setattr(server, name, None)
+
+
+def note_start(process: object) -> None:
+    """Remember under which sessions a process was started."""
+    setattr(process, _RUNS, _open_runs())
+
+
+def tell_of_older(pool: object, workers: Iterable[object]) -> None:
+    """Say, once for each session, that a pool which is given work has workers from before.
+
+    Raises:
+        EgressError: programs that nobody watches were ruled out.
+    """
+    told = vars(pool).setdefault(_RUNS, set[str]())
+    runs = _open_runs() - told
+    if not runs or all(runs <= getattr(worker, _RUNS, frozenset()) for worker in workers):
+        return
+    told |= runs
+    for watch in watches_here():
+        watch.starting(_NAME, guarded=False)
+    warnings.warn(
+        f"tracefork: {caller() or 'a library'} gives work to a process pool whose workers were "
+        "started before the block: what they ask is not on the tape, and live at replay. Make the "
+        "pool inside the block.",
+        RuntimeWarning,
+        stacklevel=1,
+    )
+
+
+def _open_runs() -> frozenset[str]:
+    here = forks.descents()
+    for descent in here:
+        descent.open()  # Behind the door is the name of the run.
+    return frozenset(descent.home.token for descent in here)
+
+
+PROCESSES = (
+    Instrument("multiprocessing.process", instrument_process),
+    Instrument("concurrent.futures.process", instrument_executor),
+    Instrument("multiprocessing.pool", instrument_pool),
+)

@@ -1,6 +1,6 @@
 """The child's side of a session.
 
-`startup` runs first and `arrival` makes the parent's session current: a `joined_session`, which
-talks to the parent through `remote` and `remote_exchange` over a `connection`. `joined_chance`
-draws from the parent's tape; `lazy_chance` puts that off until something is drawn.
+`startup` runs first, and makes the parent's session current: a `joined_session`. It talks to the
+parent through `remote`, with a `connection` for each exchange. `joined_chance` puts the clock and
+randomness of this process on the parent's tape; it is loaded when the process first draws.
 """

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
-from tracefork_core.children.protocol import messages
-from tracefork_core.children.protocol.frames import BrokenFrameError, areceive, frame, receive
-from tracefork_core.children.protocol.invitation import Invitation
-from tracefork_core.children.protocol.messages import Answer, Over, Refused, Word
-from tracefork_core.children.protocol.refusals import as_raised
+from tracefork_core.children import messages
+from tracefork_core.children.invitation import Invitation
+from tracefork_core.children.messages import (
+    Answer,
+    BrokenFrameError,
+    Over,
+    Received,
+    Refused,
+    Word,
+    areceive,
+    as_raised,
+    frame,
+    receive,
+)
+from tracefork_core.errors import TraceforkError
+from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.exchange.current import crossing_seam
 
 _PATIENCE = 20.0
@@ -93,3 +106,147 @@ class Connection:
         if isinstance(said, Refused):
             raise as_raised(said)
         return said
+
+
+class RemoteLive:
+    """A live call of this process. Each piece is on the tape before the agent sees it.
+
+    Where the session of the parent is gone, the call goes on: a recording stops no agent.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        quiet: Callable[[object], Awaitable[None]],
+        free: Callable[[Connection], None],
+        sends: Request | None,
+    ) -> None:
+        self._connection = connection
+        self._quiet = quiet
+        self._free = free
+        self.sends = sends
+        self._over = False
+
+    async def quiet(self) -> None:
+        if not self._over:
+            await self._quiet(self)
+
+    def head(self, head: Head) -> None:
+        self._tell(messages.HeadCame(head))
+
+    def chunk(self, data: bytes) -> None:
+        self._tell(messages.ChunkCame(data))
+
+    def end(self) -> None:
+        self._tell(messages.EndCame(), last=True)
+
+    def abandon(self) -> None:
+        self._tell(messages.LeftOff(), last=True)
+
+    def fail(self, failure: Failure) -> None:
+        message = failure.message.encode("utf-8", "backslashreplace").decode()
+        self._tell(messages.Failed(Failure(failure.kind, message)), last=True)
+
+    def cancel(self, rounds: int = 0) -> None:
+        self._tell(messages.LeftOff(waiting=True), last=True)
+
+    def _tell(self, word: Word, *, last: bool = False) -> None:
+        if self._over:
+            return
+        self._over = last
+        try:
+            self._connection.call(word)
+        except LostError:
+            self._over = True
+        except TraceforkError:
+            self._over = True
+            raise
+        finally:
+            if self._over:
+                self._free(self._connection)
+
+
+class RemoteRecorded:
+    """A recorded answer: each receive waits, in the parent, for its recorded turn.
+
+    On an event loop, what came in its turn is handed on when what the last one set off is done.
+    A receive that is cancelled closes it: what the parent handed out cannot be had again. In the
+    parent's own process a body can be read on after that; here it has ended.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        quiet: Callable[[object], Awaitable[None]],
+        outlived: Callable[[], TraceforkError],
+        free: Callable[[Connection], None],
+    ) -> None:
+        self._connection = connection
+        self._quiet = quiet
+        self._outlived = outlived
+        self._free = free
+        self._over = False
+
+    def receive_head(self) -> Head | Failure:
+        with self._asking() as connection:
+            return self._head(connection.call(messages.ReceiveHead()))
+
+    async def areceive_head(self) -> Head | Failure:
+        with self._asking() as connection:
+            said = await connection.acall(messages.ReceiveHead(on_loop=True))
+            await self._quiet(self)
+            return self._head(said)
+
+    def receive_chunk(self) -> bytes | Failure | None:
+        if self._over:
+            return None
+        with self._asking() as connection:
+            return self._chunk(connection.call(messages.ReceiveChunk()))
+
+    async def areceive_chunk(self) -> bytes | Failure | None:
+        if self._over:
+            return None
+        with self._asking() as connection:
+            said = await connection.acall(messages.ReceiveChunk(on_loop=True))
+            await self._quiet(self)
+            return self._chunk(said)
+
+    def close(self) -> None:
+        if not self._over:
+            try:
+                self._connection.call(messages.Close())
+            except LostError:
+                pass
+            finally:
+                self._finish()
+
+    @contextmanager
+    def _asking(self) -> Iterator[Connection]:
+        try:
+            yield self._connection
+        except LostError:
+            self._finish()
+            raise self._outlived() from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _head(self, said: Answer) -> Head | Failure:
+        assert isinstance(said, Received)
+        if said.head is not None:
+            return said.head
+        assert said.failure is not None
+        self._finish()
+        return said.failure
+
+    def _chunk(self, said: Answer) -> bytes | Failure | None:
+        assert isinstance(said, Received)
+        if said.data is not None:
+            return said.data
+        self._finish()
+        return said.failure
+
+    def _finish(self) -> None:
+        if not self._over:
+            self._over = True
+            self._free(self._connection)

@@ -13,11 +13,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tracefork_core.children.child.connection import Connection, LostError
-from tracefork_core.children.child.remote_exchange import RemoteLive, RemoteRecorded
-from tracefork_core.children.protocol import messages
-from tracefork_core.children.protocol.invitation import Invitation
-from tracefork_core.children.protocol.messages import (
+from tracefork_core.children import messages
+from tracefork_core.children.child.connection import (
+    Connection,
+    LostError,
+    RemoteLive,
+    RemoteRecorded,
+)
+from tracefork_core.children.invitation import Invitation
+from tracefork_core.children.messages import (
     Answer,
     Begun,
     Chance,

@@ -5,15 +5,25 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import cast
 
-from tracefork_core.children import forks, instruments
-from tracefork_core.children.child.arrival import Arrival, arrive
+from tracefork_core.chance.first_draw import Traps
+from tracefork_core.children import forks
+from tracefork_core.children.child.joined_session import Arrival, arrive
 from tracefork_core.children.environment import hand_on
-from tracefork_core.children.inheritance import Descent
-from tracefork_core.children.protocol.invitation import Invitation
+from tracefork_core.children.invitation import Descent, Invitation
+from tracefork_core.children.multiprocess import PROCESSES
 from tracefork_core.egress.guard import Watch
+from tracefork_core.patching.instrument import Instrument, Undo
+from tracefork_core.seams import AMBIENT
 
 _NEEDED = ("msgspec", "time_machine")
+_MODULES = "datetime random secrets tempfile uuid".split()
+_OTHERS_NEEDED = {"backports", "dateutil", "msgspec", "time_machine", "tracefork_core"}
 
 
 def join(given: dict[str, object], watch: Watch) -> None:
@@ -31,5 +41,103 @@ def join(given: dict[str, object], watch: Watch) -> None:
     forks.arrivals.append(Arrival(member, descent))
     hand_on(watch, descent)
     forks.watch(descent)
-    instruments.arm(invitation)
+    arm(invitation)
     atexit.register(forks.leave)
+
+
+def arm(invitation: Invitation) -> None:
+    """Let this child process be part of a run, for the rest of its life."""
+    for instrument in (*PROCESSES, _TASKS):
+        instrument.on()
+    if invitation.ambient:
+        for instrument in AMBIENT:
+            instrument.on()
+    Waking(_start_chance).begin()
+
+
+def _start_chance() -> None:
+    for arrival in forks.arrivals:
+        arrival.start_chance()
+    forks.come_last()  # After those of the clock and of entropy, which are loaded by now.
+
+
+def _spawning(_: ModuleType) -> Undo:
+    spawning = import_module("tracefork_core.order.spawning")
+    if hasattr(spawning, "start"):
+        _start(spawning)
+    else:  # This program records: what imports asyncio at this moment is that very module.
+        when_loaded(cast(ModuleSpec, spawning.__spec__), lambda: _start(spawning))
+    return lambda: _stop(spawning)
+
+
+def _start(spawning: ModuleType) -> None:
+    spawning.start()
+
+
+def _stop(spawning: ModuleType) -> None:
+    spawning.stop()
+
+
+_TASKS = Instrument("asyncio", _spawning)
+
+
+class Waking:
+    """Calls `start` once, before the first draw."""
+
+    def __init__(self, start: Callable[[], None]) -> None:
+        self._start = start
+        self._over = False
+        self._traps = Traps(self.wake)
+        self._instruments = [Instrument(name, self._imported) for name in _MODULES]
+
+    def begin(self) -> None:
+        """Wait for the first draw."""
+        self._traps.put_in()
+        for instrument in self._instruments:
+            instrument.on()
+
+    def wake(self) -> None:
+        """Start now, unless that needs what is being imported at this moment: then after that."""
+        if self._over:
+            return
+        if (loading := _half_loaded()) is not None:
+            when_loaded(loading, self.wake)
+            return
+        self._over = True
+        self._traps.take_out()
+        self._start()
+
+    def _imported(self, _: ModuleType) -> Undo:
+        self.wake()
+        return lambda: None
+
+
+def _half_loaded() -> ModuleSpec | None:
+    """Return the outermost import under way that ours could depend on."""
+    for name, module in list(sys.modules.items()):
+        root = name.partition(".")[0]
+        if root not in sys.stdlib_module_names and root not in _OTHERS_NEEDED:
+            continue
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and getattr(spec, "_initializing", False):
+            return spec  # type: ignore[no-any-return]
+    return None
+
+
+def when_loaded(spec: ModuleSpec, then: Callable[[], None]) -> None:
+    """Call `then` as soon as a module that is being imported is there."""
+
+    class Announced(ModuleSpec):
+        @property
+        def _initializing(self) -> bool:
+            return bool(vars(self)["_initializing"])
+
+        @_initializing.setter
+        def _initializing(self, value: bool) -> None:
+            vars(self)["_initializing"] = value
+            if not value:
+                self.__class__ = ModuleSpec  # type: ignore[assignment]
+                then()
+
+    if type(spec) is ModuleSpec:
+        spec.__class__ = Announced

@@ -7,11 +7,10 @@ from contextlib import ExitStack
 from tracefork_core.chance.chance import Chance
 from tracefork_core.children import forks
 from tracefork_core.children.environment import announce
-from tracefork_core.children.inheritance import Descent
-from tracefork_core.children.instruments import PROCESSES
+from tracefork_core.children.invitation import Descent, Invitation
+from tracefork_core.children.multiprocess import PROCESSES
 from tracefork_core.children.parent.listener import Listener
 from tracefork_core.children.parent.server import Host
-from tracefork_core.children.protocol.invitation import Invitation
 from tracefork_core.egress import Watch
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.session import Session

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from tracefork_core.children import messages
+from tracefork_core.children.messages import GREETING_LIMIT, BrokenFrameError, frame, receive
 from tracefork_core.children.parent.server import Host, Served
-from tracefork_core.children.protocol import messages
-from tracefork_core.children.protocol.frames import GREETING_LIMIT, BrokenFrameError, frame, receive
 from tracefork_core.exchange.current import crossing_seam
 
 _GREETING_SECONDS = 10.0

@@ -13,10 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from tracefork_core.children.protocol import messages
-from tracefork_core.children.protocol.frames import frame, receive
-from tracefork_core.children.protocol.messages import Answer, Done, Received
-from tracefork_core.children.protocol.refusals import refused
+from tracefork_core.children import messages
+from tracefork_core.children.messages import Answer, Done, Received, frame, receive, refused
 from tracefork_core.exchange.caller import called_from
 from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Session
 from tracefork_core.exchange.current import current_step

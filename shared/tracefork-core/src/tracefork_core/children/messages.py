@@ -5,12 +5,28 @@ One call, one answer, on one connection; each exchange has a connection for its 
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import struct
+
 import msgspec
 
-from tracefork_core.errors import Divergence
+from tracefork_core import errors
+from tracefork_core.errors import Divergence, DivergenceError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.tape.digest import spelled
 from tracefork_core.tape.event import Draws, Reads
+
+GREETING_LIMIT = 4096
+LIMIT = (256 << 20) + (1 << 20)
+"""A body as large as a tape takes, and all around it."""
+_LENGTH = struct.Struct(">I")
+_PIECE = 1 << 18
+_KINDS: dict[str, type[TraceforkError]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, TraceforkError)
+}
 
 
 class Word(msgspec.Struct, tag=True, omit_defaults=True):
@@ -222,3 +238,74 @@ def encode(word: Word) -> bytes:
 hello = msgspec.msgpack.Decoder(Hello).decode
 call = msgspec.msgpack.Decoder(Call).decode
 answer: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+
+
+def refused(error: Exception) -> Refused:
+    """Return an error as it is sent."""
+    text = str(error).encode("utf-8", "backslashreplace").decode()
+    if isinstance(error, DivergenceError):
+        return Refused("DivergenceError", text, error.divergence)
+    if isinstance(error, TraceforkError):
+        return Refused(type(error).__name__, text)
+    return Refused("TraceforkError", f"tracefork: the session of the parent failed: {error!r}")
+
+
+def as_raised(refusal: Refused) -> TraceforkError:
+    """Return a refusal as the error it was."""
+    if refusal.divergence is not None:
+        return DivergenceError(refusal.divergence)
+    return _KINDS.get(refusal.kind, TraceforkError)(refusal.text)
+
+
+class BrokenFrameError(Exception):
+    """The peer does not speak as agreed."""
+
+
+def frame(message: bytes) -> bytes:
+    """Return a message as it is sent."""
+    return _LENGTH.pack(len(message)) + message
+
+
+def receive(peer: socket.socket, limit: int = LIMIT) -> bytes | None:
+    """Return the next message, or None where the peer has hung up.
+
+    Raises:
+        BrokenFrameError: this is no message.
+    """
+    head = _exactly(peer, _LENGTH.size)
+    return None if head is None else _exactly(peer, _size(head, limit))
+
+
+async def areceive(peer: socket.socket, limit: int = LIMIT) -> bytes | None:
+    """Do what `receive` does, on an event loop."""
+    head = await _aexactly(peer, _LENGTH.size)
+    return None if head is None else await _aexactly(peer, _size(head, limit))
+
+
+def _size(head: bytes, limit: int) -> int:
+    (size,) = _LENGTH.unpack(head)
+    if size > limit:
+        raise BrokenFrameError(f"a message of {size} bytes")
+    return int(size)
+
+
+def _exactly(peer: socket.socket, size: int) -> bytes | None:
+    # As it comes, and not at once: a length is a claim until the bytes are there.
+    data = bytearray()
+    while len(data) < size:
+        piece = peer.recv(min(size - len(data), _PIECE))
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
+
+
+async def _aexactly(peer: socket.socket, size: int) -> bytes | None:
+    loop = asyncio.get_running_loop()
+    data = bytearray()
+    while len(data) < size:
+        piece = await loop.sock_recv(peer, min(size - len(data), _PIECE))
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
