@@ -262,7 +262,7 @@ def checkpoints(path: Path) -> Checkpoints:
 
 def without_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
     """Return what a framework says about a checkpoint with placeholders for the secrets in it."""
-    from tracefork_core.masking.metadata import without_secrets as cleaned
+    from tracefork_core.masking.redactor import without_secrets as cleaned
 
     return cleaned(metadata)
 

@@ -11,8 +11,7 @@ import brotli
 import pytest
 from backports import zstd
 
-from tracefork_core.masking.body import MaskedBody
-from tracefork_core.masking.coding import decoder
+from tracefork_core.masking.body import MaskedBody, decoder
 from tracefork_core.masking.redactor import Redactor
 
 from .conftest import KEY

@@ -8,8 +8,7 @@ import pytest
 
 from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.masking.masks import Masks
-from tracefork_core.redaction.redaction import Redaction
-from tracefork_core.redaction.secret_scan import scan
+from tracefork_core.redaction.redaction import Redaction, scan
 from tracefork_core.tape.rewrite import rewrite
 
 from .conftest import KEY, OTHER_KEY, OTHER_PASSWORD, PASSWORD, Send, everything_kept, forms

@@ -19,9 +19,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from tracefork_core.egress.child_report import Report
 from tracefork_core.egress.guard import Inviting, Watch, watches_here
-from tracefork_core.egress.started_program import ENVIRONMENT, child_name
+from tracefork_core.egress.programs import ENVIRONMENT, Report, child_name
 from tracefork_core.exchange.current import is_crossing_seam
 
 _BOOT = str(Path(__file__).parent / "boot")

@@ -12,12 +12,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 
-from tracefork_core.egress.child_report import Report
-from tracefork_core.egress.outliving import warn_if_outlived
-from tracefork_core.egress.started_program import is_guarded_python, program_name
+from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import (
     CONNECTS,
     LOOKUPS,
@@ -30,6 +29,7 @@ from tracefork_core.egress.target import (
 from tracefork_core.errors import EgressError, UsageError
 from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
+from tracefork_core.exchange.lane import outlived
 from tracefork_core.exchange.machine import ABOUT_THE_MACHINE
 from tracefork_core.exchange.telemetry import takes_reports
 
@@ -238,7 +238,7 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
         return
     if not _watches:
         if event in CONNECTS and (wanted := target(event, args)) is not None:
-            warn_if_outlived(wanted)
+            _warn_if_outlived(wanted)
         return
     if event in _PROGRAMS:
         if event == "os.posix_spawn" and _called_from_subprocess():
@@ -256,6 +256,21 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
                 watch.sending(event, wanted, descriptor(event, args))
             else:
                 watch.connecting(event, wanted, descriptor(event, args))
+
+
+def _warn_if_outlived(wanted: Target) -> None:
+    """Warn that the user's code reaches something for real, since its session has ended.
+
+    Threads of libraries (exporters of traces and of measurements) outlive sessions as they like.
+    """
+    if (lane := outlived()) is None or (where := caller()) is None:
+        return
+    warnings.warn(
+        f"tracefork: the run that {lane.name} belonged to has ended: {where} reaches {wanted} "
+        "for real, and no tape has it. Wait for it inside the block.",
+        RuntimeWarning,
+        stacklevel=1,
+    )
 
 
 def _called_from_subprocess() -> bool:

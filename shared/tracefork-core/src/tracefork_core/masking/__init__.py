@@ -1,7 +1,7 @@
-"""Secrets: what is one, and what stands in its place on a tape.
+"""Find the secrets in what goes onto a tape, and replace each by a placeholder.
 
-What is one: `names` of variables, `patterns` of tokens, `masks` that somebody asked for,
-`credentials` in headers and URLs. `spellings` are the forms that one value can take, `redactor`
-finds them all. `masking` masks for a session, a `body` as it comes in pieces (`coding` unpacks it,
-`clean` knows what was searched before), and `metadata` what a framework says of its checkpoints.
+What is a secret: `names` knows variables, headers and parameters by their names, `patterns` tokens
+by their look, and `masks` holds what the user asks for. `spellings` are the forms that a value can
+take in a text, and `redactor` finds them all. `masking` masks for a session, and `body` masks a
+response while it arrives.
 """

@@ -6,10 +6,12 @@ agent has every piece at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
-from tracefork_core.masking.coding import decoder
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 
@@ -18,7 +20,7 @@ _BEFORE = 64
 _TELLING = 6
 """Bytes of a secret that a body which was cut off must not end in."""
 
-
+Decode = Callable[[bytes], bytes]
 Pair = tuple[str, str | None]
 _OF_THE_BODY = frozenset({"content-encoding", "content-length"})
 
@@ -149,3 +151,63 @@ def _in_pieces(pieces: Sequence[bytes], body: bytes, matches: Sequence[Match]) -
         found.append(b"".join(text))
         start = stop
     return found
+
+
+def decoder(coding: str) -> Decode | None:
+    """Return what unpacks the pieces of a body; None for a coding that is not known here.
+
+    What it returns raises an exception where the bytes are not of that coding.
+    """
+    match coding.strip().lower():
+        case "gzip" | "x-gzip":
+            return _Members(31)
+        case "deflate":
+            return _Deflate()
+        case "zstd":
+            if sys.version_info >= (3, 14):
+                from compression import zstd
+            else:
+                from backports import zstd
+            return zstd.ZstdDecompressor().decompress
+        case "br":
+            for name in ("brotli", "brotlicffi"):
+                try:
+                    unpack: Decode = import_module(name).Decompressor().process
+                except ImportError:
+                    continue
+                return unpack
+    return None
+
+
+class _Members:
+    """Unpacks gzip, which may have several members."""
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+        self._unpacker = zlib.decompressobj(bits)
+
+    def __call__(self, data: bytes) -> bytes:
+        found = self._unpacker.decompress(data)
+        while self._unpacker.eof and (rest := self._unpacker.unused_data):
+            self._unpacker = zlib.decompressobj(self._bits)
+            found += self._unpacker.decompress(rest)
+        return found
+
+
+class _Deflate:
+    """Unpacks deflate, which some servers send without its zlib header."""
+
+    def __init__(self) -> None:
+        self._unpacker = zlib.decompressobj()
+        self._seen = b""
+
+    def __call__(self, data: bytes) -> bytes:
+        try:
+            found = self._unpacker.decompress(data)
+        except zlib.error:
+            if len(self._seen) > 2:
+                raise
+            self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+            found = self._unpacker.decompress(self._seen + data)
+        self._seen += data[:3]
+        return found

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
-from tracefork_core.masking.body import MaskedBody
-from tracefork_core.masking.clean import Clean
-from tracefork_core.masking.coding import decoder
-from tracefork_core.masking.credentials import is_credential
+from tracefork_core.masking.body import MaskedBody, decoder
 from tracefork_core.masking.masks import Masks
-from tracefork_core.masking.names import secrets_of
+from tracefork_core.masking.names import is_credential, secrets_of
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 from tracefork_core.tape.checkpoint import rewritten
@@ -26,6 +23,9 @@ from tracefork_core.tape.schema import Mode, as_mode
 
 _SMALL = 16 * 1024
 _CLEAN_TEXTS, _SHORT_TEXT = 4096, 256
+_BLOCK = 16 * 1024
+_LARGEST = 16 * 1024 * 1024
+_KEPT = 4
 
 
 class Masking:
@@ -237,3 +237,46 @@ def _coding(headers: Headers) -> str | None:
         return None
     coding = ",".join(found).strip().lower()
     return None if coding in ("", "identity") else coding
+
+
+class Clean:
+    """The last large bodies that held no secret. No secret is longer than `longest` bytes."""
+
+    def __init__(self, longest: int) -> None:
+        self._around = longest
+        self._bodies: deque[bytes] = deque(maxlen=_KEPT)
+
+    def add(self, body: bytes) -> None:
+        """Remember a body that was searched in vain."""
+        if 2 * self._around < len(body) <= _LARGEST:
+            self._bodies.appendleft(body)
+
+    def part_to_search(self, body: bytes) -> tuple[int, int]:
+        """Return from where to where a body differs from a clean one, with what lies around."""
+        if len(body) <= 2 * self._around:
+            return 0, len(body)
+        best: tuple[int, int] = (0, len(body))
+        for known in self._bodies:
+            start = _same_start(known, body)
+            if start > best[0]:
+                best = start, len(body) - _same_end(known, body, start)
+            if 2 * start > len(body):
+                break  # The step before: nothing is nearer.
+        return max(0, best[0] - self._around), min(len(body), best[1] + self._around)
+
+
+def _same_start(known: bytes, body: bytes) -> int:
+    same, upto = 0, min(len(known), len(body))
+    while same + _BLOCK <= upto and body.startswith(known[same : same + _BLOCK], same):
+        same += _BLOCK
+    return same
+
+
+def _same_end(known: bytes, body: bytes, start: int) -> int:
+    same, upto = 0, min(len(known), len(body)) - start
+    while same + _BLOCK <= upto:
+        last = len(known) - same
+        if not body.endswith(known[last - _BLOCK : last], 0, len(body) - same):
+            break
+        same += _BLOCK
+    return same

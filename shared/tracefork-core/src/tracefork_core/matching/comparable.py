@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 import msgspec
 
 from tracefork_core.exchange.contract import Headers, Request
-from tracefork_core.masking.credentials import is_credential, referer, without_secrets
+from tracefork_core.masking.names import is_credential, referer, without_secrets
 from tracefork_core.matching.matchers import matched
 from tracefork_core.tape.digest import canonical, sha256
 from tracefork_core.tape.event import RequestRecord

@@ -1,5 +1,5 @@
-"""Tapes that were made before: find the secrets on them, and mask them.
+"""Find and mask secrets on existing tapes (`tracefork scan`, `tracefork redact`).
 
-`redaction` masks as a recording would have, knowing where texts are in an event (`event_texts`);
-`secret_scan` runs the same over all that the files of a tape hold, and writes nothing.
+`redaction` masks a tape on its way into another file, or only notes where its secrets are;
+`event_texts` knows which texts of an event are data and which are its format.
 """

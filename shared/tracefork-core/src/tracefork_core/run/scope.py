@@ -26,9 +26,8 @@ from tracefork_core.chance.guard.boundary import as_mode as as_boundary
 from tracefork_core.children.environment import hand_on, take_back
 from tracefork_core.children.parent.hosting import Hosting
 from tracefork_core.egress import Watch
-from tracefork_core.egress.child_report import Report
 from tracefork_core.egress.guard import Mode
-from tracefork_core.egress.started_program import is_guarded_python, program_name
+from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
 from tracefork_core.exchange.current import entered

@@ -96,7 +96,7 @@ def _tapes(paths: Sequence[str]) -> list[Path]:
 
 def _scan(path: Path, masks: Masks) -> _Result:
     from tracefork_core.redaction.redaction import Redaction
-    from tracefork_core.redaction.secret_scan import scan as scanned
+    from tracefork_core.redaction.redaction import scan as scanned
     from tracefork_core.tape import Tape
 
     search = Redaction(masks)
