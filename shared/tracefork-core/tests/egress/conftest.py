@@ -1,4 +1,4 @@
-"""A listener that nobody may reach, a tape that holds nothing, and scripts run as children."""
+"""A listener that counts its connections, and a tape without exchanges."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Listener:
 
     @property
     def accepted(self) -> int:
-        """How many came. Who only connected, and has gone, may still stand in line."""
+        """The number of connections, including any that still wait in the queue."""
         self._own += 1
         with socket.create_connection(self.address) as last:
-            assert last.recv(1)  # Those in front of it were accepted before.
+            assert last.recv(1)  # All connections before this one have been accepted.
         return self._accepted - self._own
 
     def _accept(self) -> None:
@@ -49,7 +49,7 @@ class Listener:
             except OSError:
                 return
             self._accepted += 1
-            with suppress(OSError):  # It has gone.
+            with suppress(OSError):  # The peer has closed.
                 connection.sendall(
                     b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok"
                 )
@@ -61,7 +61,7 @@ class Listener:
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    """Serve a listener; a test that made it accept something says so itself."""
+    """Serve a listener."""
     listener = Listener()
     yield listener
     listener.close()
@@ -69,7 +69,7 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture
 def empty(tape: Path) -> Path:
-    """Record a run that asked for nothing, without its clock: its replay may ask for nothing."""
+    """Record a run without exchanges and without the clock."""
     with record(tape, clock=False):
         pass
     return tape
@@ -77,7 +77,7 @@ def empty(tape: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _sockets_are_collected() -> Iterator[None]:
-    """Collect sockets that a refused `create_connection` left open: it closes for OSError only."""
+    """Collect sockets of refused `create_connection` calls: it closes them only on OSError."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)

@@ -1,4 +1,4 @@
-"""Child processes: Pythons carry the guard, other programs are named."""
+"""Python child processes carry the guard, other programs are named."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ WAYS = [
 def test_a_python_child_is_refused_and_the_parent_says_so(
     way: Callable[[Listener], None], empty: Path, listener: Listener
 ) -> None:
-    """A child that tries to leave fails, and so does the block of its parent."""
+    """The connection fails in the child, and the parent's block raises the error too."""
     with pytest.raises(EgressError, match="tried to reach"), replay(empty):
         way(listener)
     assert listener.accepted == 0
 
 
-def test_the_same_child_reaches_out_without_a_session(listener: Listener) -> None:
-    """The negative control: nothing but the session held it back."""
+def test_the_same_child_connects_without_a_session(listener: Listener) -> None:
+    """The negative control: only the session refused it."""
     plain(listener)
     assert listener.accepted == 1
 
@@ -88,7 +88,7 @@ def test_the_same_child_reaches_out_without_a_session(listener: Listener) -> Non
 def test_a_child_of_another_environment_is_refused(
     empty: Path, listener: Listener, tmp_path: Path
 ) -> None:
-    """A Python that has no tracefork installed carries the guard as well."""
+    """A Python without tracefork installed carries the guard too."""
     venv.create(tmp_path / "other", with_pip=False)
     python = str(tmp_path / "other" / "bin" / "python")
     with pytest.raises(EgressError), replay(empty):
@@ -97,7 +97,7 @@ def test_a_child_of_another_environment_is_refused(
 
 
 def test_a_childs_own_sitecustomize_still_runs(empty: Path, tmp_path: Path) -> None:
-    """Ours is found first and hands over to the one it hides."""
+    """Python finds the guard's sitecustomize first, which then runs the hidden one."""
     (tmp_path / "sitecustomize.py").write_text("import builtins; builtins.mine = 'ran'")
     command = [sys.executable, "-c", "print(mine)"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
@@ -106,8 +106,8 @@ def test_a_childs_own_sitecustomize_still_runs(empty: Path, tmp_path: Path) -> N
     assert done.stdout == "ran\n"
 
 
-def test_a_childs_stray_is_counted_while_recording(tape: Path, listener: Listener) -> None:
-    """What a Python child reaches is on the receipt of its parent."""
+def test_a_childs_own_connection_is_counted_while_recording(tape: Path, listener: Listener) -> None:
+    """The parent's receipt lists the hosts that a Python child reached."""
     with record(tape) as run:
         plain(listener)
     assert run.receipt is not None
@@ -116,7 +116,7 @@ def test_a_childs_stray_is_counted_while_recording(tape: Path, listener: Listene
 
 
 def test_curl_is_named(tape: Path) -> None:
-    """A program that cannot carry the guard is named in the receipt."""
+    """The receipt names a program that cannot carry the guard."""
     with record(tape) as run:
         subprocess.run(["curl", "--version"], stdout=subprocess.DEVNULL, check=True)
         subprocess.run("curl --version > /dev/null", shell=True, check=True)
@@ -126,8 +126,8 @@ def test_curl_is_named(tape: Path) -> None:
         assert written.receipt == run.receipt
 
 
-def test_what_python_asks_about_the_machine_is_no_program(tape: Path) -> None:
-    """Importing some libraries starts `ldconfig`; who starts it by himself is another matter."""
+def test_programs_that_python_starts_to_query_the_machine_do_not_count(tape: Path) -> None:
+    """Importing some libraries starts `ldconfig`; an agent that starts it itself is refused."""
     with record(tape, subprocesses=False) as run:
         assert find_library("c") is not None
     assert run.receipt is not None
@@ -139,8 +139,8 @@ def test_what_python_asks_about_the_machine_is_no_program(tape: Path) -> None:
         subprocess.run(["/sbin/ldconfig", "-p"], check=False)
 
 
-def test_what_sdks_ask_about_the_machine_is_no_program(tape: Path) -> None:
-    """They tell their provider what Linux they run on: `lsb_release` and `uname` know."""
+def test_programs_that_sdks_start_to_query_the_machine_do_not_count(tape: Path) -> None:
+    """SDKs report the Linux they run on, which they learn from `lsb_release` and `uname`."""
 
     def ask() -> None:
         machine = distro.LinuxDistribution()
@@ -159,7 +159,7 @@ def test_what_sdks_ask_about_the_machine_is_no_program(tape: Path) -> None:
 def test_curl_is_refused_when_programs_are_ruled_out(
     mode: str, tape: Path, listener: Listener
 ) -> None:
-    """With `subprocesses=False` other programs do not start, in either mode."""
+    """With `subprocesses=False` no other program starts, in either mode."""
     if mode == "replay":
         with record(tape, clock=False):
             pass
@@ -174,15 +174,15 @@ def test_curl_is_refused_when_programs_are_ruled_out(
 def test_a_python_that_ignores_the_guard_counts_as_another_program(
     empty: Path, listener: Listener
 ) -> None:
-    """`python -I` would not load the guard: it is named, and refused where programs are."""
+    """`python -I` does not load the guard, so `subprocesses=False` refuses it."""
     command = [sys.executable, "-I", "-c", "pass"]
     with pytest.raises(EgressError, match="tried to start python"):
         with replay(empty, subprocesses=False):
             subprocess.run(command, check=False)
 
 
-def test_the_process_is_left_as_it_was(empty: Path) -> None:
-    """Environment variables and `subprocess.Popen` are the same after the block."""
+def test_the_block_restores_environment_and_popen(empty: Path) -> None:
+    """After the block both are the same as before."""
     before = dict(os.environ), subprocess.Popen.__init__
     with replay(empty):
         assert "TRACEFORK_EGRESS" in os.environ

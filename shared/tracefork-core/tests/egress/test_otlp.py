@@ -1,4 +1,4 @@
-"""What goes to a collector of OpenTelemetry's is on the tape, and no part of what is proven."""
+"""Reports to an OpenTelemetry collector are on the tape, but a replay need not repeat them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIGNALS = ["/collector/v1/traces", "/collector/v1/metrics", "/collector/v1/logs"
 
 
 def traced(url: str) -> list[bytes]:
-    """Ask twice, and tell a collector what was done: of the first call while the second is made."""
+    """Make two calls and export spans, metrics and logs about each."""
     collector = f"{url}/collector"
     spans, logs = TracerProvider(), LoggerProvider()
     spans.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{collector}/v1/traces")))
@@ -39,20 +39,20 @@ def traced(url: str) -> list[bytes]:
     try:
         return [_called(url, i, spans, metrics, logs) for i in range(2)]
     finally:
-        for one in (spans, metrics, logs):
-            one.shutdown()
+        for exporter in (spans, metrics, logs):
+            exporter.shutdown()
 
 
 def _called(
     url: str, i: int, spans: TracerProvider, metrics: MeterProvider, logs: LoggerProvider
 ) -> bytes:
     with spans.get_tracer("agent").start_as_current_span(f"call {i}"):
-        said = httpx2.get(f"{url}/bytes/{i + 1}").content
+        body = httpx2.get(f"{url}/bytes/{i + 1}").content
         metrics.get_meter("agent").create_counter("calls").add(1)
         logs.get_logger("agent").emit(body=f"called {i}")
-    for one in (spans, metrics, logs):
-        one.force_flush()
-    return said
+    for exporter in (spans, metrics, logs):
+        exporter.force_flush()
+    return body
 
 
 def paths(server: ProviderServer) -> list[str]:
@@ -60,14 +60,14 @@ def paths(server: ProviderServer) -> list[str]:
 
 
 def asked(tape: Path, *, auxiliary: bool = False) -> list[str]:
-    """Return the paths of what is on a tape, and of what a replay may do without."""
+    """Return the paths of the exchanges on a tape that a replay must repeat, or of the others."""
     with Tape.open(tape) as recorded:
-        found = [one for one in recorded.exchanges if one.is_auxiliary is auxiliary]
-    return [urlsplit(exchange.url).path for exchange in found]
+        exchanges = [each for each in recorded.exchanges if each.is_auxiliary is auxiliary]
+    return [urlsplit(exchange.url).path for exchange in exchanges]
 
 
 def test_spans_metrics_and_logs_are_auxiliary(tape: Path, provider: ProviderServer) -> None:
-    """The collector has them, once, and what sent them crossed a seam."""
+    """The collector receives them once, and the exporters' connections are captured."""
     with record(tape) as run:
         seen = traced(provider.url)
     assert asked(tape) == ["/bytes/1", "/bytes/2"]
@@ -84,8 +84,8 @@ def test_spans_metrics_and_logs_are_auxiliary(tape: Path, provider: ProviderServ
     assert paths(provider) == sent
 
 
-def test_a_fork_reports_to_nobody(tape: Path, provider: ProviderServer) -> None:
-    """Not past its fork point either, where what the agent asks is asked for real."""
+def test_a_fork_sends_no_reports(tape: Path, provider: ProviderServer) -> None:
+    """Not even after the fork point, where the agent's own calls are live."""
     with record(tape):
         traced(provider.url)
     sent = len(provider.requests)
@@ -97,8 +97,8 @@ def test_a_fork_reports_to_nobody(tape: Path, provider: ProviderServer) -> None:
     assert replaying.digest == replaying.tape.digest
 
 
-def test_how_often_it_is_reported_is_nobodys_business(tape: Path, provider: ProviderServer) -> None:
-    """A replay is quicker than its recording, so it has more to send at a time."""
+def test_a_replay_may_report_more_or_less_often(tape: Path, provider: ProviderServer) -> None:
+    """A replay is faster than its recording, so exporters batch more at a time."""
     report = {"content-type": "application/x-protobuf"}
     with record(tape):
         for i in range(3):
@@ -116,10 +116,10 @@ async def _post_by_aiohttp(url: str, **options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("client", ["httpx2", "aiohttp"])
-def test_reports_in_json_are_told_by_what_they_hold(
+def test_json_reports_are_recognised_by_their_content(
     tape: Path, provider: ProviderServer, client: str
 ) -> None:
-    """Negative control: what has its path, and nothing of a report in it, is the agent's own."""
+    """The negative control: another document for the same path is a request of the agent."""
     url = f"{provider.url}/v1/logs"
 
     def posted(document: object) -> bytes:
@@ -149,10 +149,10 @@ def test_reports_in_json_are_told_by_what_they_hold(
         posted({"entries": ["another"]})
 
 
-def test_a_tape_on_which_reports_are_like_all_others_replays(
+def test_a_tape_with_reports_as_ordinary_exchanges_replays(
     tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So it was recorded before: what is sent again is answered, in its turn."""
+    """Older versions recorded them that way: each report is answered in its turn."""
     with monkeypatch.context() as patch:
         patch.setattr(tape_sink, "is_report", lambda *_: False)
         with record(tape):

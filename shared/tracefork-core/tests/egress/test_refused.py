@@ -1,4 +1,4 @@
-"""During replay nothing leaves the process, by whatever door it tries."""
+"""During replay no connection leaves the process, whatever library makes it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ DOORS = [
 def test_a_live_call_is_refused_and_its_caller_named(
     door: Callable[[Listener], None], empty: Path, listener: Listener
 ) -> None:
-    """Every door raises EgressError with the file and line that tried, and nothing arrives."""
+    """Each library's connection raises EgressError with file and line, and nothing arrives."""
     with pytest.raises(EgressError, match=r"test_refused\.py:\d+ tried to"), replay(empty):
         door(listener)
     assert listener.accepted == 0
@@ -85,7 +85,7 @@ def test_a_live_call_is_refused_and_its_caller_named(
 def test_a_refusal_that_is_swallowed_is_raised_when_the_block_ends(
     empty: Path, listener: Listener
 ) -> None:
-    """An agent that catches everything does not hide that it tried to leave."""
+    """An agent that catches every exception does not hide the connection."""
     caught: list[Exception] = []
 
     def agent() -> None:
@@ -99,8 +99,8 @@ def test_a_refusal_that_is_swallowed_is_raised_when_the_block_ends(
     assert len(caught) == 1
 
 
-def test_a_raw_thread_is_refused_and_the_block_says_so(empty: Path, listener: Listener) -> None:
-    """A thread without context cannot leave; its error ends the block, not only the thread."""
+def test_a_raw_thread_is_refused_and_the_block_raises(empty: Path, listener: Listener) -> None:
+    """A thread without a context is refused too, and its error also ends the block."""
     failures: list[BaseException] = []
 
     def agent() -> None:
@@ -122,8 +122,8 @@ def test_a_raw_thread_is_refused_and_the_block_says_so(empty: Path, listener: Li
 
 
 @pytest.mark.parametrize("spelling", ["host", "host and port"])
-def test_what_is_allowed_is_reached(spelling: str, empty: Path, listener: Listener) -> None:
-    """`allow` lets a host, or one port of it, through; that is the negative control of refusing."""
+def test_an_allowed_host_is_reached(spelling: str, empty: Path, listener: Listener) -> None:
+    """`allow` takes a host or a single port of it: the negative control of refusing."""
     allowed = "127.0.0.1" if spelling == "host" else f"127.0.0.1:{listener.port}"
     with replay(empty, allow=[allowed]) as run:
         with urllib.request.urlopen(listener.url) as answer:
@@ -133,7 +133,7 @@ def test_what_is_allowed_is_reached(spelling: str, empty: Path, listener: Listen
 
 
 def test_another_port_than_the_allowed_one_is_refused(empty: Path, listener: Listener) -> None:
-    """`allow` is exact: the next port is closed."""
+    """`allow` compares ports exactly."""
     allowed = f"127.0.0.1:{listener.port + 1}"
     with pytest.raises(EgressError), replay(empty, allow=[allowed]):
         socket.create_connection(listener.address)
@@ -141,7 +141,7 @@ def test_another_port_than_the_allowed_one_is_refused(empty: Path, listener: Lis
 
 
 def test_a_server_may_be_started(empty: Path) -> None:
-    """To listen is not to leave: a local server starts under replay, its own name looked up."""
+    """Listening sends nothing: a local server starts, with a look-up of its own name."""
     with replay(empty):
         HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler).server_close()
         socket.getaddrinfo("localhost", 80)
@@ -149,14 +149,14 @@ def test_a_server_may_be_started(empty: Path) -> None:
 
 @pytest.mark.parametrize("host", ["api.smith.langchain.com", "o123.ingest.us.sentry.io"])
 def test_telemetry_is_refused_without_failing_the_run(empty: Path, host: str) -> None:
-    """A framework that cannot report about itself does not fail a run that replays exactly."""
+    """A framework whose telemetry is refused does not make an exact replay fail."""
     with replay(empty), pytest.raises(EgressError):
         socket.getaddrinfo(host, 443)
 
 
 @pytest.mark.parametrize("host", ["sentry.io", "ingest.sentry.io.example", "o1.sentry.io"])
 def test_what_only_looks_like_telemetry_fails_the_run(empty: Path, host: str) -> None:
-    """A look-up of any other name ends the replay, whoever swallows it."""
+    """A look-up of any other name ends the replay, even if the agent swallows the error."""
     with pytest.raises(EgressError, match=host), replay(empty), suppress(EgressError):
         socket.getaddrinfo(host, 443)
 

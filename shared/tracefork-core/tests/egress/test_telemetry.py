@@ -1,4 +1,4 @@
-"""What a framework reports about itself is on no tape; what it is asked for, is."""
+"""Traces that a framework sends to LangSmith are on no tape; other requests to it are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REGIONS = ["api", "eu.api", "apac.api", "aws.api"]
 
 
 def reports(url: str) -> None:
-    """Report a run, as LangSmith's client does, which goes on where it cannot."""
+    """Report a run as LangSmith's client does, which continues after an error."""
     for path in ("info", "runs/multipart", "sessions/5"):
         with pytest.raises(EgressError, match=r"The run goes on\."):
             httpx2.get(f"{url}/{path}", verify=False)
@@ -23,7 +23,7 @@ def reports(url: str) -> None:
 
 @pytest.mark.parametrize("region", REGIONS)
 def test_traces_of_every_region_are_on_no_tape(tape: Path, region: str) -> None:
-    """LangSmith is told of a run while it is recorded, and of no replay."""
+    """LangSmith receives the traces of a recording, but none of a replay."""
     host = f"{region}.smith.langchain.com"
     with ProviderServer().real_hosts(host) as provider, record(tape):
         httpx2.post(f"https://{host}/runs/multipart", content=b"a run")
@@ -34,10 +34,10 @@ def test_traces_of_every_region_are_on_no_tape(tape: Path, region: str) -> None:
         reports(f"https://{host}")
 
 
-def test_traces_to_a_host_of_ones_own_are_on_no_tape(
+def test_traces_to_a_self_hosted_langsmith_are_on_no_tape(
     tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where LANGSMITH_ENDPOINT says that it is, there is LangSmith; next to it is not."""
+    """LANGSMITH_ENDPOINT names its URL; other paths of the same host are recorded."""
     with record(tape):
         monkeypatch.setenv("LANGSMITH_ENDPOINT", f"{provider.url}/smith/")
         httpx2.get(f"{provider.url}/smith/info")
@@ -50,8 +50,8 @@ def test_traces_to_a_host_of_ones_own_are_on_no_tape(
     assert replaying.digest == replaying.tape.digest
 
 
-def test_a_prompt_that_is_pulled_is_on_the_tape(tape: Path) -> None:
-    """What an agent asks of LangSmith is its own: a prompt, an example, a sandbox."""
+def test_a_pulled_prompt_is_on_the_tape(tape: Path) -> None:
+    """Prompts, examples and sandboxes that an agent requests from LangSmith are its own calls."""
     with ProviderServer().real_hosts("api.smith.langchain.com") as provider, record(tape):
         pulled = httpx2.get("https://api.smith.langchain.com/commits/rlm/rag-prompt/latest")
     assert len(provider.requests) == 1

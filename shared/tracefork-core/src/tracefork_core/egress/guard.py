@@ -1,10 +1,14 @@
-"""Watch every connection and name look-up of the process with an audit hook.
+"""Watch every connection, name look-up and started program of the process with an audit hook.
 
-At replay they are refused: `EgressError` names the frame that tried. While recording they are
-counted, so that the receipt can say how many crossed a seam. A connection of `http.client` (that of
-urllib3 too) that was open before is met where it sends. What an audit hook does not see: sockets
-opened inside C extensions (gRPC, uvloop's own resolver, libpq), and what is sent on other sockets
-that were connected before.
+Replay refuses them with an `EgressError` that names the line. A recording counts them, so that the
+receipt can tell how many connections a seam captured.
+
+Why an audit hook: it sees sockets of every Python library without patching one, and code cannot
+remove it. It does not see sockets that C extensions open (gRPC, uvloop's own resolver, libpq), nor
+data sent on sockets that were connected before. For connections of `http.client` (and so urllib3)
+that were open before, the guard checks each send.
+
+This module is loaded as a child process starts: it imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -40,51 +44,51 @@ _PROGRAMS = frozenset(
 )
 _EVENTS = CONNECTS | LOOKUPS | SENDS | _PROGRAMS
 
-
 _WHEN: dict[Mode, str] = {
     "refuse": (
-        "during replay. Nothing was sent. Only what crosses a seam is on the tape: "
-        "`tracefork doctor` lists them; allow=[…] (--allow HOST) lets a host through."
+        "during replay. Nothing was sent. Replay answers only the libraries that `tracefork "
+        "doctor` lists. To let this host through, pass --allow HOST (allow=[…])."
     ),
     "offline": (
-        "while offline (offline=True, --offline). Nothing was sent. Record without, to let it "
-        "through."
+        "while offline (offline=True, --offline). Nothing was sent. Record without that option "
+        "to let it through."
     ),
 }
 
 
 class Invitation(Protocol):
-    """What a child process needs to join a session, as JSON takes it."""
+    """What a child process needs to join a session, as JSON-able values."""
 
     def spelled(self) -> dict[str, object]: ...
 
 
 class Inviting(Protocol):
-    """Lets other processes join a session."""
+    """Lets child processes join a session."""
 
     def open(self) -> None:
-        """Let processes in from now on."""
+        """Accept processes from now on."""
 
     def invite(self, name: str) -> Invitation:
         """Return the invitation for a process of this name that is about to start."""
 
     def standing(self) -> Invitation | None:
-        """Return the invitation for whoever is started unseen."""
+        """Return the invitation for a process whose start the guard does not see."""
 
 
 class Watch:
     """The guard of one session.
 
     Args:
-        session: whose egress this is (None in a child process: everything there is).
-        mode: refuse (at replay), offline (the same while recording) or count.
-        allow: hosts, "host:port" pairs or unix socket paths that may be reached all the same.
+        session: the session whose connections are watched; None watches all of a child process.
+        mode: "refuse" (replay), "offline" (refuse while recording) or "count" (record).
+        allow: hosts, "host:port" pairs or unix socket paths that may be reached anyway.
         programs: whether other programs may be started.
-        on_refused: told of each refusal that a telemetry host does not explain.
-        report: where child processes report what they tried.
+        on_refused: called with each refusal, except those of telemetry hosts.
+        report: the file where child processes report what they tried.
 
-    `inviting` lets child processes join the session, by a socket that is no egress: the `door`.
-    `below_seam` says that this child was started below a seam: what it does is part of an exchange.
+    `inviting` lets child processes join the session over the socket `door`, which is always
+    allowed. `below_seam` tells that this child was started by a captured call: everything it does
+    is part of that exchange.
     """
 
     def __init__(
@@ -116,12 +120,12 @@ class Watch:
         self._pid = os.getpid()
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start watching."""
         _install_once()
         _watches.append(self)
 
     def stop(self) -> None:
-        """Stop watching and take in what child processes reported."""
+        """Stop watching, and add what child processes reported."""
         _watches.remove(self)
         for line in self.report.read():
             self.strays.extend(line.strays)
@@ -132,7 +136,7 @@ class Watch:
                 self._on_refused(EgressError(line.refused))
 
     def looking_up(self, event: str, wanted: Target) -> None:
-        """Handle a look-up of a name. The addresses of an allowed name are allowed as well."""
+        """Handle a name look-up; an allowed name also allows its addresses."""
         if self._allows(wanted):
             if self.mode != "count" and event == "socket.getaddrinfo":
                 self._addresses |= addresses_of(wanted, self.allow)
@@ -142,13 +146,13 @@ class Watch:
             )
 
     def sending(self, event: str, wanted: Target, socket: int | None) -> None:
-        """Handle what is sent on a connection, which may be older than the session."""
+        """Handle data sent on a connection, which may have been open before the session."""
         if socket is None or socket in self._connected or self.below_seam or is_crossing_seam():
             return
         self.connecting(event, wanted, socket)
 
     def connecting(self, event: str, wanted: Target, socket: int | None) -> None:
-        """Handle a connection or a datagram of a socket with this descriptor."""
+        """Handle a connection or datagram of the socket with this descriptor."""
         if self.door is not None and self.door in (wanted.host, str(wanted)):
             return
         if self.mode != "count" and not self._allows(wanted):
@@ -192,9 +196,9 @@ class Watch:
         names = {str(wanted), wanted.host}
         return not (self.allow.isdisjoint(names) and self._addresses.isdisjoint(names))
 
-    def _refuse(self, what: str, then: str, *, host: str | None = None) -> EgressError:
-        who = caller() or "a thread without user code"
-        error = EgressError(f"tracefork: {who} {what} {then}")
+    def _refuse(self, tried: str, remedy: str, *, host: str | None = None) -> EgressError:
+        line = caller() or "a thread without user code"
+        error = EgressError(f"tracefork: {line} {tried} {remedy}")
         if takes_reports(host):
             return error
         if self._in_child():
@@ -212,9 +216,9 @@ _installed = False
 
 
 def watches_here() -> list[Watch]:
-    """Return the watch of the session that runs here, or all where that cannot be told.
+    """Return the watch of the current session, or all watches if the session is unknown.
 
-    The watch that a child process inherited is always among them.
+    The watch that a child process inherited is always included.
     """
     if len(_watches) < 2:
         return list(_watches)
@@ -259,15 +263,15 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
 
 
 def _warn_if_outlived(wanted: Target) -> None:
-    """Warn that the user's code reaches something for real, since its session has ended.
+    """Warn if user code connects in a thread or task whose session has ended.
 
-    Threads of libraries (exporters of traces and of measurements) outlive sessions as they like.
+    Not for threads of libraries: exporters of traces and metrics outlive sessions by design.
     """
     if (lane := outlived()) is None or (where := caller()) is None:
         return
     warnings.warn(
         f"tracefork: the run that {lane.name} belonged to has ended: {where} reaches {wanted} "
-        "for real, and no tape has it. Wait for it inside the block.",
+        "for real, and no tape records it. Wait for the thread or task inside the block.",
         RuntimeWarning,
         stacklevel=1,
     )
@@ -283,7 +287,7 @@ def _called_from_subprocess() -> bool:
 
 
 def _asks_about_the_machine() -> bool:
-    """Return whether Python itself, or `distro`, starts a program to ask about the machine."""
+    """Return whether Python itself or `distro` starts a program to query the machine."""
     frame = sys._getframe(2)
     while frame is not None:
         name = str(frame.f_globals.get("__name__"))

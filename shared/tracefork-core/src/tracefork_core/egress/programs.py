@@ -1,4 +1,4 @@
-"""Tell which program a process is about to start, and whether it will carry the guard."""
+"""Name the programs that a process starts, and collect what child processes report."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path, PurePath
 ENVIRONMENT = "TRACEFORK_EGRESS"
 _PYTHON = re.compile(r"^(python|pypy)[\d.]*t?(\.exe)?$")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
-_DEAF = re.compile(r"^-[A-Za-z]*[IES]")
-"""Interpreter flags that make a child ignore PYTHONPATH or skip sitecustomize."""
+# Interpreter flags that make a child ignore PYTHONPATH or skip sitecustomize.
+_IGNORES_GUARD = re.compile(r"^-[A-Za-z]*[IES]")
 
 
 def program_name(event: str, args: Sequence[object]) -> str:
-    """Return the name of the program an audit event announces."""
+    """Return the name of the program that an audit event announces, "?" if unknown."""
     argv = _argv(event, args)
     if not argv:
         return "?"
@@ -30,9 +30,9 @@ def program_name(event: str, args: Sequence[object]) -> str:
 
 
 def child_name(program: object, words: object) -> str:
-    """Name what `subprocess.Popen` is about to start: a script, a module, or the program."""
+    """Return the name of the script or module that `subprocess.Popen` starts, or the program."""
     argv = _argv("subprocess.Popen", [program, words])
-    if len(argv) == 1 and isinstance(words, (str, bytes)):  # What a shell is given.
+    if len(argv) == 1 and isinstance(words, (str, bytes)):  # A command line for a shell.
         try:
             argv = shlex.split(argv[0])
         except ValueError:
@@ -47,18 +47,18 @@ def child_name(program: object, words: object) -> str:
 
 
 def is_guarded_python(event: str, args: Sequence[object]) -> bool:
-    """Return whether the program is a Python that will load the guard as it starts."""
+    """Return whether the program is a Python that loads the guard at start-up."""
     argv = _argv(event, args)
     if not argv or not _PYTHON.match(PurePath(argv[0]).name):
         return False
-    if any(_DEAF.match(flag) for flag in _interpreter_flags(argv[1:])):
+    if any(_IGNORES_GUARD.match(flag) for flag in _interpreter_flags(argv[1:])):
         return False
     environment = _environment(event, args)
     return environment is None or ENVIRONMENT in environment
 
 
 def _interpreter_flags(arguments: Sequence[str]) -> list[str]:
-    """Return the flags that decide what an interpreter loads as it starts."""
+    """Return the interpreter flags without -W and -X, which change nothing at start-up."""
     words = iter(_interpreter_words(arguments))
     flags: list[str] = []
     for word in words:
@@ -69,23 +69,23 @@ def _interpreter_flags(arguments: Sequence[str]) -> list[str]:
 
 
 def _interpreter_words(arguments: Sequence[str]) -> list[str]:
-    """Return what comes before the script, module or code: what follows is the program's own."""
-    taken: list[str] = []
+    """Return the arguments before the script, module or code: those of the interpreter."""
+    own: list[str] = []
     words = iter(arguments)
     for word in words:
         if not word.startswith("-") or word in ("-", "-c", "-m"):
             break
-        taken.append(word)
+        own.append(word)
         if word in ("-W", "-X"):
-            taken.extend(islice(words, 1))
-    return taken
+            own.extend(islice(words, 1))
+    return own
 
 
 def _argv(event: str, args: Sequence[object]) -> list[str]:
     if event == "os.system":
         return ["sh", "-c", _text(args[0])]
-    place = {"os.spawn": 2, "pty.spawn": 0}.get(event, 1)
-    given = args[place] if len(args) > place else None
+    index = {"os.spawn": 2, "pty.spawn": 0}.get(event, 1)
+    given = args[index] if len(args) > index else None
     if isinstance(given, (str, bytes, os.PathLike)):
         return [_text(given)]
     words = [_text(word) for word in given] if isinstance(given, Sequence) else []
@@ -94,8 +94,8 @@ def _argv(event: str, args: Sequence[object]) -> list[str]:
 
 
 def _environment(event: str, args: Sequence[object]) -> set[str] | None:
-    place = {"os.spawn": 3, "subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2}.get(event)
-    given = args[place] if place is not None and len(args) > place else None
+    index = {"os.spawn": 3, "subprocess.Popen": 3, "os.exec": 2, "os.posix_spawn": 2}.get(event)
+    given = args[index] if index is not None and len(args) > index else None
     return {_text(name) for name in given} if isinstance(given, dict) else None
 
 
@@ -115,7 +115,7 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing a child process did."""
+    """One report of a child process."""
 
     strays: list[str] = field(default_factory=list)
     programs: list[str] = field(default_factory=list)
@@ -124,7 +124,7 @@ class Line:
 
 
 class Report:
-    """A file that several processes append to. Lines are short enough to be written whole."""
+    """A file to which several processes append lines, each with one short (so atomic) write."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -137,7 +137,6 @@ class Report:
         refused: str | None = None,
         crossed: int = 0,
     ) -> None:
-        """Append one line."""
         line = {
             "strays": strays or [],
             "programs": programs or [],
@@ -162,5 +161,5 @@ def _lines(data: bytes) -> Iterator[Line]:
         try:
             yield Line(**json.loads(line))
         except (ValueError, TypeError):
-            # A child that was killed while it wrote: something happened, what is not known.
+            # A child was killed while it wrote: it did something, but what is unknown.
             yield Line(programs=["?"])

@@ -1,4 +1,4 @@
-"""Tell from an audit event what is reached, and whether anything leaves by it."""
+"""Tell from an audit event which host it reaches, and whether anything leaves the machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORWARD = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _REVERSE = frozenset({"socket.gethostbyaddr", "socket.getnameinfo"})
 LOOKUPS = _FORWARD | _REVERSE
 
-# Sockets to this machine's kernel: nothing can leave by them.
+# Sockets to this machine's kernel: nothing leaves the machine through them.
 _KERNEL = {getattr(socket, name, None) for name in ("AF_NETLINK", "AF_ALG")} - {None}
 _UNIX = getattr(socket, "AF_UNIX", None)
 _MULTIPROCESSING = re.compile(r"/pymp-[^/]+/listener-[^/]+$")
@@ -27,9 +27,9 @@ _resolving: ContextVar[bool] = ContextVar("tracefork_resolving", default=False)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What somebody wants to reach: "host:port", "host" where no port is known, or "unix:path".
+    """The target of a connection: "host:port", "host" if no port is known, or "unix:path".
 
-    `is_local` says of a look-up that it asks nobody: an address, this machine's own name.
+    `is_local` marks a look-up that needs no network: an address, or this machine's own name.
     """
 
     host: str
@@ -37,14 +37,14 @@ class Target:
     is_local: bool = False
 
     def __str__(self) -> str:
-        """Return the target as `allow` and receipts spell it."""
+        """Return the target as it is written in `allow` and in receipts."""
         if self.port is None:
             return self.host
         return f"unix:{self.host}" if self.port == "unix" else f"{self.host}:{self.port}"
 
 
 def target(event: str, args: tuple[object, ...]) -> Target | None:
-    """Return what a connection or a look-up reaches, or None where nothing leaves."""
+    """Return what a connection or look-up reaches, or None if nothing leaves this run."""
     if _resolving.get():
         return None
     if event in LOOKUPS:
@@ -54,7 +54,7 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
     address = args[1] if len(args) > 1 else None
     family = getattr(args[0], "family", None)
     if address is None or family in _KERNEL:
-        return None  # An answer on a socket that is connected already, or a word with the kernel.
+        return None  # A reply on a connected socket, or a message to the kernel.
     if family == _UNIX and _MULTIPROCESSING.search(_text(address)):
         return None  # A fork server or a manager: a process of this run.
     if isinstance(address, tuple) and len(address) >= 2:
@@ -63,55 +63,53 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
 
 
 def descriptor(event: str, args: tuple[object, ...]) -> int | None:
-    """Return the descriptor of the socket that is connected or sent on; None where it has none."""
+    """Return the file descriptor of the socket of an event, or None."""
     socket = getattr(args[0], "sock", None) if event in SENDS else args[0]
     number = getattr(socket, "fileno", lambda: None)()
     return number if isinstance(number, int) and number >= 0 else None
 
 
 def check_allowed(allow: Collection[str]) -> None:
-    """Refuse what names no host: it would let nothing through, and say nothing.
+    """Check the hosts that a user allows: a misspelled one would silently allow nothing.
 
     Raises:
-        UsageError: it is one word and no list, or an entry is a URL or empty.
+        UsageError: `allow` is a string instead of a list, or an entry is a URL or empty.
     """
     if isinstance(allow, str):
         raise UsageError(f"tracefork: allow takes a list of hosts: allow=[{allow!r}].")
     for host in allow:
         if not host.strip() or "://" in host:
-            raise UsageError(
-                f"tracefork: allow (--allow) takes a host, or host:port, and not {host!r}."
-            )
+            raise UsageError(f"tracefork: allow (--allow) takes HOST or HOST:PORT (got {host!r}).")
 
 
 def addresses_of(wanted: Target, allow: Collection[str]) -> set[str]:
-    """Return the addresses of an allowed name, with its port if only that is allowed."""
+    """Return the addresses of an allowed name, each with the port if only that port is allowed."""
     token = _resolving.set(True)
     try:
-        found = {_text(info[4][0]) for info in socket.getaddrinfo(wanted.host, None)}
+        addresses = {_text(info[4][0]) for info in socket.getaddrinfo(wanted.host, None)}
     except OSError:
         return set()
     finally:
         _resolving.reset(token)
     whole = wanted.host in allow
-    return {address if whole else f"{address}:{wanted.port}" for address in found}
+    return {address if whole else f"{address}:{wanted.port}" for address in addresses}
 
 
 def _looked_up(event: str, args: tuple[object, ...]) -> Target | None:
-    place = args[0]
-    if isinstance(place, tuple):  # getnameinfo takes an address with its port.
-        place = place[0]
-    if place is None:
+    asked = args[0]
+    if isinstance(asked, tuple):  # getnameinfo takes an address with its port.
+        asked = asked[0]
+    if asked is None:
         return None
-    name = _text(place)
+    name = _text(asked)
     port = args[1] if event == "socket.getaddrinfo" and len(args) > 1 else None
     return Target(name, port, _is_local(name, reverse=event in _REVERSE))
 
 
 def _is_local(name: str, *, reverse: bool) -> bool:
-    """Return whether looking `name` up asks nobody.
+    """Return whether looking up `name` needs no network.
 
-    An address is its own answer, but to ask for its name is a question to the network.
+    An address resolves to itself; finding its name (`reverse`) asks the network.
     """
     if name.lower() in ("", "localhost", os.uname().nodename.lower()):
         return True
