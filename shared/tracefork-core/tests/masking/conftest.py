@@ -1,4 +1,4 @@
-"""A server that repeats secrets, clients of every library, and a search in all that is kept."""
+"""A server that echoes secrets, clients of every library, and a search through all files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OTHER_PASSWORD = "n0 \\quot'es"
 
 
 class Parrot(BaseHTTPRequestHandler):
-    """Says what the query or the body tells it to say, in the manner of the path."""
+    """Echoes the query or the body, in the way that the path names."""
 
     protocol_version = "HTTP/1.1"
     gate = threading.Event()
@@ -80,7 +80,7 @@ class Parrot(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def parrot() -> Iterator[str]:
-    """Return the URL of a server that repeats what it hears."""
+    """Return the URL of a server that echoes what it receives."""
     Parrot.gate.clear()
     with ThreadingHTTPServer(("127.0.0.1", 0), Parrot) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -121,20 +121,20 @@ SENDERS: dict[str, Send] = {
 
 @pytest.fixture(params=list(SENDERS.values()), ids=list(SENDERS))
 def send(request: pytest.FixtureRequest) -> Send:
-    """Return what sends a request, with each library in turn."""
+    """Return a function that sends a request, with each library in turn."""
     found: Send = request.param
     return found
 
 
 @pytest.fixture
 def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put two secrets into the environment."""
+    """Set two secrets in the environment."""
     monkeypatch.setenv("SERVICE_API_KEY", KEY)
     monkeypatch.setenv("DB_PASSWORD", PASSWORD)
 
 
 def forms(value: str) -> dict[str, bytes]:
-    """Return the forms of a value that must not be kept, by name."""
+    """Return the spellings of a value that must not be stored, by name."""
     raw = value.encode()
     in_json = json.dumps(value)[1:-1]
     found = {
@@ -159,7 +159,7 @@ def forms(value: str) -> dict[str, bytes]:
 
 
 def everything_kept(folder: Path) -> bytes:
-    """Return all bytes of all files, what is packed in them, and what a reader makes of tapes."""
+    """Return all bytes of all files, unpacked, and what a reader makes of tapes."""
     found = []
     for file in sorted(folder.rglob("*")):
         if file.is_file():

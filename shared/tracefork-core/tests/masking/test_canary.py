@@ -1,4 +1,4 @@
-"""No secret of the environment is kept, in no form, in no file, at no time."""
+"""No secret of the environment is stored, in any spelling, in any file, at any time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .conftest import (
 
 
 def say_it(secret: str) -> bytes:
-    """Return a body that says a secret in every form, and in base64 with others around it."""
+    """Return a body that contains a secret in every spelling, and in base64 with other text."""
     said = {
         "tool": json.dumps({"arguments": secret}),
         "basic": base64.b64encode(f"user:{secret}".encode()).decode(),
@@ -43,7 +43,7 @@ def say_it(secret: str) -> bytes:
 
 
 async def tour(send: Send, url: str, key: str, password: str) -> list[bytes]:
-    """Let a secret leave and come back by every way there is."""
+    """Send and receive a secret in every part of a request and a response."""
     heard = []
     for secret in (key, password):
         body, spelled = say_it(secret), quote(secret, safe="")
@@ -82,7 +82,7 @@ def fail(key: str) -> httpx2.Response:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Return a folder for a tape alone."""
+    """Return a folder for a single tape."""
     (found := tmp_path / "tapes").mkdir()
     return found
 
@@ -92,7 +92,7 @@ def folder(tmp_path: Path) -> Path:
 async def test_no_form_of_a_secret_is_kept(
     folder: Path, parrot: str, send: Send, mode: Any
 ) -> None:
-    """In no file while recording and after it; `raw` is the negative control: there it is."""
+    """In no file, during the recording and after it; mode `raw` is the negative control."""
     with record(folder / "run.tape", mode=mode):
         other_ways(folder, KEY)
         heard = b"".join(await tour(send, parrot, KEY, PASSWORD))
@@ -108,8 +108,8 @@ async def test_no_form_of_a_secret_is_kept(
 
 
 @pytest.mark.usefixtures("secrets")
-async def test_what_an_agent_sees_is_not_masked(folder: Path, parrot: str, send: Send) -> None:
-    """A live agent gets every byte, masked or not."""
+async def test_the_agent_receives_unmasked_bytes(folder: Path, parrot: str, send: Send) -> None:
+    """Masking changes only the tape."""
     with record(folder / "safe.tape"):
         safe = await tour(send, parrot, KEY, PASSWORD)
     with record(folder / "raw.tape", mode="raw"):
@@ -121,7 +121,7 @@ async def test_what_an_agent_sees_is_not_masked(folder: Path, parrot: str, send:
 async def test_a_tape_replays_with_other_secrets(
     folder: Path, parrot: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With other values of other lengths every request is the same, bit for bit."""
+    """With values of other lengths, every masked request is still the same."""
     tape = folder / "run.tape"
     with record(tape) as recording:
         other_ways(folder, KEY)
@@ -143,7 +143,7 @@ async def test_a_tape_replays_with_other_secrets(
 async def test_a_tape_replays_without_the_secret(
     tape: Path, parrot: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the key goes out in a header alone nobody needs one."""
+    """A key that is only sent in a header is not needed at replay."""
 
     async def ask() -> list[bytes]:
         headers = {"authorization": f"Bearer {os.environ.get('SERVICE_API_KEY', 'none')}"}
@@ -156,10 +156,10 @@ async def test_a_tape_replays_without_the_secret(
         assert await ask() == first
 
 
-async def test_a_secret_that_turns_up_while_recording_is_masked(
+async def test_a_secret_set_during_the_recording_is_masked(
     tape: Path, parrot: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Agents load their `.env` file when they run, and some remove a key once they have read it."""
+    """Agents load their `.env` file when they run, and some delete a key once they have read it."""
     with record(tape):
         monkeypatch.setenv("LATE_TOKEN", KEY)
         await send("POST", f"{parrot}/echo", content=KEY.encode())
@@ -185,7 +185,7 @@ with record(sys.argv[1], mode=sys.argv[3]), httpx2.Client() as client:
 @pytest.mark.parametrize("mode", ["safe", "raw"])
 @pytest.mark.usefixtures("secrets")
 def test_a_killed_recording_keeps_no_secret(folder: Path, parrot: str, mode: str) -> None:
-    """Neither the journal nor the log of SQLite has it; what is no secret of it is there."""
+    """Neither its journal nor SQLite's log holds the secret; the other data is there."""
     tape = folder / "run.tape"
     command = [sys.executable, "-c", KILLED, str(tape), parrot, mode]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""Every content coding that clients ask for is looked into, piece by piece."""
+"""Bodies in every content coding are searched, piece by piece."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CODINGS: dict[str, tuple[str | None, Callable[[bytes], bytes]]] = {
 def test_a_secret_is_found_in_every_coding(
     coding: str | None, pack: Callable[[bytes], bytes], size: int
 ) -> None:
-    """However it is cut; nothing that would unpack to a part of it is let through."""
+    """Wherever the body is cut; no piece that unpacks to a part of the secret is stored."""
     packed = pack(BODY)
     pieces = [packed[i : i + size] for i in range(0, len(packed), size)]
     body = MaskedBody(Redactor({"A_KEY": [KEY]}), coding)
@@ -72,8 +72,8 @@ def test_a_secret_is_found_in_every_coding(
         ),
     ],
 )
-def test_a_token_that_comes_byte_by_byte_is_not_let_through(begins: str, goes_on: str) -> None:
-    """It waits from the moment its first letters are there, until it is over."""
+def test_a_token_that_arrives_byte_by_byte_is_masked(begins: str, goes_on: str) -> None:
+    """The tape waits from its first letters to its end."""
     text = f"say {begins}{goes_on}, please".encode()
     body = MaskedBody(Redactor({}), None)
     shown = b"".join(body.feed(text[i : i + 1]) for i in range(len(text)))
@@ -85,8 +85,8 @@ def test_a_token_that_comes_byte_by_byte_is_not_let_through(begins: str, goes_on
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "zstd", "gzip, br", "unheard-of"])
-def test_a_body_that_is_not_of_its_coding_is_searched_as_it_is(coding: str) -> None:
-    """Servers lie about codings; the bytes are what they are."""
+def test_a_body_in_another_coding_is_searched_as_it_is(coding: str) -> None:
+    """Servers send wrong content-encoding headers."""
     body = MaskedBody(Redactor({"A_KEY": [KEY]}), coding)
     body.feed(BODY)
     masked = body.finish([BODY], whole=True)

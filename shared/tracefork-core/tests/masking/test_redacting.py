@@ -1,4 +1,4 @@
-"""What is masked afterwards comes out as what is masked while it is recorded."""
+"""Redacting a tape gives the tape that a masked recording would have given."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("secrets")
 
 
 def redacted(tape: Path, name: str, masks: Masks | None = None) -> Path:
-    """Write a tape anew without its secrets, into a folder of its own."""
+    """Write a redacted copy of a tape into a folder of its own."""
     target = tape.parent / name / tape.name
     target.parent.mkdir()
     with Tape.open(tape) as opened:
@@ -27,10 +27,8 @@ def redacted(tape: Path, name: str, masks: Masks | None = None) -> Path:
     return target
 
 
-async def test_it_is_the_tape_that_safe_would_have_recorded(
-    tape: Path, parrot: str, send: Send
-) -> None:
-    """By every way out and back, in every form, in every piece: digest, chunks and counts."""
+async def test_a_redacted_tape_equals_a_safe_recording(tape: Path, parrot: str, send: Send) -> None:
+    """In every part and spelling of a request: the digest, the chunks and the counts are equal."""
     with record(tape, mode="raw"):
         await tour(send, parrot, KEY, PASSWORD)
     safe = tape.with_name("safe.tape")
@@ -47,10 +45,10 @@ async def test_it_is_the_tape_that_safe_would_have_recorded(
         assert ours.receipt.secrets == theirs.receipt.secrets
 
 
-async def test_it_replays_with_other_secrets(
+async def test_a_redacted_tape_replays_with_other_secrets(
     tape: Path, parrot: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Control: the tape as it was does not."""
+    """The control: the original tape does not."""
     with record(tape, mode="raw"):
         await tour(send, parrot, KEY, PASSWORD)
     new = redacted(tape, "new")
@@ -66,10 +64,10 @@ async def test_it_replays_with_other_secrets(
 
 
 @pytest.mark.parametrize("mask", [[], [r"re:after\d+"]])
-async def test_nothing_is_found_where_it_was_masked(
+async def test_a_scan_finds_nothing_on_a_redacted_tape(
     tape: Path, parrot: str, send: Send, mask: list[str]
 ) -> None:
-    """A search finds it before, in every exchange, and not after; with patterns as without."""
+    """It finds the secrets of every exchange before, with patterns and without."""
     bodies = [*forms(PASSWORD).values(), b"after77 " + KEY.encode()]
     with record(tape, mode="raw"):
         for body in bodies:
@@ -85,10 +83,10 @@ async def test_nothing_is_found_where_it_was_masked(
         ]
 
 
-async def test_a_body_that_was_cut_does_not_keep_half_a_secret(
+async def test_a_cut_off_body_keeps_no_half_of_a_secret(
     tape: Path, parrot: str, send: Send
 ) -> None:
-    """As a recording does not."""
+    """As in a masked recording."""
     said = b"and the key is " + KEY[:12].encode()
     for mode, path in (("raw", tape), ("safe", tape.with_name("safe.tape"))):
         with record(path, mode="raw" if mode == "raw" else "safe"):

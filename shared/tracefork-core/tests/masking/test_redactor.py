@@ -1,4 +1,4 @@
-"""What a redactor finds, and what takes its place."""
+"""What a redactor finds, and the placeholders it writes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ HELD = b"tracefork-secret-SERVICE_API_KEY"
 
 @pytest.fixture
 def redactor() -> Redactor:
-    """Return a redactor that knows one value."""
+    """Return a redactor that knows a single value."""
     return Redactor({"SERVICE_API_KEY": [KEY]})
 
 
 def redacted(redactor: Redactor, data: bytes) -> bytes:
-    """Return `data` with placeholders in the place of secrets."""
+    """Return `data` with placeholders for its secrets."""
     return replace(data, redactor.find(data))
 
 
-def test_a_match_tells_name_and_place(redactor: Redactor) -> None:
-    """A tool that only looks learns where a secret stands and whose it is."""
+def test_a_match_has_name_and_position(redactor: Redactor) -> None:
+    """A scan needs both."""
     (match,) = redactor.find(b"say " + KEY.encode() + b".")
     assert (match.name, match.start, match.end) == ("SERVICE_API_KEY", 4, 4 + len(KEY))
 
@@ -35,29 +35,29 @@ def test_a_match_tells_name_and_place(redactor: Redactor) -> None:
 @pytest.mark.parametrize("before", [b"", b"u", b"uu", b"user:", b"\x00\xff/"])
 @pytest.mark.parametrize("after", [b"", b"w", b"ww", b" and more"])
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-def test_base64_holds_the_placeholder_where_it_held_the_value(
+def test_the_placeholder_replaces_the_value_inside_base64(
     redactor: Redactor, before: bytes, after: bytes, encode: object
 ) -> None:
-    """Whatever stands around the value, and though its place in the groups of four changes."""
+    """Whatever bytes surround it, and although its position in the groups of four changes."""
     assert callable(encode)
     said = b"Basic " + encode(before + KEY.encode() + after)
     assert redacted(redactor, said) == b"Basic " + encode(before + HELD + after)
 
 
-def test_masked_once_is_masked_for_good(redactor: Redactor) -> None:
-    """A placeholder that comes back is left alone, in every form."""
+def test_masking_twice_changes_nothing(redactor: Redactor) -> None:
+    """A placeholder stays as it is, in every spelling."""
     once = redacted(redactor, json.dumps([KEY, base64.b64encode(KEY.encode()).decode()]).encode())
     assert redacted(redactor, once) == once
 
 
-def test_of_two_names_for_a_value_the_first_counts() -> None:
-    """The order of names, not of the environment, decides."""
+def test_the_first_of_two_names_for_a_value_counts() -> None:
+    """In alphabetical order, not in the order of the environment."""
     redactor = Redactor({"B_KEY": [KEY], "A_KEY": [KEY]})
     assert redacted(redactor, KEY.encode()).decode() == placeholder("A_KEY")
 
 
-def test_of_two_values_the_longer_is_masked_whole() -> None:
-    """A value that is a part of another one leaves no rest of it."""
+def test_the_longer_of_two_overlapping_values_is_masked_whole() -> None:
+    """No rest of it may remain where a shorter value is a part of it."""
     redactor = Redactor({"A_KEY": [KEY], "B_URL": [f"https://u:{KEY}@host/db"]})
     assert redacted(redactor, f"x https://u:{KEY}@host/db y {KEY}".encode()).decode() == (
         f"x {placeholder('B_URL')} y {placeholder('A_KEY')}"
@@ -65,7 +65,7 @@ def test_of_two_values_the_longer_is_masked_whole() -> None:
 
 
 def test_a_value_that_is_part_of_a_placeholder_is_no_secret() -> None:
-    """Otherwise a placeholder would be masked in its turn."""
+    """Its mask would change the placeholders themselves."""
     redactor = Redactor({"SERVICE_API_KEY": ["SERVICE_API_KEY"], "A_TOKEN": ["tracefork-secret"]})
     assert (
         redacted(redactor, b"SERVICE_API_KEY tracefork-secret")
@@ -74,7 +74,7 @@ def test_a_value_that_is_part_of_a_placeholder_is_no_secret() -> None:
 
 
 def test_patterns_are_masked_by_their_number() -> None:
-    """Two values that a pattern finds come out alike: another value replays."""
+    """Two values that one pattern matches get the same placeholder, so either replays."""
     redactor = Redactor({}, [re.compile(rb"ID-\d+"), re.compile(rb"x?")])
     assert redacted(redactor, b"ID-12 ID-345") == b" ".join([b"tracefork-secret-PATTERN_1"] * 2)
 
@@ -99,8 +99,8 @@ TOKENS = {
 
 
 @pytest.mark.parametrize(("name", "token"), [(n, t) for n, found in TOKENS.items() for t in found])
-def test_known_tokens_are_masked_wherever_they_come_from(name: str, token: str) -> None:
-    """Alone, in JSON, in a sentence; and no part of them is left."""
+def test_known_tokens_are_masked_in_any_text(name: str, token: str) -> None:
+    """Alone, in JSON and in a sentence, without a rest of them."""
     redactor = Redactor({})
     for text in (token, json.dumps({"key": token}), f"use {token}, please"):
         spelled = json.dumps(token)[1:-1] if text.startswith("{") else token
@@ -108,8 +108,8 @@ def test_known_tokens_are_masked_wherever_they_come_from(name: str, token: str) 
         assert masked == text.replace(spelled, placeholder(name))
 
 
-def test_a_bearer_token_is_masked_and_the_word_before_it_stays() -> None:
-    """What a prompt quotes of a header says that there was one."""
+def test_a_bearer_token_is_masked_but_not_the_word_bearer() -> None:
+    """A reader still sees that a prompt quoted such a header."""
     masked = redacted(Redactor({}), f"curl -H 'Authorization: Bearer {BASE}'".encode()).decode()
     assert masked == "curl -H 'Authorization: Bearer tracefork-secret-bearer_token'"
 
@@ -127,8 +127,8 @@ def test_a_bearer_token_is_masked_and_the_word_before_it_stays() -> None:
         "Bearer tracefork-secret-SERVICE_API_KEY2 and Bearer $SERVICE_API_KEY",
     ],
 )
-def test_what_only_looks_like_a_token_is_left_alone(text: str) -> None:
-    """Prose, hashes, ids of messages and what is public."""
+def test_text_that_only_looks_like_a_token_is_left_alone(text: str) -> None:
+    """Prose, hashes, message ids and public values."""
     assert redacted(Redactor({}), text.encode()).decode() == text
 
 
@@ -163,21 +163,21 @@ NO_SECRET = [
 
 
 @pytest.mark.parametrize(("name", "value", "parts"), SECRET)
-def test_a_variable_that_looks_secret_is_one(name: str, value: str, parts: list[str]) -> None:
-    """By its name, or by the password in its value."""
+def test_secret_variables_are_recognised(name: str, value: str, parts: list[str]) -> None:
+    """By their names, or by the password in their values."""
     found = [value for _, value in secrets_of({name: value})]
     assert value.strip() in found
     assert set(parts) <= set(found)
 
 
 @pytest.mark.parametrize(("name", "value"), NO_SECRET)
-def test_a_variable_that_only_sounds_secret_is_none(name: str, value: str) -> None:
-    """Paths, addresses, words, numbers, and names that have the word inside another one."""
+def test_other_variables_with_similar_names_are_left_alone(name: str, value: str) -> None:
+    """Paths, addresses, words, numbers, and names that contain such a word inside another."""
     assert list(secrets_of({name: value})) == []
 
 
 def test_a_pattern_leaves_placeholders_alone() -> None:
-    """What is masked already comes out as it is, however greedy the pattern."""
+    """A greedy pattern must not change what is masked already."""
     redactor = Redactor({"API_KEY": ["a-secret-value"]}, [re.compile(rb"[\w-]{8,}")])
     once = redacted(redactor, b"key a-secret-value and some-other-text")
     assert once == b"key tracefork-secret-API_KEY and tracefork-secret-PATTERN_1"

@@ -1,4 +1,4 @@
-"""Bodies that come in pieces: no join hides a secret, and the pieces stay as near as can be."""
+"""Bodies that arrive in pieces: no split hides a secret, and the pieces stay as they were."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("secrets")
 
 
 async def test_a_secret_split_at_every_byte_is_masked(tape: Path, parrot: str, send: Send) -> None:
-    """The placeholder lies in the piece where the secret begins; as many pieces come back."""
+    """The placeholder is in the piece where the secret begins; the number of pieces stays."""
     places = range(1, len(BODY))
     with record(tape):
         for at in places:
@@ -38,10 +38,10 @@ async def test_a_secret_split_at_every_byte_is_masked(tape: Path, parrot: str, s
     assert run.digest == run.tape.digest
 
 
-async def test_a_secret_that_comes_byte_by_byte_is_masked_in_every_form(
+async def test_a_secret_that_arrives_byte_by_byte_is_masked_in_every_form(
     tape: Path, parrot: str, send: Send
 ) -> None:
-    """Not even the journal has it; the pieces that held the rest of it are empty."""
+    """Not even the journal holds it; the pieces with the rest of it are empty."""
     bodies = [b"<" + form + b">" for form in forms(PASSWORD).values()]
     with record(tape):
         for body in bodies:
@@ -59,10 +59,8 @@ async def test_a_secret_that_comes_byte_by_byte_is_masked_in_every_form(
             assert again == [piece for piece in exchange.chunks if piece]
 
 
-async def test_what_is_no_secret_is_on_the_tape_at_once(
-    tape: Path, parrot: str, send: Send
-) -> None:
-    """A piece that cannot be the beginning of a secret does not wait, one that can be does."""
+async def test_ordinary_pieces_are_on_the_tape_at_once(tape: Path, parrot: str, send: Send) -> None:
+    """Only a piece that may be the beginning of a secret waits for the next."""
     with record(tape), httpx2.Client(verify=False) as client:
         body = b"plain " + KEY.encode()
         with client.stream("POST", f"{parrot}/split?at=12", content=body) as response:
@@ -73,10 +71,10 @@ async def test_what_is_no_secret_is_on_the_tape_at_once(
             assert list(pieces) == [body[12:]]
 
 
-async def test_a_stream_given_up_inside_a_secret_keeps_no_half_of_it(
+async def test_a_stream_abandoned_inside_a_secret_keeps_no_half_of_it(
     tape: Path, parrot: str
 ) -> None:
-    """Half a key is much of a key; the end of a body that ended by itself is left alone."""
+    """Half a key reveals much of it; a body that ended regularly keeps its end."""
     half = KEY[:12].encode()
     with record(tape), httpx2.Client(verify=False) as client:
         url = f"{parrot}/split?at=13"
@@ -90,7 +88,7 @@ async def test_a_stream_given_up_inside_a_secret_keeps_no_half_of_it(
 
 
 async def test_a_failure_inside_a_secret_keeps_no_half_of_it(tape: Path, parrot: str) -> None:
-    """A connection that breaks off is recorded with what came before the secret."""
+    """A broken connection is recorded with the bytes before the secret."""
     body = b"." + KEY[:12].encode()
     with record(tape):
         async with aiohttp.ClientSession() as client:
@@ -102,10 +100,10 @@ async def test_a_failure_inside_a_secret_keeps_no_half_of_it(tape: Path, parrot:
         assert recorded.exchanges[0].response_body == b"." + PLACEHOLDER
 
 
-async def test_a_packed_body_is_unpacked_where_it_holds_a_secret(
+async def test_a_packed_body_with_a_secret_is_stored_unpacked(
     tape: Path, parrot: str, send: Send
 ) -> None:
-    """A secret is found through gzip, and what holds none stays packed as it came."""
+    """A gzip body without a secret stays packed."""
     with record(tape):
         assert b"".join(await send("POST", f"{parrot}/gzip", content=BODY)) == BODY
         assert b"".join(await send("POST", f"{parrot}/gzip", content=b"none " * 9)) == b"none " * 9
@@ -120,10 +118,8 @@ async def test_a_packed_body_is_unpacked_where_it_holds_a_secret(
         assert b"".join(await send("POST", f"{parrot}/gzip", content=b"none " * 9)) == b"none " * 9
 
 
-async def test_the_length_in_the_head_is_that_of_the_masked_body(
-    tape: Path, parrot: str, send: Send
-) -> None:
-    """Head and body agree at replay, as they did when they came."""
+async def test_content_length_matches_the_masked_body(tape: Path, parrot: str, send: Send) -> None:
+    """At replay, head and body must agree."""
     with record(tape):
         await send("POST", f"{parrot}/echo", content=BODY)
     with Tape.open(tape) as recorded:

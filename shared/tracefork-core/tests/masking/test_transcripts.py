@@ -1,4 +1,4 @@
-"""Of a large body that is sent again only what is new is searched, and a secret in it is found."""
+"""Of a large body that is sent again, only the new part is searched, and its secrets are found."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ PLACES = {
 
 @pytest.fixture
 def masking(monkeypatch: pytest.MonkeyPatch) -> Masking:
-    """Return a masking that knows one value."""
+    """Return a masking that knows a single value."""
     monkeypatch.setenv("SERVICE_API_KEY", KEY.decode())
     return Masking()
 
 
 def sent(masking: Masking, body: bytes) -> bytes:
-    """Return what is kept of a body."""
+    """Return the masked body of a request."""
     return masking.request(Request("POST", "http://a.test/", (), body, "test")).body
 
 
 def with_part(place: int, part: bytes) -> bytes:
-    """Return the transcript with other bytes at a place."""
+    """Return the transcript with other bytes at an offset."""
     return TRANSCRIPT[:place] + part + TRANSCRIPT[place + len(part) :]
 
 
@@ -47,7 +47,7 @@ def with_part(place: int, part: bytes) -> bytes:
 def test_a_secret_in_a_body_that_was_clean_is_masked(
     masking: Masking, place: int, before: bytes
 ) -> None:
-    """Wherever it stands, and if the first half of it was in the body before."""
+    """At any offset, also if the earlier body already held its first half."""
     clean = with_part(place, before)
     assert sent(masking, clean) == clean
     for body in (with_part(place, KEY), clean[:place] + KEY + clean[place:]):
@@ -55,8 +55,8 @@ def test_a_secret_in_a_body_that_was_clean_is_masked(
         assert sent(masking, body) == body.replace(KEY, HELD)
 
 
-def test_the_second_half_of_a_secret_may_have_been_there(masking: Masking) -> None:
-    """A secret of which only the first half is new is masked whole."""
+def test_a_secret_whose_second_half_was_there_is_masked(masking: Masking) -> None:
+    """Only its first half is in the new part."""
     for place in PLACES.values():
         clean = with_part(place + HALF, KEY[HALF:])
         assert sent(masking, clean) == clean

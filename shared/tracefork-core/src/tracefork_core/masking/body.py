@@ -1,7 +1,8 @@
-"""The body of a response on its way to the tape: masked, though it comes in pieces.
+"""Mask the body of a response that arrives in pieces.
 
-What could be the beginning of a secret waits for the next piece, on its way to the tape alone: the
-agent has every piece at once.
+A secret may be split between pieces. Bytes that could be the beginning of a secret therefore wait
+for the next piece before they go onto the tape. Only the tape waits: the agent receives every piece
+at once. A body with a content coding is unpacked to be searched (`decoder`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 
 _BEFORE = 64
-"""Bytes kept of what is decided: what a token may not follow is seen there."""
+"""Decided bytes that stay in the buffer: patterns look back to what precedes a token."""
 _TELLING = 6
-"""Bytes of a secret that a body which was cut off must not end in."""
+"""A cut-off body must not end in so many bytes of a secret, or more."""
 
 Decode = Callable[[bytes], bytes]
 Pair = tuple[str, str | None]
@@ -27,30 +28,30 @@ _OF_THE_BODY = frozenset({"content-encoding", "content-length"})
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A body as the tape holds it, in as many pieces as it came in; some may be empty.
+    """A masked body, in as many pieces as it arrived in; some may be empty.
 
-    `unpacked` says that its content coding is undone, because something in it was replaced.
+    `unpacked` tells that its content coding was removed, because a secret in it was replaced.
     """
 
     pieces: list[bytes]
     matches: list[Match]
     unpacked: bool
 
-    def agreeing(self, headers: Sequence[Pair], came: int, *, whole: bool) -> list[Pair]:
-        """Return the headers of a response as they agree with this body, of `came` bytes before."""
+    def agreeing(self, headers: Sequence[Pair], size: int, *, whole: bool) -> list[Pair]:
+        """Return the response headers adapted to this body, which had `size` bytes originally."""
         if self.unpacked:
             return [pair for pair in headers if pair[0].lower() not in _OF_THE_BODY]
         if not whole:
             return list(headers)
-        kept, told = sum(map(len, self.pieces)), ("content-length", str(came))
+        masked_size, original = sum(map(len, self.pieces)), ("content-length", str(size))
         return [
-            (name, str(kept)) if (name.lower(), value) == told else (name, value)
+            (name, str(masked_size)) if (name.lower(), value) == original else (name, value)
             for name, value in headers
         ]
 
 
 class MaskedBody:
-    """One body, from its first piece to its end."""
+    """Masks one body, from its first piece to its end."""
 
     def __init__(self, redactor: Redactor, coding: str | None) -> None:
         self._redactor = redactor
@@ -62,12 +63,14 @@ class MaskedBody:
         self._held: list[bytes] = []
 
     def feed(self, data: bytes, *, last: bool = False) -> bytes:
-        """Return what may go onto the tape now that this piece has come; of the last one nothing.
+        """Take the next piece and return the bytes that may go onto the tape now.
 
-        What the last one ends in waits for nothing more: `finish` tells what becomes of it.
+        `last` tells that no piece follows; `finish` then returns the masked rest.
         """
         if self._redactor.patterns:
-            return b""  # Where a match of just any pattern may begin is not known before the end.
+            return (
+                b""  # A user's pattern may match across any pieces: only the whole body can tell.
+            )
         if last and self._unpack is None:
             self._search(self._buffer + data)
             return b""
@@ -75,7 +78,7 @@ class MaskedBody:
             return self._decide(data)
         try:
             self._decide(self._unpack(data))
-        except Exception:  # noqa: BLE001 - not of its coding: bytes like any others
+        except Exception:  # noqa: BLE001 - not in this coding: search the bytes as they are
             self._unpack = None
             return self._decide(b"".join([*self._held, data]))
         self._held.append(data)
@@ -85,25 +88,25 @@ class MaskedBody:
         return released
 
     def finish(self, pieces: Sequence[bytes], *, whole: bool) -> Masked | None:
-        """Return the body that came in these pieces as it is masked, or None where it stays.
+        """Return the masked body, or None if it stays as it arrived.
 
         Args:
-            pieces: all that came.
-            whole: whether it came to its end.
+            pieces: all pieces that arrived.
+            whole: whether the body arrived completely.
         """
         undecided = self._decided < len(self._buffer)
         if not (self._dirty or self._redactor.patterns or (undecided and not whole)):
             return None
         unpacked = self._unpacked(pieces)
-        came = pieces if unpacked is None else unpacked
-        body = came[0] if len(came) == 1 else b"".join(came)
+        plain = pieces if unpacked is None else unpacked
+        body = plain[0] if len(plain) == 1 else b"".join(plain)
         matches = self._redactor.find(body)
         cut = None if whole else self._redactor.cut_off(body)
         if cut and len(body) - cut.start >= _TELLING:
             matches = [*(match for match in matches if match.end <= cut.start), cut]
         if not matches:
             return None
-        return Masked(_in_pieces(came, body, matches), matches, unpacked is not None)
+        return Masked(_in_pieces(plain, body, matches), matches, unpacked is not None)
 
     def _decide(self, data: bytes) -> bytes:
         buffer, start = self._buffer + data, self._decided
@@ -128,13 +131,13 @@ class MaskedBody:
             return None
         try:
             return [unpack(piece) for piece in pieces]
-        except Exception:  # noqa: BLE001 - not of its coding
+        except Exception:  # noqa: BLE001 - not in this coding
             return None
 
 
 def _in_pieces(pieces: Sequence[bytes], body: bytes, matches: Sequence[Match]) -> list[bytes]:
-    """Cut a masked body where it was cut; a placeholder lies where its secret begins."""
-    found, start = [], 0
+    """Cut a masked body where the original was cut; a placeholder goes where its secret begins."""
+    masked, start = [], 0
     left = list(matches)
     for piece in pieces:
         stop = start + len(piece)
@@ -148,15 +151,15 @@ def _in_pieces(pieces: Sequence[bytes], body: bytes, matches: Sequence[Match]) -
                 break
             left.pop(0)
         text.append(body[at:stop])
-        found.append(b"".join(text))
+        masked.append(b"".join(text))
         start = stop
-    return found
+    return masked
 
 
 def decoder(coding: str) -> Decode | None:
-    """Return what unpacks the pieces of a body; None for a coding that is not known here.
+    """Return a function that unpacks a body piece by piece; None for an unknown coding.
 
-    What it returns raises an exception where the bytes are not of that coding.
+    The function raises an exception for bytes that are not in that coding.
     """
     match coding.strip().lower():
         case "gzip" | "x-gzip":
@@ -180,22 +183,22 @@ def decoder(coding: str) -> Decode | None:
 
 
 class _Members:
-    """Unpacks gzip, which may have several members."""
+    """Unpacks gzip data of one or more members."""
 
     def __init__(self, bits: int) -> None:
         self._bits = bits
         self._unpacker = zlib.decompressobj(bits)
 
     def __call__(self, data: bytes) -> bytes:
-        found = self._unpacker.decompress(data)
+        plain = self._unpacker.decompress(data)
         while self._unpacker.eof and (rest := self._unpacker.unused_data):
             self._unpacker = zlib.decompressobj(self._bits)
-            found += self._unpacker.decompress(rest)
-        return found
+            plain += self._unpacker.decompress(rest)
+        return plain
 
 
 class _Deflate:
-    """Unpacks deflate, which some servers send without its zlib header."""
+    """Unpacks deflate, with or without the zlib header that some servers leave out."""
 
     def __init__(self) -> None:
         self._unpacker = zlib.decompressobj()
@@ -203,11 +206,11 @@ class _Deflate:
 
     def __call__(self, data: bytes) -> bytes:
         try:
-            found = self._unpacker.decompress(data)
+            plain = self._unpacker.decompress(data)
         except zlib.error:
             if len(self._seen) > 2:
                 raise
             self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-            found = self._unpacker.decompress(self._seen + data)
+            plain = self._unpacker.decompress(self._seen + data)
         self._seen += data[:3]
-        return found
+        return plain

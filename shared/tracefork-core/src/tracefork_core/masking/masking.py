@@ -1,7 +1,10 @@
-"""What a session masks: the secrets of this process, in all that goes onto a tape or is compared.
+"""Mask the secrets of this process in everything that a session records or compares.
 
-The environment is read anew for each exchange, since agents load theirs (`.env` files) while they
-run. What was a secret once stays one until the session ends.
+The environment is read again for each exchange, because agents load `.env` files while they run. A
+secret stays one until the session ends.
+
+Agents send their transcript with each request. `Clean` remembers large bodies without a secret, so
+that only the new part of the next request is searched.
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ _SMALL = 16 * 1024
 _CLEAN_TEXTS, _SHORT_TEXT = 4096, 256
 _BLOCK = 16 * 1024
 _LARGEST = 16 * 1024 * 1024
-_KEPT = 4
+_REMEMBERED = 4
 
 
 class Masking:
-    """Masks for one session, in every mode but `raw`; safe to use from any thread."""
+    """Masks for one session, in every mode except `raw`; thread-safe."""
 
     def __init__(self, mode: Mode = "safe", masks: Masks | None = None) -> None:
         self.mode = as_mode(mode)
@@ -45,15 +48,15 @@ class Masking:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each secret was masked; 0 for a variable that was named and never seen."""
+        """How often each secret was masked; 0 for a named variable that never appeared."""
         if self._redactor is None:
             return {}
         with self._lock:
             return dict(sorted({**dict.fromkeys(self.masks.names, 0), **self._counts}.items()))
 
     def look_around(self) -> None:
-        """Take in secrets that the environment holds by now."""
-        # A look at the dictionary behind `os.environ` takes a hundredth of reading through that.
+        """Add the secrets that are in the environment now."""
+        # The dictionary behind `os.environ` compares a hundred times faster than `os.environ`.
         behind = vars(os.environ).get("_data")
         environment = behind if isinstance(behind, dict) else os.environ
         if self.mode == "raw" or environment == self._environment:
@@ -62,19 +65,19 @@ class Masking:
         self.take_in(os.environ)
 
     def take_in(self, environment: Mapping[str, str]) -> None:
-        """Take in the secrets of an environment: that of another process of the run, too."""
+        """Add the secrets of an environment, for example that of a child process."""
         if self.mode == "raw":
             return
-        found = [*secrets_of(environment), *self.masks.values_in(environment)]
+        secrets = [*secrets_of(environment), *self.masks.values_in(environment)]
         with self._lock:
-            if all(value in self._secrets.get(name, ()) for name, value in found):
+            if all(value in self._secrets.get(name, ()) for name, value in secrets):
                 return
-            for name, value in found:
+            for name, value in secrets:
                 self._secrets.setdefault(name, set()).add(value)
             self._learn()
 
     def request(self, request: Request) -> Request:
-        """Return a request as it is compared and recorded."""
+        """Return a request with its secrets masked, as it is compared and recorded."""
         self.look_around()
         redactor = self._redactor
         if redactor is None:
@@ -94,7 +97,7 @@ class Masking:
         return request._replace(url=url, headers=headers, body=body)
 
     def head(self, head: Head) -> Head:
-        """Return the head of a response as it is recorded."""
+        """Return the head of a response with its secrets masked."""
         redactor = self._redactor
         if redactor is None:
             return head
@@ -104,44 +107,44 @@ class Masking:
         return head._replace(reason=reason, headers=headers)
 
     def body(self, head: Head) -> MaskedBody | None:
-        """Return what masks the body of a response; None where none is masked."""
+        """Return a `MaskedBody` for a response; None in mode `raw`."""
         if self._redactor is None:
             return None
         return MaskedBody(self._redactor, _coding(head.headers))
 
     def text(self, text: str) -> str:
-        """Return a text as it is recorded."""
-        # In this order: what an older redactor found clean is noted in an older set.
+        """Return a text with its secrets masked."""
+        # In this order: texts that an older redactor found clean belong into its own set.
         clean, redactor = self._clean_texts, self._redactor
         if redactor is None or not text or text in clean:
             return text
         data = text.encode("utf-8", "surrogatepass")
         masked = self._counted(data, redactor.find(data))
         if masked is data and len(text) <= _SHORT_TEXT and len(clean) < _CLEAN_TEXTS:
-            clean.add(text)  # Call sites, lanes and steps come again and again.
-        # A pattern of bytes may have cut a character.
+            clean.add(text)  # Call sites, lanes and step names repeat.
+        # A user's pattern works on bytes and may have cut a character.
         return text if masked is data else masked.decode("utf-8", "replace")
 
     def names(self, detail: dict[str, object]) -> dict[str, object]:
-        """Return JSON-able values by name, with all texts in them as they are recorded."""
+        """Return JSON-able values by name, with the secrets in all their texts masked."""
         return {self.text(name): self._tree(value) for name, value in detail.items()}
 
     def packed(self, data: bytes) -> bytes:
-        """Return a value in MessagePack as it is recorded; other bytes are masked as they are."""
+        """Return a MessagePack value with its secrets masked, or other bytes masked in place."""
         redactor = self._redactor
         if redactor is None or not self._holds_secret(redactor, data):
             return data
         try:
             return rewritten(data, lambda text: self._counted(text, redactor.find(text)))
-        except TapeError:  # Of the same length, or what counts its bytes could not be read again.
-            found = [
-                Match(one.start, one.end, one.name, b"*" * (one.end - one.start))
-                for one in redactor.find(data)
+        except TapeError:  # Asterisks keep the length: an unknown format may count its bytes.
+            matches = [
+                match._replace(text=b"*" * (match.end - match.start))
+                for match in redactor.find(data)
             ]
-            return self._counted(data, found)
+            return self._counted(data, matches)
 
     def count(self, matches: Iterable[Match]) -> None:
-        """Count what was masked."""
+        """Count masked secrets."""
         with self._lock:
             self._counts.update(match.name for match in matches)
 
@@ -156,27 +159,27 @@ class Masking:
 
     def _learn(self) -> None:
         if self.mode != "raw":
-            # In one step: another thread may be masking.
+            # Assigned in one step: another thread may be masking.
             redactor = Redactor(self._secrets, self.masks.patterns)
             self._clean, self._redactor = Clean(redactor.longest), redactor
             self._clean_texts = set()
 
     def _is_clean(self, redactor: Redactor, request: Request) -> bool:
-        """Return whether a small request holds no secret, at one look."""
+        """Return whether a small request holds no secret, with a single search."""
         if len(request.body) > _SMALL:
             return False
-        kept = [request.url]
+        checked = [request.url]
         for spelled, value in request.headers:
             name = spelled.lower()
             if name == "content-encoding":
                 return False
             if not is_credential(name):
-                kept.append(value)
-        texts = "\n".join(kept)
+                checked.append(value)
+        texts = "\n".join(checked)
         return texts.isascii() and not redactor.find(b"%b\n%b" % (texts.encode(), request.body))
 
     def _headers(self, redactor: Redactor, headers: Headers, *, requested: bool = False) -> Headers:
-        """Mask the values of headers; those of credentials in a request are dropped anyway."""
+        """Mask header values, except credentials of a request: those are dropped later."""
         kept = [value for name, value in headers if not (requested and is_credential(name.lower()))]
         texts = "\n".join(kept)
         if texts.isascii() and not redactor.find(texts.encode()):
@@ -187,7 +190,7 @@ class Masking:
         )
 
     def _line(self, text: str) -> str:
-        """Return a part of a head as it is recorded: its characters may be bytes of UTF-8."""
+        """Mask a header or reason, whose characters may be UTF-8 bytes read as Latin-1."""
         masked = self.text(text)
         if masked != text or text.isascii() or self._redactor is None:
             return masked
@@ -213,13 +216,13 @@ class Masking:
         return False
 
     def _packed(self, redactor: Redactor, body: bytes, coding: str) -> bytes | None:
-        """Return a packed body unpacked and masked, or None where nothing in it is masked."""
+        """Return a packed body unpacked and masked, or None if it holds no secret."""
         unpack = decoder(coding)
         if unpack is None:
             return None
         try:
             plain = unpack(body)
-        except Exception:  # noqa: BLE001 - not of its coding: bytes like any others
+        except Exception:  # noqa: BLE001 - not in this coding: search the bytes as they are
             return None
         matches = redactor.find(plain)
         return self._counted(plain, matches) if matches else None
@@ -232,27 +235,27 @@ class Masking:
 
 
 def _coding(headers: Headers) -> str | None:
-    found = [value for name, value in headers if name.lower() == "content-encoding"]
-    if not found:
+    codings = [value for name, value in headers if name.lower() == "content-encoding"]
+    if not codings:
         return None
-    coding = ",".join(found).strip().lower()
+    coding = ",".join(codings).strip().lower()
     return None if coding in ("", "identity") else coding
 
 
 class Clean:
-    """The last large bodies that held no secret. No secret is longer than `longest` bytes."""
+    """The last large bodies without a secret. No secret is longer than `longest` bytes."""
 
     def __init__(self, longest: int) -> None:
         self._around = longest
-        self._bodies: deque[bytes] = deque(maxlen=_KEPT)
+        self._bodies: deque[bytes] = deque(maxlen=_REMEMBERED)
 
     def add(self, body: bytes) -> None:
-        """Remember a body that was searched in vain."""
+        """Remember a body in which no secret was found."""
         if 2 * self._around < len(body) <= _LARGEST:
             self._bodies.appendleft(body)
 
     def part_to_search(self, body: bytes) -> tuple[int, int]:
-        """Return from where to where a body differs from a clean one, with what lies around."""
+        """Return the range of a body that differs from a clean one, plus a margin of `longest`."""
         if len(body) <= 2 * self._around:
             return 0, len(body)
         best: tuple[int, int] = (0, len(body))
@@ -261,7 +264,7 @@ class Clean:
             if start > best[0]:
                 best = start, len(body) - _same_end(known, body, start)
             if 2 * start > len(body):
-                break  # The step before: nothing is nearer.
+                break  # The previous request of the transcript: no other body is closer.
         return max(0, best[0] - self._around), min(len(body), best[1] + self._around)
 
 

@@ -1,4 +1,4 @@
-"""What is masked because somebody asked for it: variables by their names, patterns of bytes."""
+"""What the user asks to mask: environment variables by name, and regular expressions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _SHORTEST_NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """What is masked because somebody asked for it: variables, and matches of patterns."""
+    """The environment variables and the patterns that a user asks to mask."""
 
     names: tuple[str, ...] = ()
     patterns: tuple[re.Pattern[bytes], ...] = ()
 
     @classmethod
     def read(cls, mask: Sequence[str]) -> Masks:
-        """Return what `mask` asks for.
+        """Parse the option `mask`: names of variables, and `re:` with a pattern.
 
         Raises:
-            UsageError: an entry is neither the name of a variable nor `re:` with a pattern.
+            UsageError: an entry is neither, or the variable's value is too short.
         """
         if isinstance(mask, str):
             raise UsageError(f"tracefork: mask takes a list of names: mask=[{mask!r}].")
@@ -36,25 +36,25 @@ class Masks:
         names = [entry for entry in mask if not entry.startswith(_PATTERN)]
         for name in names:
             if not _NAME.fullmatch(name):
-                # It is not repeated: it may be the secret.
+                # The message does not repeat the entry: it may be a secret.
                 raise UsageError(
-                    "tracefork: mask (--mask) takes the name of an environment variable, or re: "
-                    "and a regular expression; never the secret itself."
+                    "tracefork: mask (--mask) takes the name of an environment variable, or "
+                    "re:PATTERN with a regular expression. Do not pass the secret itself."
                 )
             if 0 < len(os.environ.get(name, "").strip()) < _SHORTEST_NAMED:
                 raise UsageError(
-                    f"tracefork: the value of {name} is too short to be masked: it would be found "
-                    f"in any text. {_SHORTEST_NAMED} characters are the least."
+                    f"tracefork: the value of {name} is too short to mask: it would match "
+                    f"unrelated text. It must have at least {_SHORTEST_NAMED} characters."
                 )
         return cls(tuple(sorted(set(names))), tuple(patterns))
 
     def described(self) -> list[str]:
-        """Return what the tape says about them: no pattern's text, which may hold a secret."""
+        """Return names and numbered patterns for the tape: a pattern's text may be secret."""
         numbered = [f"{_PATTERN}{number}" for number in range(1, len(self.patterns) + 1)]
         return [*self.names, *numbered, VERSION]
 
     def as_on(self, environment: Environment | None) -> Masks:
-        """Return these masks with the names that a tape was recorded with.
+        """Return these masks, plus the names that a tape was recorded with, for its replay.
 
         Raises:
             UsageError: the tape was recorded with another number of patterns.
@@ -62,20 +62,20 @@ class Masks:
         wanted = patterns_on(environment)
         if wanted != len(self.patterns):
             raise UsageError(
-                f"tracefork: the tape was recorded with {wanted} pattern(s) to mask, and "
-                f"{len(self.patterns)} are given. Give the same ones in the same order "
-                "(mask=[…], --mask re:…): a tape holds their number alone."
+                f"tracefork: the tape was recorded with {wanted} pattern(s) to mask, but "
+                f"{len(self.patterns)} are given. Pass the same patterns in the same order "
+                "(mask=[…], --mask re:…); a tape stores only their number."
             )
         return self.named_on(environment)
 
     def named_on(self, environment: Environment | None) -> Masks:
-        """Return these masks with the names that a tape was recorded with; patterns stay."""
+        """Return these masks, plus the names that a tape was recorded with."""
         described = environment.masks if environment else []
         names = {entry for entry in described if _NAME.fullmatch(entry)}
         return Masks(tuple(sorted(names.union(self.names))), self.patterns)
 
     def values_in(self, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """Yield the name and the value of each variable that is named, where it has one."""
+        """Yield name and value of each named variable that is set to a maskable value."""
         for name in self.names:
             value = environment.get(name, "").strip()
             if len(value) >= _SHORTEST_NAMED:
@@ -83,7 +83,7 @@ class Masks:
 
 
 def patterns_on(environment: Environment | None) -> int:
-    """Return how many patterns a tape was recorded with."""
+    """Return the number of patterns that a tape was recorded with."""
     return sum(entry.startswith(_PATTERN) for entry in (environment.masks if environment else []))
 
 
@@ -92,7 +92,11 @@ def _pattern(entry: str) -> re.Pattern[bytes]:
     try:
         pattern = re.compile(text.encode())
     except re.error as error:
-        raise UsageError(f"tracefork: {text!r} is no regular expression: {error}.") from error
+        raise UsageError(
+            f"tracefork: {text!r} is not a valid regular expression: {error}."
+        ) from error
     if pattern.match(b""):
-        raise UsageError(f"tracefork: the pattern {text!r} matches the empty text: it masks all.")
+        raise UsageError(
+            f"tracefork: the pattern {text!r} matches empty text, so it would mask everything."
+        )
     return pattern

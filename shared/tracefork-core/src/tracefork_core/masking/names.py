@@ -1,4 +1,12 @@
-"""Which environment variables hold a secret, told by their names and the look of their values."""
+"""Recognise secrets by their names: environment variables, request headers, URL parameters.
+
+The value of a variable counts too: `TOKEN_LIMIT=4096` and a path in `KEY_FILE` are not secrets.
+
+Credentials of a request are dropped or masked before anything is written or hashed, at recording
+and at replay alike. So a tape replays with another key, or without one. Response headers keep their
+cookies: the agent must receive them at replay. Secrets inside bodies and URL paths are found by
+their values: see `masking`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +16,7 @@ from functools import lru_cache
 from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
 SHORTEST = 8
-"""Characters of the shortest value that is masked unasked: shorter ones are in every text."""
+"""Characters of the shortest value that counts as a secret: any text contains shorter ones."""
 
 _SECRET_WORDS = frozenset(
     "accesskey accesstoken apikey apitoken auth authorization authtoken bearer connstr credential "
@@ -20,12 +28,12 @@ _ABOUT_A_SECRET = frozenset(
     "length limit method mode model name path port provider region scope scopes sock ttl "
     "type".split()
 )
-"""Last words of names that tell something about a secret, not the secret."""
-_PLACES = frozenset({"PWD", "OLDPWD"})
+"""Last words of names whose value describes a secret and is none itself, as in KEY_FILE."""
+_FOLDER_NAMES = frozenset({"PWD", "OLDPWD"})
 
 _WORD = re.compile(r"[a-z]+|[A-Z]?[a-z]+|[A-Z]+")
 _NUMBER = re.compile(r"[\d.,:+-]+")
-# A key in base64 may begin with a slash as well: its first folder would look like chance.
+# A base64 key may begin with a slash too, so the first folder must look like a word.
 _PATH = re.compile(r"(~|\.{1,2})/.*|/[A-Z]?[a-z]+[a-z0-9._-]*/.*|[A-Za-z]:\\.*")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _PASSWORD_FIELD = re.compile(
@@ -46,40 +54,40 @@ _NO_SECRET = re.compile(
     r"tokens|(^|[-_.])(page|next|prev|previous|continuation|sync|skip|start|resume)[-_.]?token$",
     re.IGNORECASE,
 )
-"""Counts of tokens and cursors: part of what is asked."""
+"""Token counts and page cursors: part of the question, not secrets."""
 
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Return whether a variable of this name holds a secret."""
+    """Return whether the name of a variable says that it holds a secret."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
-    if name in _PLACES or not words or words[-1] in _ABOUT_A_SECRET or "public" in words:
+    if name in _FOLDER_NAMES or not words or words[-1] in _ABOUT_A_SECRET or "public" in words:
         return False
     return not _SECRET_WORDS.isdisjoint(words) or words[-2:] == ["connection", "string"]
 
 
 @lru_cache(maxsize=4096)
 def secret_values(name: str, value: str) -> tuple[str, ...]:
-    """Return what has to be masked of a variable: its value, the password in it, or nothing."""
+    """Return the secrets in a variable: its value, and a password inside it; often none."""
     value = value.strip()
     if len(value) < SHORTEST:
         return ()
     if passwords := tuple(dict.fromkeys(_passwords(value))):
         return (value, *(part for part in passwords if is_telling(part)))
-    if is_secret_name(name) and is_telling(value) and not _is_place(value):
+    if is_secret_name(name) and is_telling(value) and not _is_location(value):
         return (value,)
     return ()
 
 
 def secrets_of(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each variable that holds a secret with each value to be masked."""
+    """Yield each secret of an environment, with the name of its variable."""
     for name, value in environment.items():
-        for found in secret_values(name, value):
-            yield name, found
+        for secret in secret_values(name, value):
+            yield name, secret
 
 
 def is_telling(value: str) -> bool:
-    """Return whether a value is long and odd enough not to be a word of any text."""
+    """Return whether a value is long and unusual enough not to be a word of ordinary text."""
     if len(value) < SHORTEST:
         return False
     if len(value) < 2 * SHORTEST:
@@ -87,15 +95,15 @@ def is_telling(value: str) -> bool:
     return True
 
 
-def _is_place(value: str) -> bool:
-    """Return whether a value is a path, or a URL that carries no secret."""
+def _is_location(value: str) -> bool:
+    """Return whether a value is a path, or a URL without a secret in it."""
     if _PATH.fullmatch(value):
         return True
     return bool(_URL.fullmatch(value)) and not _is_webhook(value)
 
 
 def _is_webhook(value: str) -> bool:
-    """Return whether a URL has a part that only chance can have written."""
+    """Return whether a part of a URL looks random, as in the URL of a webhook."""
     return any(
         len(part) >= 2 * SHORTEST and re.search(r"\d", part) and re.search(r"[A-Za-z]", part)
         for part in re.split(r"[/?&=]", value)[3:]
@@ -103,7 +111,7 @@ def _is_webhook(value: str) -> bool:
 
 
 def _passwords(value: str) -> Iterator[str]:
-    """Yield the passwords in a URL or a connection string, as they are written and unquoted."""
+    """Yield the passwords in a URL or connection string, both quoted and unquoted."""
     if _URL.fullmatch(value):
         try:
             user = urlsplit(value).netloc.rpartition("@")[0]
@@ -111,23 +119,23 @@ def _passwords(value: str) -> Iterator[str]:
             user = ""
         if password := user.partition(":")[2]:
             yield from (password, unquote(password))
-    for found in _PASSWORD_FIELD.finditer(value):
-        yield found[1]
+    for match in _PASSWORD_FIELD.finditer(value):
+        yield match[1]
 
 
 @lru_cache(maxsize=1024)
 def is_credential(name: str) -> bool:
-    """Return whether a request header of this (lower-case) name carries a credential."""
+    """Return whether a request header with this lower-case name holds a credential."""
     return bool(_HEADER.search(name))
 
 
 def without_secrets(query: str) -> str:
-    """Return a query string with the values of credentials masked."""
+    """Return a query string with the values of its credentials masked."""
     return "&".join(_masked(pair) for pair in query.split("&")) if query else query
 
 
 def referer(value: str) -> str:
-    """Return the value of the header `referer` without credentials in its URL."""
+    """Return a `referer` header value with the credentials in its URL masked."""
     if "?" not in value and "@" not in value:
         return value
     scheme, host, path, query, fragment = urlsplit(value)

@@ -1,8 +1,8 @@
-"""Tokens that are known by their look, whatever variable they came from, or none.
+"""Find tokens that are known by their look, such as API keys, in whatever text they appear.
 
-A *gate* is a regex that begins with one letter: the engine runs over text fast until it meets it,
-and is not asked where there is none. Only behind a gate that opened are the patterns themselves
-tried. One regex for all gates would take several times as long, on short texts too.
+Speed decides the form. A *gate* is a regex that begins with one rare letter: `bytes.find` skips
+text without that letter, and the full patterns run only if the gate matches. One regex for all
+gates took several times as long, on short texts too.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 
 VERSION = "known-tokens-1"
-"""Names this set on a tape. A pattern that is changed or added makes a new set."""
+"""The name of this set of patterns on a tape. Change it when you change or add a pattern."""
 
 LONGEST = 16 * 1024
-"""Bytes: none of the tokens below is longer."""
+"""The length in bytes that no token below exceeds."""
 
 _NEW = rb"(?<![A-Za-z0-9])"
 _BASE64URL = rb"[A-Za-z0-9_-]"
@@ -75,16 +75,16 @@ _GATES: tuple[tuple[bytes, tuple[tuple[str, bytes], ...]], ...] = (
     ),
 )
 _LONG = 16 * 1024
-"""Bytes from which on it pays to look for the letter alone, which is ten times as fast."""
+"""From this size in bytes, searching for the letter alone pays: it is ten times as fast."""
 _RARE = 500
-"""Bytes from one of a letter to the next, up to which that does not pay."""
+"""It does not pay if the letter occurs more often than every so many bytes."""
 
 _compiled = tuple(
     (gate[:1], re.compile(gate), tuple((name, re.compile(pattern)) for name, pattern in patterns))
     for gate, patterns in _GATES
 )
 
-# What a part of a body may end in that is, or becomes, one of these tokens.
+# Ends of a piece of a body that may be the beginning of one of these tokens.
 _WORD = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.~+/=-"
 _begun_word = re.compile(
     rb"(?<![A-Za-z0-9])(?:sk-|nvapi-|xox[abeoprs]-|gh[pousr]_|github_pat_|hf_|gsk_|r8_|AIza|A[KS]IA)"
@@ -97,17 +97,17 @@ _BEGIN = b"-----BEGIN "
 
 
 def tokens(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the start, the end and the name of each known token in a part of some bytes."""
+    """Yield start, end and name of each known token in `data[start:stop]`."""
     for letter, gate, patterns in _compiled:
         at = data.find(letter, start, stop)
         if at >= 0 and _opens(letter, gate, data, at, stop):
             for name, pattern in patterns:
-                for found in pattern.finditer(data, start, stop):
-                    yield found.start(), found.end(), name
+                for match in pattern.finditer(data, start, stop):
+                    yield match.start(), match.end(), name
 
 
 def unfinished(data: bytes, start: int) -> int:
-    """Return where a token begins that reaches the end of `data` and may go on, or its length."""
+    """Return where a token begins that may continue after `data`; `len(data)` if none does."""
     end = len(data)
     start = max(0, start - _LONGEST_PREFIX, end - LONGEST)
     key = data.rfind(_BEGIN, start)
@@ -116,12 +116,12 @@ def unfinished(data: bytes, start: int) -> int:
     word = max(start, len(data.rstrip(_WORD)))
     if data.endswith(_BEARER, max(0, word - len(_BEARER)), word):
         return word
-    found = _begun_word.search(data, word) if word < end else None
-    return found.start() if found else end
+    match = _begun_word.search(data, word) if word < end else None
+    return match.start() if match else end
 
 
 def _opens(letter: bytes, gate: re.Pattern[bytes], data: bytes, start: int, stop: int) -> bool:
-    """Return whether a gate opens anywhere from the first of its letter on."""
+    """Return whether a gate matches anywhere from the first occurrence of its letter on."""
     at, tries = start, 0
     while stop - at >= _LONG and tries * _RARE <= at - start + 8 * _RARE:
         if gate.match(data, at, stop):

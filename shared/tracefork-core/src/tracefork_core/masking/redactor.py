@@ -1,7 +1,7 @@
-"""Find secrets in what goes onto a tape, and put a placeholder in their place.
+"""Find secrets in bytes and replace each by a placeholder.
 
-A placeholder holds the name of the secret and nothing of its value: who replays with another value
-asks, once masked, for the same.
+A placeholder contains the name of the secret and nothing of its value. So a replay with another
+value of the same variable makes, once masked, the same request.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ PLACEHOLDER = "tracefork-secret-"
 _PLACEHOLDERS = re.compile(rb"tracefork-secret-\w+")
 _ODD = re.compile(r"[^A-Za-z0-9_]")
 _TELLING = 4
-"""Bytes at the end of a part that wait where a secret begins with them; fewer say little."""
+"""Fewer bytes at the end of a piece do not suggest that a secret begins there."""
 _FAR = 64
 _KEY = re.compile(r"(?<![A-Za-z0-9])keys?(?![A-Za-z0-9])", re.IGNORECASE)
-_KEY_TO_SOMETHING = re.compile(
+_SECRET_KEY = re.compile(
     r"(access|account|api|auth|encryption|license|master|private|secret|service|signing)"
     r"[-_. ]?keys?"
 )
-_CHANCE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{16,}")
+_RANDOM = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])\S{16,}")
 
 
 def placeholder(name: str) -> str:
-    """Return what stands on a tape in the place of a secret."""
+    """Return the text that replaces a secret on a tape."""
     return PLACEHOLDER + _ODD.sub("_", name)
 
 
 class Redactor:
-    """Finds and replaces the secrets it was given; the same bytes always come out alike.
+    """Find given secrets; the result for the same bytes is always the same.
 
     Args:
-        secrets: values by name. Of names that share a value the first in order counts.
-        patterns: regular expressions whose matches are secrets too, called PATTERN_1, PATTERN_2 …
+        secrets: values by name. If names share a value, the first name in order counts.
+        patterns: regular expressions whose matches are secrets too, named PATTERN_1, PATTERN_2 …
         tokens: whether tokens that are known by their look are secrets.
     """
 
@@ -57,14 +57,14 @@ class Redactor:
             for value in secrets[name]:
                 names.setdefault(value, name)
         known = [placeholder(name) for name in secrets]
-        # Longest first: a value can be part of another one.
+        # Longest first: one value can be part of another.
         self._spellings = [
             Spellings(name, value, placeholder(name).encode())
             for value, name in sorted(names.items(), key=lambda item: (-len(item[0]), item))
             if not any(value in text for text in known)
         ]
         self.longest = max([LONGEST, *(8 * len(value) for value in names)])
-        """No secret is spelled in more bytes, unless a pattern of the user's finds it."""
+        """The most bytes that a secret has in any spelling; the user's patterns may find more."""
         self._begun: dict[bytes, str] = {}
         self._ends: set[bytes] = set()
         self._long: list[bytes] = []
@@ -77,23 +77,23 @@ class Redactor:
                     self._long.append(text)
 
     def find(self, data: bytes, start: int = 0, stop: int | None = None) -> list[Match]:
-        """Return the secrets in a part of `data`, in order; none overlaps another."""
+        """Return the secrets in `data[start:stop]`, in order and without overlaps."""
         stop = len(data) if stop is None else stop
-        found = self._looks(data, start, stop)
+        matches = self._looks(data, start, stop)
         if self._spellings:
             encoded = [
                 match
                 for forms in self._spellings
                 for match in forms.find_encoded(data, start, stop, self._redact_decoded)
             ]
-            # A base64 text is masked from its first secret on, with all that follow in it.
-            found = [*self._values(data, start, stop), *sorted(encoded), *found]
-        return _apart(found)
+            # A base64 text is one match from its first secret on: it masks all later ones too.
+            matches = [*self._values(data, start, stop), *sorted(encoded), *matches]
+        return _apart(matches)
 
     def undecided(self, data: bytes, start: int) -> int:
-        """Return where in `data` a secret may have begun that is not over.
+        """Return where in `data` a secret may begin that continues after it, or `len(data)`.
 
-        What lies before `start` was found decided: a secret has but a few bytes there.
+        Bytes before `start` were decided earlier: a secret can reach only a few bytes into them.
         """
         end = at = len(data)
         start = max(0, start - _TELLING + 1)
@@ -111,7 +111,7 @@ class Redactor:
         return at
 
     def cut_off(self, data: bytes) -> Match | None:
-        """Return the secret that `data` ends in the middle of."""
+        """Return the secret that the end of `data` cuts off, if any."""
         at = self.undecided(data, 0)
         name = self._begun.get(data[at : at + _FAR])
         if name is None:
@@ -122,23 +122,23 @@ class Redactor:
         return [match for forms in self._spellings for match in forms.find(data, start, stop)]
 
     def _looks(self, data: bytes, start: int, stop: int) -> list[Match]:
-        found: list[Match] = []
+        matches: list[Match] = []
         masked = list(_PLACEHOLDERS.finditer(data, start, stop)) if self.patterns else []
         for number, pattern in enumerate(self.patterns, 1):
             name = f"PATTERN_{number}"
             text = placeholder(name).encode()
-            found += [
+            matches += [
                 Match(*match.span(), name, text)
                 for match in pattern.finditer(data, start, stop)
-                # What is masked stays as it is: an answer's placeholder comes back in a request.
-                if match[0] and not any(_overlap(match, one) for one in masked)
+                # Placeholders stay: one from a response comes back in later requests.
+                if match[0] and not any(_overlap(match, other) for other in masked)
             ]
         if self._tokens:
-            found += [
+            matches += [
                 Match(begin, end, name, placeholder(name).encode(), may_grow=True)
                 for begin, end, name in tokens(data, start, stop)
             ]
-        return found
+        return matches
 
     def _redact_decoded(self, data: bytes) -> bytes:
         stop = len(data)
@@ -146,7 +146,7 @@ class Redactor:
 
 
 def replace(data: bytes, matches: Sequence[Match]) -> bytes:
-    """Return `data` with each match replaced."""
+    """Return `data` with each match replaced by its placeholder."""
     if not matches:
         return data
     pieces, at = [], 0
@@ -161,21 +161,25 @@ def _overlap(one: re.Match[bytes], other: re.Match[bytes]) -> bool:
     return one.start() < other.end() and other.start() < one.end()
 
 
-def _apart(found: list[Match]) -> list[Match]:
-    """Drop what overlaps something found before it, and return the rest in order."""
-    if len(found) < 2:
-        return found
-    kept: list[Match] = []
-    for match in found:
-        at = bisect(kept, match)
-        after_previous = at == 0 or kept[at - 1].end <= match.start
-        if after_previous and (at == len(kept) or match.end <= kept[at].start):
-            kept.insert(at, match)
-    return kept
+def _apart(matches: list[Match]) -> list[Match]:
+    """Drop each match that overlaps an earlier one of the list, and sort the rest."""
+    if len(matches) < 2:
+        return matches
+    apart: list[Match] = []
+    for match in matches:
+        at = bisect(apart, match)
+        after_previous = at == 0 or apart[at - 1].end <= match.start
+        if after_previous and (at == len(apart) or match.end <= apart[at].start):
+            apart.insert(at, match)
+    return apart
 
 
 def without_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return metadata with placeholders for secrets, told by their names or by their look."""
+    """Return a checkpoint's metadata with placeholders for secrets, by their names or look.
+
+    Needed because LangGraph stores a run's whole config as metadata of each checkpoint, including
+    provider keys.
+    """
     return {name: _clean(name, value) for name, value in metadata.items()}
 
 
@@ -185,18 +189,16 @@ def _clean(name: str, value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _clean(key if isinstance(key, str) else name, value[key]) for key in value}
     if isinstance(value, (list, tuple)):
-        return [_clean(name, one) for one in value]
+        return [_clean(name, item) for item in value]
     return value
 
 
 @lru_cache(maxsize=1024)
 def _clean_text(name: str, text: str) -> str:
-    # A sort key is no secret; an API key is, and so is one that only chance can have written.
-    if not _KEY_TO_SOMETHING.search(name.lower()) and not _CHANCE.fullmatch(text):
-        telling = _KEY.sub("", name)
-    else:
-        telling = name
-    for secret in sorted(secret_values(telling, text), key=len, reverse=True):
+    # A sort key is not a secret. An API key is, and so is a key whose value looks random.
+    is_key = _SECRET_KEY.search(name.lower()) or _RANDOM.fullmatch(text)
+    judged = name if is_key else _KEY.sub("", name)
+    for secret in sorted(secret_values(judged, text), key=len, reverse=True):
         text = text.replace(secret, placeholder(name))
     data = text.encode("utf-8", "surrogatepass")
     for start, end, kind in sorted(tokens(data, 0, len(data)), reverse=True):

@@ -1,8 +1,8 @@
-r"""The forms in which one secret value can stand in a text, and what takes its place in each.
+r"""Find one secret value in all its spellings: plain, JSON, percent-encoded, hex and base64.
 
-The placeholder has only letters, digits, `-` and `_`. So the text that an agent makes of a
-placeholder (by JSON, percent-encoding, base64 or hex) is the text that stands here for what it
-made of the value, and what is masked replays where the value is another one.
+The placeholder has only letters, digits, `-` and `_`. So if an agent encodes a placeholder (as
+JSON, base64, …), the result equals the placeholder of the encoded value. That makes a masked tape
+replay with another value of the secret.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _GROUP = re.compile(rb"[A-Za-z0-9+/_-]*")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _TO_URLSAFE = bytes.maketrans(b"+/", b"-_")
 _SKIPPED = (0, 2, 3)
-"""Characters of a group of four before the first that belongs to bytes from offset 0, 1, 2 on."""
+"""Base64 characters that depend on bytes before the value, if it starts at offset 0, 1, 2 of 3."""
 
 
 class Match(NamedTuple):
-    """Where a secret stands in some bytes, its name, and what takes its place.
+    """A secret in some bytes: where it is, its name, and the text that replaces it.
 
-    `may_grow` is set where the bytes that follow can make the match longer.
+    `may_grow` tells that the following bytes may make the match longer.
     """
 
     start: int
@@ -38,14 +38,14 @@ class Match(NamedTuple):
     text: bytes
     may_grow: bool = False
 
-    def seen_from(self, place: int) -> Match:
-        """Return the match as it lies in what begins at `place`; what is before that is gone."""
-        start = max(0, self.start - place)
-        return Match(start, self.end - place, self.name, self.text, self.may_grow)
+    def seen_from(self, offset: int) -> Match:
+        """Return the match as it lies in `data[offset:]`, cut at its beginning if needed."""
+        start = max(0, self.start - offset)
+        return Match(start, self.end - offset, self.name, self.text, self.may_grow)
 
 
 class _Core(NamedTuple):
-    """What of the base64 text of a value does not depend on what stands around it."""
+    """The part of a value's base64 text that does not depend on the bytes around the value."""
 
     text: bytes
     skipped: int
@@ -53,7 +53,7 @@ class _Core(NamedTuple):
 
 
 class Spellings:
-    """The forms of one value. `placeholder` stands for the value in each of them."""
+    """The spellings of one value, each with the matching spelling of its placeholder."""
 
     def __init__(self, name: str, value: str, placeholder: bytes) -> None:
         self.name = name
@@ -67,7 +67,7 @@ class Spellings:
             self._literals[plain] = placeholder
         else:
             self._spelled = re.compile(b"".join(_spellings(value)))
-            # What every spelling leaves as it is, where there is such a piece.
+            # The longest piece that every spelling leaves unchanged: cheap to search for first.
             self._anchor = max(_UNRESERVED.findall(plain), key=len, default=b"")
             self._variants = _variants(value)
         if len(plain) >= SHORTEST:
@@ -76,7 +76,7 @@ class Spellings:
             self._cores = list(dict.fromkeys(_cores(plain, placeholder)))
 
     def find(self, data: bytes, start: int, stop: int) -> Iterator[Match]:
-        """Yield where the value stands as it is, escaped, percent-encoded or in hex."""
+        """Yield where the value occurs plain, escaped, percent-encoded or in hex."""
         for literal, text in self._literals.items():
             at = data.find(literal, start, stop)
             while at >= 0:
@@ -86,29 +86,29 @@ class Spellings:
         if self._spelled is not None and (
             not self._anchor or data.find(self._anchor, start, stop) >= 0
         ):
-            for found in self._spelled.finditer(data, start, stop):
-                yield Match(found.start(), found.end(), self.name, self._placeholder)
+            for match in self._spelled.finditer(data, start, stop):
+                yield Match(match.start(), match.end(), self.name, self._placeholder)
 
     def find_encoded(
         self, data: bytes, start: int, stop: int, mask: Callable[[bytes], bytes]
     ) -> Iterator[Match]:
-        """Yield where the value stands in base64; `mask` masks what that base64 decodes to."""
+        """Yield where the value occurs in base64; `mask` masks the decoded text."""
         for core in self._cores:
             at = data.find(core.text, start, stop)
             while at >= 0:
-                found = _in_base64(data, at, core, self.name, mask)
-                yield found
-                at = data.find(core.text, found.end, stop)
+                match = _in_base64(data, at, core, self.name, mask)
+                yield match
+                at = data.find(core.text, match.end, stop)
 
     def beginnings(self) -> Iterator[bytes]:
-        """Yield the texts that a part of a body must not end in the middle of."""
+        """Yield the texts of which a piece of a body may hold only the beginning."""
         yield from self._literals
         yield from self._variants
         yield from (core.text for core in self._cores)
 
 
 def _spellings(value: str) -> Iterator[bytes]:
-    """Yield a pattern for each character: as it is, escaped in JSON (also twice), per cent."""
+    """Yield a pattern for each character: plain, JSON-escaped (also twice), percent-encoded."""
     for char in value:
         raw = char.encode("utf-8", "surrogateescape")
         if _UNRESERVED.fullmatch(raw):
@@ -141,15 +141,15 @@ def _any_case(digits: str) -> bytes:
 
 
 def _variants(value: str) -> set[bytes]:
-    """Return the usual spellings of a value that is spelled in several ways."""
+    """Return the usual spellings of a value with characters that need escaping."""
     escaped = json.dumps(value)[1:-1]
     texts = {value, escaped, json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(escaped)[1:-1]}
     texts |= {text.replace("/", "\\/") for text in texts}
-    found = {text.encode("utf-8", "surrogateescape") for text in texts}
+    spellings = {text.encode("utf-8", "surrogateescape") for text in texts}
     raw = value.encode("utf-8", "surrogateescape")
     for percent in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        found |= {percent.encode(), re.sub("%..", lambda m: m[0].lower(), percent).encode()}
-    return found
+        spellings |= {percent.encode(), re.sub("%..", lambda m: m[0].lower(), percent).encode()}
+    return spellings
 
 
 def _cores(plain: bytes, placeholder: bytes) -> Iterator[_Core]:
@@ -170,18 +170,18 @@ def _core(offset: int, skipped: int, data: bytes) -> bytes:
 def _in_base64(
     data: bytes, at: int, core: _Core, name: str, mask: Callable[[bytes], bytes]
 ) -> Match:
-    """Return the base64 text from the value on, with the value masked in what it decodes to.
+    """Return a match for the base64 text from the value to its end, decoded, masked and encoded.
 
-    What follows the value is encoded anew, because its place in the groups may be another one. Of
-    a text that is no whole base64 the value alone is masked.
+    The rest of the text is encoded again because the placeholder has another length, which shifts
+    the groups of four. If the text cannot be decoded, only the value is masked.
     """
     end = at + len(core.text)
     start = at - core.skipped
     alone = Match(at, end, name, core.masked)
     if core.skipped < 0 or start < 0 or not _GROUP.fullmatch(data, start, at):
         return alone
-    runs = [found for run in (_STANDARD, _URLSAFE) if (found := run.match(data, start))]
-    run = max(runs, key=lambda found: found.end())
+    runs = [match for run in (_STANDARD, _URLSAFE) if (match := run.match(data, start))]
+    run = max(runs, key=lambda match: match.end())
     pad, text = run[1], data[start : run.start(1)]
     text = text[: len(text) - (len(text) % 4 == 1)]
     decoded = base64.b64decode(text.translate(_TO_STANDARD) + b"=" * (-len(text) % 4))

@@ -1,7 +1,7 @@
-"""The texts in the documents of an event, and what of them is no text but the format itself.
+"""Tell the texts of an event from the fields of its format.
 
-Hashes, lanes, ids of steps and names of kinds are compared at replay as they are, and hold nothing
-that crossed: they are never masked, whatever a pattern would find in them.
+Hashes, lanes, step ids and kinds are never masked, even if a pattern matches them: replay compares
+them, and they contain no data of the agent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tracefork_core.tape.event import (
 )
 
 Mask = Callable[[str, str], str]
-"""Takes the place of a text in its document, and the text; returns what stands there instead."""
+"""Takes the place of a text in its document, and the text; returns the masked text."""
 
 _RECORDS: dict[str, tuple[type[msgspec.Struct], ...]] = {
     EXCHANGE: (ExchangePayload, RequestRecord, ResponseRecord, FailureRecord, ExchangeAside),
@@ -83,7 +83,7 @@ _RECEIVED = "received/"
 
 
 def masked(kind: str, document: dict[str, Any], mask: Mask) -> dict[str, object]:
-    """Return a document of an event with every text in it masked."""
+    """Return a document of an event with all its texts masked."""
     return _Event(kind, mask).named(document, "")
 
 
@@ -101,7 +101,7 @@ def texts(document: object) -> Iterator[str]:
 
 
 class _Event:
-    """The documents of one kind of event. `place` is a path of names, without numbers of lists."""
+    """The documents of one kind of event. A `place` is a path of names, without list indices."""
 
     def __init__(self, kind: str, mask: Mask) -> None:
         self._mask = mask
@@ -119,20 +119,20 @@ class _Event:
         if isinstance(value, list) and (headers := self._headers.get(place)):
             return [self._pair(pair, headers) for pair in value]
         if isinstance(value, list):
-            return [self.value(held, place) for held in value]
+            return [self.value(item, place) for item in value]
         return value
 
     def named(self, values: dict[str, Any], place: str) -> dict[str, object]:
         return {
-            self._name(name, place): self.value(held, f"{place}/{name}".lstrip("/"))
-            for name, held in values.items()
+            self._name(name, place): self.value(value, f"{place}/{name}".lstrip("/"))
+            for name, value in values.items()
         }
 
     def _name(self, name: str, place: str) -> str:
         return name if name in self._fields else self._mask(self._shown(place), name)
 
     def _pair(self, pair: object, headers: str) -> object:
-        """Mask the value of a header, not its name."""
+        """Mask the value of a header, but not its name."""
         match pair:
             case [str(name), str(value)]:
                 return [name, self._mask(f"{headers} {name}", value)]

@@ -1,6 +1,7 @@
-"""Mask what is on a tape already, as a recording would have masked it, and note where it was.
+"""Mask the secrets on an existing tape as a recording masks them, and note where they were.
 
-What is found and what is replaced are one: a search runs the same change and writes nothing.
+`tracefork scan` and `tracefork redact` cannot disagree: a scan runs the same change and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _CODING = "content-encoding"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a secret is, and its name: in an exchange, or in another event of this `kind`."""
+    """Where a secret is: in an exchange, or in another event of this `kind`; and its name."""
 
     exchange: int | None
     kind: str
@@ -44,8 +45,8 @@ class Redaction(Change):
     """Masks a tape on its way into another file.
 
     Attributes:
-        found: how often each secret was in each place.
-        odd: content codings that could not be undone; what is packed in them was searched as it is.
+        found: how often each secret occurred in each place.
+        odd: content codings that could not be unpacked; their bodies were searched as they are.
     """
 
     def __init__(self, masks: Masks) -> None:
@@ -58,7 +59,7 @@ class Redaction(Change):
 
     @property
     def secrets(self) -> dict[str, int]:
-        """How often each secret was found; 0 for a variable that was named and never seen."""
+        """How often each secret was found; 0 for a named variable that never appeared."""
         counts: Counter[str] = Counter(dict.fromkeys(self._masks.names, 0))
         for place, count in self.found.items():
             counts[place.secret] += count
@@ -87,48 +88,48 @@ class Redaction(Change):
 
     def body(self, data: bytes) -> bytes:
         self._kind, self._exchange = BODY, None
-        found = self._masking.request(Request("POST", "", (), data, "")).body
-        self._note("of no exchange", self._masking.taken(), changed=found != data)
-        return found
+        redacted = self._masking.request(Request("POST", "", (), data, "")).body
+        self._note("of no exchange", self._masking.taken(), changed=redacted != data)
+        return redacted
 
     def value(self, data: bytes) -> bytes:
         self._kind, self._exchange = SAVED, None
-        found = self._masking.packed(data)
-        self._note("value of a checkpoint", self._masking.taken(), changed=found != data)
-        return found
+        redacted = self._masking.packed(data)
+        self._note("value of a checkpoint", self._masking.taken(), changed=redacted != data)
+        return redacted
 
     def text(self, text: str) -> str:
-        """Return a text without secrets, uncounted."""
-        found = self._masking.text(text)
+        """Return a text without secrets, without counting them."""
+        redacted = self._masking.text(text)
         self._masking.taken()
-        return found
+        return redacted
 
     def _request(
         self, exchange: Exchange, body: bytes, payload: Document, aside: Document
     ) -> bytes:
         headers = tuple(exchange.request_headers)
         request = Request(exchange.method, exchange.url, headers, body, exchange.aside.seam)
-        found = self._masking.request(request)
+        redacted = self._masking.request(request)
         self._masking.taken()
         self._look_at_coding(headers, body)
-        if found == request:
+        if redacted == request:
             return body
         self._note_parts(request)
         try:
-            comparable = form(found)
+            comparable = form(redacted)
         except ValueError as error:
             raise TapeError(
-                f"tracefork: exchange {exchange.n} of the tape has no URL that can be read."
+                f"tracefork: exchange {exchange.n} of the tape has an invalid URL."
             ) from error
-        held = payload["request"]["body"]
+        address = payload["request"]["body"]
         payload["request"] |= msgspec.to_builtins(comparable.record)
-        payload["request"]["body"] = held  # Its new address is put in where there is a body.
+        payload["request"]["body"] = address  # The rewrite sets the new hash of the body.
         _set(aside, "url", comparable.url if comparable.url != comparable.record.url else None)
         _set(aside, "sent", [list(pair) for pair in comparable.sent])
         return comparable.body
 
     def _note_parts(self, request: Request) -> None:
-        """Note in which parts of a request something is masked."""
+        """Note the parts of a request that contain secrets."""
         coded = _coded(request.headers)
         empty = request._replace(url="", headers=(), body=b"")
         parts = [
@@ -140,8 +141,8 @@ class Redaction(Change):
             ("request body", empty._replace(headers=coded, body=request.body)),
         ]
         for where, part in parts:
-            found = self._masking.request(part)
-            self._note(where, self._masking.taken(), changed=found != part)
+            redacted = self._masking.request(part)
+            self._note(where, self._masking.taken(), changed=redacted != part)
 
     def _response(
         self, exchange: Exchange, pieces: list[bytes], payload: Document, aside: Document
@@ -151,8 +152,8 @@ class Redaction(Change):
         self._look_at_coding(headers, b"".join(pieces))
         whole = exchange.end == "eof"
         body = self._body(head, pieces, whole=whole)
-        found = self._masking.head(head)
-        if found != head:
+        redacted = self._masking.head(head)
+        if redacted != head:
             self._masking.taken()
             for pair in headers:
                 self._note_head(
@@ -160,15 +161,15 @@ class Redaction(Change):
                 )
             self._note_head("reason", head._replace(headers=()))
         response = payload["response"]
-        response["reason"] = found.reason
+        response["reason"] = redacted.reason
         if "received" in aside:
-            kept = {name.lower(): value for name, value in found.headers}
+            values = {name.lower(): value for name, value in redacted.headers}
             aside["received"] = {
-                name: kept.get(name, value) for name, value in aside["received"].items()
+                name: values.get(name, value) for name, value in aside["received"].items()
             }
         shown = [
-            (name, None if held[1] is None else value)
-            for held, (name, value) in zip(response["headers"], found.headers, strict=True)
+            (name, None if recorded[1] is None else value)
+            for recorded, (name, value) in zip(response["headers"], redacted.headers, strict=True)
         ]
         if body is not None:
             shown = body.agreeing(shown, sum(map(len, pieces)), whole=whole)
@@ -176,25 +177,25 @@ class Redaction(Change):
         return pieces if body is None else body.pieces
 
     def _body(self, head: Head, pieces: list[bytes], *, whole: bool) -> Masked | None:
-        """Return the body of a response as a recording masks it, or None where it stays."""
+        """Return the body of a response as a recording masks it, or None if it stays."""
         body = self._masking.body(head)
         if body is None:
             return None
         for piece in pieces:
             body.feed(piece)
-        found = body.finish(pieces, whole=whole)
-        if found is None or found.pieces == pieces:
+        redacted = body.finish(pieces, whole=whole)
+        if redacted is None or redacted.pieces == pieces:
             return None
-        self._masking.count(found.matches)
+        self._masking.count(redacted.matches)
         self._note("response body", self._masking.taken())
-        return found
+        return redacted
 
     def _note_head(self, where: str, part: Head) -> None:
-        found = self._masking.head(part)
-        self._note(where, self._masking.taken(), changed=found != part)
+        redacted = self._masking.head(part)
+        self._note(where, self._masking.taken(), changed=redacted != part)
 
     def _look_at_coding(self, headers: Headers, body: bytes) -> None:
-        """Remember a coding whose content cannot be seen here."""
+        """Note a content coding that cannot be unpacked here."""
         coding = ", ".join(value for _, value in _coded(headers)).strip().lower()
         if not body or coding in ("", "identity"):
             return
@@ -204,42 +205,42 @@ class Redaction(Change):
                 self.odd.add(coding)
             else:
                 unpack(body)
-        except Exception:  # noqa: BLE001 - not of its coding: told like one that is not known
+        except Exception:  # noqa: BLE001 - not in this coding: reported like an unknown one
             self.odd.add(coding)
 
     def _texts(self, *documents: Document) -> None:
-        """Mask every other text of an event in place."""
+        """Mask the remaining texts of an event in place."""
         for document in documents:
             try:
                 if self._masks.patterns or self._is_dirty(document):
-                    found = masked(self._kind, document, self._mask_text)
+                    redacted = masked(self._kind, document, self._mask_text)
                     document.clear()
-                    document.update(found)
+                    document.update(redacted)
             except RecursionError as error:
                 raise TapeError(
                     f"tracefork: an event of the tape ({self._kind}) is nested too deeply."
                 ) from error
 
     def _is_dirty(self, document: Document) -> bool:
-        """Return whether some text holds a secret, at one look at all of them."""
+        """Return whether any text holds a secret, with a single search."""
         everything = "\n".join(texts(document))
         return self.text(everything) != everything
 
     def _mask_text(self, where: str, text: str) -> str:
-        found = self._masking.text(text)
-        self._note(where, self._masking.taken(), changed=found != text)
-        return found
+        redacted = self._masking.text(text)
+        self._note(where, self._masking.taken(), changed=redacted != text)
+        return redacted
 
     def _note(self, where: str, met: Mapping[str, int], *, changed: bool = True) -> None:
         if not changed or not met:
-            return  # A pattern may find placeholders too: those stay what they are.
+            return  # A pattern may also match placeholders, which stay as they are.
         where = self.text(where)
         for secret, count in met.items():
             self.found[Place(self._exchange, self._kind, where, secret)] += count
 
 
 class _Noting(Masking):
-    """A masking that tells what it has met since it was last asked."""
+    """A masking that reports the secrets since the last report."""
 
     def __init__(self, masks: Masks) -> None:
         self._met: Counter[str] = Counter()
@@ -249,7 +250,7 @@ class _Noting(Masking):
         self._met.update(match.name for match in matches)
 
     def taken(self) -> Counter[str]:
-        """Return how often each secret was met, and begin anew."""
+        """Return how often each secret was masked since the last call."""
         met, self._met = self._met, Counter()
         return met
 
@@ -259,19 +260,19 @@ def _coded(headers: Headers) -> Headers:
 
 
 def _set(document: Document, name: str, value: object) -> None:
-    """Put a value into a document that leaves out what is empty."""
+    """Set a value in a document, or remove it if it is empty."""
     document.pop(name, None)
     if value:
         document[name] = value
 
 
 def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction:
-    """Return what was found on a tape: of a branch, what does not lie on its parents.
+    """Find the secrets on a tape; on a branch, without those on its parents.
 
     Args:
         tape: the tape.
-        masks: what is secret besides the variables of this environment and known tokens.
-        search: takes what is found, so that it is there even where the tape turns out damaged.
+        masks: secrets besides the variables of this environment and known tokens.
+        search: collects the findings, so that they survive if the tape turns out corrupt.
 
     Raises:
         TapeError: the tape cannot be read to its end.
@@ -299,7 +300,7 @@ def scan(tape: Tape, masks: Masks, search: Redaction | None = None) -> Redaction
 
 
 def _left_in_journal(tape: Tape, landed: set[object], search: Redaction) -> Redaction:
-    """Search what lies in the journal besides what is in flight: that is among the exchanges."""
+    """Search the journal, without the exchanges in flight that the tape lists anyway."""
     flights = journal.read(tape.path, tape.key.seal if tape.key else None)
     for exchange in exchanges_in_flight(tape, flights, ()):
         if tape.complete or exchange.n in landed:
