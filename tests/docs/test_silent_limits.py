@@ -169,7 +169,7 @@ def test_a_draw_that_a_class_keeps_diverges(provider: ProviderServer, tape: Path
 
     with tracefork.record(tape):
         agent()
-    looks = "a number drawn at random"
+    looks = "a random or measured number"
     with pytest.raises(tracefork.DivergenceError, match=looks) as caught, tracefork.replay(tape):
         agent()
     assert caught.value.divergence.n == 1

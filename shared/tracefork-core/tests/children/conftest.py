@@ -15,40 +15,40 @@ from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
 collect_ignore = [] if find_spec("uvloop") else ["test_uvloop.py"]
-"""Which runs in an environment of its own: see tox.ini."""
+"""A test with this mark runs in an environment of its own: see tox.ini."""
 AGENTS = Path(__file__).parent / "agents"
 SCRIPT = str(AGENTS / "asking.py")
 
 
 def jobs() -> Any:
-    """Return the jobs, as a module that other processes find by its name."""
+    """Return the jobs as a module that other processes can import by name."""
     return import_module("asking")
 
 
 @pytest.fixture
 def moody() -> Iterator[ProviderServer]:
-    """Serve answers that differ each time: equal requests are told apart by lane alone."""
+    """Serve answers that differ each time, so that equal requests differ only by their lane."""
     with ProviderServer(nondeterministic=True) as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the processes of these tests import their jobs."""
+    """Let child processes import the jobs."""
     monkeypatch.syspath_prepend(AGENTS)
     yield
     sys.modules.pop("asking", None)
 
 
 class Proven(Protocol):
-    """Records an agent, replays it without a provider, and returns the lanes of its exchanges."""
+    """Record an agent, replay it without a provider, and return the lanes of its exchanges."""
 
     def __call__(self, agent: Callable[[str], Any]) -> list[str]: ...
 
 
 @pytest.fixture
 def proven(tape: Path) -> Proven:
-    """Return a way to show that a run is the same when the provider is gone."""
+    """Return a function that records an agent and replays it without the provider."""
 
     def proven(agent: Callable[[str], Any]) -> list[str]:
         with ProviderServer(nondeterministic=True) as server:

@@ -1,4 +1,4 @@
-"""A task of a child that is cancelled lets go of its exchange: nobody waits for what it left."""
+"""A cancelled task of a child releases its exchange, so that no other exchange waits for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = Head(200, "OK", (("content-type", "text/plain"),))
 
 
 class Shut:
-    """A gate that tells when somebody stands before it, and lets nobody pass."""
+    """A closed gate that reports when a task waits at it."""
 
     def __init__(self) -> None:
         self.somebody_waits = asyncio.Event()
@@ -37,7 +37,7 @@ class Shut:
 
 @contextmanager
 def joined(gate: Shut) -> Iterator[Member]:
-    """Join the session that is open, as a child process would."""
+    """Join the open session as a child process does."""
     subprocess.run([sys.executable, "-c", "pass"], check=True)  # It opens the door.
     invitation = Invitation.read(json.loads(os.environ["TRACEFORK_EGRESS"])["invitation"])
     member = Member(invitation, lambda member: Remote(member, lambda threads: gate))
@@ -51,7 +51,7 @@ def opened(member: Member, name: str) -> Any:
 
 
 def record_two(tape: Path) -> None:
-    """Record two exchanges of a child; the second goes on when the first has ended."""
+    """Record two exchanges of a child; the second continues when the first has ended."""
     with record(tape), joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
         first.head(HEAD)
@@ -70,8 +70,8 @@ async def cancelled(receiving: Awaitable[object], when: Awaitable[object]) -> No
         await task
 
 
-def test_a_task_that_is_cancelled_before_its_piece_is_handed_on_lets_go(tape: Path) -> None:
-    """The piece came in its turn and waits for the loop to be quiet; what follows it is dropped."""
+def test_a_task_cancelled_before_its_piece_is_delivered_releases_the_exchange(tape: Path) -> None:
+    """The piece waits for a quiet event loop; the rest of the response is dropped."""
     record_two(tape)
     gate = Shut()
     with replay(tape) as run, joined(gate) as member:
@@ -82,8 +82,8 @@ def test_a_task_that_is_cancelled_before_its_piece_is_handed_on_lets_go(tape: Pa
     assert run.reordered == 0
 
 
-def test_a_task_that_is_cancelled_while_it_waits_for_a_piece_lets_go(tape: Path) -> None:
-    """Its connection has a call that is not answered: no other exchange gets that answer."""
+def test_a_task_cancelled_while_waiting_releases_the_exchange(tape: Path) -> None:
+    """Its call has no answer yet, and no other exchange may receive that answer."""
     record_two(tape)
     with replay(tape) as run, joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
@@ -94,8 +94,8 @@ def test_a_task_that_is_cancelled_while_it_waits_for_a_piece_lets_go(tape: Path)
     assert run.reordered == 0
 
 
-def test_a_piece_that_nobody_takes_or_lets_go_of_is_gone_ahead_of(tape: Path) -> None:
-    """The negative control: what is neither read nor closed holds up what came after it."""
+def test_an_exchange_that_is_not_closed_delays_the_next(tape: Path) -> None:
+    """The negative control: a response that is neither read nor closed holds up the next one."""
     record_two(tape)
     with replay(tape) as run, joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")

@@ -1,4 +1,4 @@
-"""What a child process draws from chance is on the tape of its parent."""
+"""The clock reads and random values of a child process are on the tape of its parent."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def child(*words: str) -> str:
 
 
 def test_the_clock_and_the_ids_of_a_child_replay(proven: Proven) -> None:
-    """Requests that hold a time and a UUID are the same; so is what is read after the last one."""
+    """In requests with a time and a UUID, and also after the last request."""
     lanes = proven(lambda url: [child(SCRIPT, "when", url, "hello") for _ in range(2)])
     assert lanes == ["main/asking.py.1"] * 2 + ["main/asking.py.2"] * 2
 
 
-def test_a_job_of_a_pool_draws_the_same_in_whatever_worker(proven: Proven) -> None:
-    """Draws belong to the lane of the job, not to the process that happens to do it."""
+def test_a_pool_job_draws_the_same_in_any_worker(proven: Proven) -> None:
+    """Draws belong to the lane of the job, not to the process that runs it."""
 
     def agent(url: str) -> Any:
         context: Any = multiprocessing.get_context("fork")
@@ -46,7 +46,7 @@ def test_a_job_of_a_pool_draws_the_same_in_whatever_worker(proven: Proven) -> No
 
 
 def test_a_forked_child_draws_on_its_own_lane(proven: Proven, tmp_path: Path) -> None:
-    """Parent and child draw other values from one line of code, and both replay."""
+    """The same line draws different values in parent and child, and both replay."""
 
     def agent(url: str) -> Any:
         child = fork(lambda: (tmp_path / "answer").write_text(jobs().when(url, "hello")))
@@ -56,10 +56,8 @@ def test_a_forked_child_draws_on_its_own_lane(proven: Proven, tmp_path: Path) ->
     assert proven(agent) == ["main/fork.1"] * 2 + ["main"] * 2
 
 
-def test_a_child_whose_chance_is_not_on_the_tape_diverges(
-    tape: Path, moody: ProviderServer
-) -> None:
-    """The negative control: nothing but the tape made them the same."""
+def test_a_child_without_recorded_randomness_diverges(tape: Path, moody: ProviderServer) -> None:
+    """The negative control: only the tape makes its values the same."""
     url = moody.url
     with record(tape, clock=False, entropy=False):
         child(SCRIPT, "when", url, "hello")
@@ -72,7 +70,7 @@ IDS = "import {first}; import random, uuid; print(uuid.uuid4(), random.random(),
 
 @pytest.mark.parametrize("first", ["uuid", "email.message", "logging", "secrets, http.client"])
 def test_the_first_draw_of_a_child_is_on_the_tape(first: str, tape: Path) -> None:
-    """Whatever is imported first; and processes of one script do not draw the same."""
+    """Whichever module is imported first; and two processes of one script draw differently."""
     code = IDS.format(first=first, last="__import__('datetime').datetime.now()")
 
     def agent() -> list[str]:
@@ -86,8 +84,8 @@ def test_the_first_draw_of_a_child_is_on_the_tape(first: str, tape: Path) -> Non
     assert again.clock_misses == again.entropy_misses == 0
 
 
-def test_two_processes_that_were_given_one_lane_draw_different_ids(tape: Path) -> None:
-    """A shell starts them, so they cannot be told apart before they come; still no id is twice."""
+def test_two_processes_on_one_lane_draw_different_ids(tape: Path) -> None:
+    """A shell starts both with the same invitation; the parent separates them as they join."""
     command = f'"{sys.executable}" -c "import uuid; print(uuid.uuid4())"'
 
     def agent() -> list[str]:
@@ -104,7 +102,7 @@ def test_two_processes_that_were_given_one_lane_draw_different_ids(tape: Path) -
 
 
 def test_a_child_that_draws_nothing_loads_nothing(tape: Path) -> None:
-    """Neither the clock nor a connection: most children do not need them."""
+    """Neither the clock nor a connection, which most children do not need."""
     code = (
         "import sys; print([name for name in sys.modules if name in "
         "('asyncio', 'msgspec', 'time_machine', 'tracefork_core.session', 'tracefork_core.tape')])"
@@ -113,8 +111,8 @@ def test_a_child_that_draws_nothing_loads_nothing(tape: Path) -> None:
         assert child("-c", code) == "[]\n"
 
 
-def test_a_child_may_ask_before_it_draws(tape: Path) -> None:
-    """What is loaded to join is what chance waits for: neither waits for the other."""
+def test_a_child_can_make_a_request_before_it_draws(tape: Path) -> None:
+    """Loading the code to join triggers the first draw; neither may wait for the other."""
     code = (
         "from tracefork_core.exchange.current import current_session as here; here().check();"
         "import uuid; print(uuid.uuid4())"

@@ -106,8 +106,8 @@ def test_a_python_child_is_part_of_the_run(way: Callable[[str], Any], proven: Pr
     assert sorted(proven(way)) == sorted(WAYS[way])
 
 
-def test_the_end_of_a_child_comes_before_what_came_after_it(proven: Proven) -> None:
-    """A child that has its answer and computes on is waited for, and so is the word of its end."""
+def test_the_end_of_a_child_replays_before_later_exchanges(proven: Proven) -> None:
+    """Replay waits for a child that computes after its last response, and for its exit."""
     code = """if True:
         import sys, time, asking
         asking.ask(sys.argv[1], "a child")
@@ -154,14 +154,14 @@ def by_multiprocessing(method: str, folder: Path) -> Callable[[str], Any]:
 def test_a_process_of_multiprocessing_is_part_of_the_run(
     method: str, tmp_path: Path, proven: Proven
 ) -> None:
-    """Whatever starts it: its lane is named after what it runs, in the order of starting."""
+    """With each start method; its lane is named after its target and numbered by start."""
     lanes = proven(by_multiprocessing(method, tmp_path))
     assert sorted(lanes) == ["main/into_file.1", "main/into_file.2"]
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
 def test_the_jobs_of_a_process_pool_have_lanes_of_their_own(method: str, proven: Proven) -> None:
-    """Which worker does a job is up to chance, and does not matter."""
+    """Which worker runs a job is random, and must not matter."""
 
     def agent(url: str) -> Any:
 
@@ -174,7 +174,7 @@ def test_the_jobs_of_a_process_pool_have_lanes_of_their_own(method: str, proven:
 
 
 def test_the_workers_of_a_multiprocessing_pool_have_no_order(proven: Proven) -> None:
-    """They are on the tape and replay; their lane promises no order."""
+    """They are on the tape and replay, but their lane promises no order."""
 
     def agent(url: str) -> Any:
 
@@ -188,7 +188,7 @@ def test_the_workers_of_a_multiprocessing_pool_have_no_order(proven: Proven) -> 
 
 
 def test_a_forked_child_is_part_of_the_run(proven: Proven, tmp_path: Path) -> None:
-    """A bare `os.fork` joins as well; the parent asks on after it."""
+    """A bare `os.fork` joins too, and the parent makes more requests after it."""
 
     def agent(url: str) -> Any:
         child = fork(lambda: (tmp_path / "answer").write_text(jobs().ask(url, "same")))
@@ -201,7 +201,7 @@ def test_a_forked_child_is_part_of_the_run(proven: Proven, tmp_path: Path) -> No
 def test_a_session_without_processes_opens_no_socket(
     tape: Path, moody: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The door is opened for the first process, and gone with the session."""
+    """The socket opens for the first process and is removed with the session."""
     # A folder of its own, as other tests open doors too; a short one, as a socket's path must be.
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
@@ -220,7 +220,7 @@ def test_a_session_without_processes_opens_no_socket(
 def test_the_step_that_started_a_process_is_the_step_of_its_exchanges(
     tape: Path, moody: ProviderServer
 ) -> None:
-    """What a child asks is attributed to the step that ran where it was started."""
+    """A child's requests belong to the step that was running at its start."""
     from tracefork_core.exchange.current import current_session, current_step
 
     with record(tape):

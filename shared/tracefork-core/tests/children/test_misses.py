@@ -1,4 +1,4 @@
-"""What child processes draw and the tape does not hold is counted, once and by its source."""
+"""Draws of child processes that the tape does not hold are counted once, by their source."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_miss_of_a_child_is_counted_once_and_by_its_source(
+def test_a_miss_of_a_child_is_counted_once_by_its_source(
     way: Callable[[int, int], None], tape: Path
 ) -> None:
-    """However the child ends; and a child that draws what it drew misses nothing."""
+    """However the child ends; a child that repeats its recorded draws misses nothing."""
     with record(tape):
         way(1, 1)
     with replay(tape) as same:

@@ -1,4 +1,4 @@
-"""Workers of a pool that are older than the session cannot join it: they are named."""
+"""Pool workers that started before the session cannot join it, so they are named."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .conftest import jobs
 
 Work = Callable[[ProviderServer], str]
 OLDER = r"test_older_workers\.py:\d+ gives work to a process pool whose workers were started before"
-NAMED = ["workers of a process pool from before"]
+NAMED = ["process pool workers started before the block"]
 
 
 @contextmanager
@@ -39,10 +39,10 @@ POOLS = pytest.mark.parametrize("pool", [executor, multiprocessing_pool])
 
 
 @POOLS
-def test_they_are_named_and_warned_of(
+def test_older_workers_are_named_and_warned_about(
     pool: Callable[[], Iterator[Work]], tape: Path, moody: ProviderServer
 ) -> None:
-    """Those of an earlier block too: the receipts have them, each warning has the line."""
+    """Also those of an earlier block: the receipt lists them, and the warning names the line."""
     with pool() as work:  # type: ignore[attr-defined]
         work(moody)
         with pytest.warns(RuntimeWarning, match=OLDER) as told, record(tape) as run:
@@ -55,10 +55,10 @@ def test_they_are_named_and_warned_of(
 
 
 @POOLS
-def test_they_get_no_work_where_programs_are_ruled_out(
+def test_older_workers_get_no_work_if_programs_are_ruled_out(
     pool: Callable[[], Iterator[Work]], tape: Path, moody: ProviderServer
 ) -> None:
-    """As any program that nobody watches; nothing is sent."""
+    """Like any program without the guard; nothing is sent."""
     with record(tape):
         pass
     with pool() as work:  # type: ignore[attr-defined]
@@ -69,10 +69,10 @@ def test_they_get_no_work_where_programs_are_ruled_out(
 
 
 @POOLS
-def test_those_of_this_block_are_not(
+def test_workers_of_this_block_are_not_warned_about(
     pool: Callable[[], Iterator[Work]], tape: Path, moody: ProviderServer
 ) -> None:
-    """The control: a pool that is made inside is part of the run."""
+    """The control: a pool created inside the block is part of the run."""
     with warnings.catch_warnings(), record(tape) as run:
         warnings.simplefilter("error", RuntimeWarning)
         with pool() as work:  # type: ignore[attr-defined]

@@ -1,10 +1,9 @@
-"""Hand the guard on to Python child processes, whatever environment they are given.
+"""Pass the guard and the session on to Python child processes, whatever environment they get.
 
-A child finds our `sitecustomize` first on its PYTHONPATH and learns from one variable what to do:
-"refuse" or "count", what is allowed, where to report, and how to join the session. Both are in
-`os.environ` while a session is open. `subprocess.Popen` is wrapped as long, so that a child with an
-environment of its own gets them as well, and a child of one of several sessions gets those of its
-session.
+A child finds our `sitecustomize` first on its PYTHONPATH. One variable tells it whether to refuse
+or count connections, which hosts are allowed, where to report, and how to join the session. Both
+are in `os.environ` while a session is open. `subprocess.Popen` is wrapped too, for children that
+get an environment of their own, and so that a child of one of several sessions joins its own.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _popen_arguments = inspect.signature(_popen_init)
 
 
 def hand_on(watch: Watch, inviting: Inviting | None = None) -> None:
-    """Let children that start from now on carry `watch`, and the invitations of `inviting`."""
+    """Pass `watch` and the invitations of `inviting` on to children that start from now on."""
     global _popen_init
     with _lock:
         watch.inviting = inviting
@@ -45,7 +44,7 @@ def hand_on(watch: Watch, inviting: Inviting | None = None) -> None:
 
 
 def take_back(watch: Watch) -> None:
-    """Undo `hand_on`. What the program itself changed meanwhile stays changed."""
+    """Undo `hand_on`, but keep what the program itself changed meanwhile."""
     with _lock:
         _handed.remove(watch)
         if _handed:
@@ -61,14 +60,14 @@ def take_back(watch: Watch) -> None:
 
 
 def announce() -> None:
-    """Tell those who are started unseen what is known by now."""
+    """Update the variable for processes started unseen: the door is open now."""
     with _lock:
         if _handed:
             os.environ[ENVIRONMENT] = _task(_handed[-1])
 
 
 def install_from_environment(task: str) -> tuple[Watch, dict[str, object] | None]:
-    """Watch this child process as its parent's session asked; return the invitation to it."""
+    """Watch this child process as its parent's session asks; return the session's invitation."""
     given = json.loads(task)
     watch = Watch(
         None,
@@ -84,7 +83,7 @@ def install_from_environment(task: str) -> tuple[Watch, dict[str, object] | None
 
 
 def _task(watch: Watch, child: str | None = None) -> str:
-    """Spell what a child is told; of one that is started unseen no name is known."""
+    """Return the value of the variable for a child; `child` is None for one started unseen."""
     inviting, below = watch.inviting, child is not None and is_crossing_seam()
     if inviting is None or below:
         invitation = None
@@ -108,7 +107,7 @@ def _with_boot(environment: Mapping[str, str]) -> str:
 
 
 def _without_boot(environment: Mapping[str, str]) -> str | None:
-    """Return the program's own PYTHONPATH; None where it has none."""
+    """Return the program's own PYTHONPATH, or None."""
     first, separator, rest = environment.get(_PATH, _BOOT).partition(os.pathsep)
     if first == _BOOT:
         return rest if separator else None
@@ -124,7 +123,7 @@ def _guarded_init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> Non
         environment[_PATH] = _with_boot(environment)
         here = next((watch for watch in watches_here() if watch in _handed), _handed[-1])
         program, words = bound.arguments.get("executable"), bound.arguments["args"]
-        # Names of files need not be text. No room of the tape: this runs where msgspec is missing.
+        # File names need not be text. `tape` has a function for that, but needs msgspec.
         name = child_name(program, words).encode("utf-8", "backslashreplace").decode()
         environment[ENVIRONMENT] = _task(here, name)
         bound.arguments["env"] = environment

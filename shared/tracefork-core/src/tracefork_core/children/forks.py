@@ -1,4 +1,8 @@
-"""Forked children: they have all of their parent but its session, and join that from afar."""
+"""Let forked children join the session of their parent.
+
+A forked child has a copy of everything in its parent, also of the session, which it must not use:
+it joins over the door like any other child.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,14 @@ from tracefork_core.children.invitation import Descent, Invitation
 NAME = "fork"
 
 arrivals: list[Arrival] = []
-"""This process under the sessions of others: one in a child, more where its parent had more."""
+"""This process as a member of its parent's sessions: usually one."""
 _descents: list[Descent] = []
 _forking = threading.local()
 _watching = 0
 
 
 def watch(descent: Descent) -> None:
-    """Let processes that are forked from now on join the session of `descent`."""
+    """Let processes forked from now on join the session of `descent`."""
     _descents.append(descent)
     if not _watching:
         os.register_at_fork(before=_before)
@@ -31,7 +35,7 @@ def watch(descent: Descent) -> None:
 
 
 def come_last() -> None:
-    """Act in forked children after all who have asked for it by now."""
+    """Run `_in_child` after all fork handlers that are registered now."""
     global _watching
     _watching = number = _watching + 1
     os.register_at_fork(after_in_child=lambda: _in_child() if number == _watching else None)
@@ -43,7 +47,7 @@ def forget(descent: Descent) -> None:
 
 
 def descents() -> list[Descent]:
-    """Return what this process hands on, for each session that is open in it."""
+    """Return the `Descent` of each session that is open in this process."""
     return [descent for descent in _descents if descent.session.active]
 
 
@@ -53,10 +57,11 @@ def _before() -> None:
 
 
 def _is_start_of_uvloop() -> bool:
-    """Return whether uvloop starts a program here, and no Python code forks.
+    """Return whether this fork is uvloop starting a program, not Python code calling `os.fork`.
 
-    Its child runs these handlers while its parent, with the interpreter locked, waits until it has
-    become that program: nobody could answer it before that, and after that it is not needed.
+    uvloop's child runs these handlers while the parent holds the interpreter lock and waits for the
+    child's exec. So the parent could not answer a child that joins, and the program needs no
+    session.
     """
     events = sys.modules.get("asyncio.events")
     loop = events._get_running_loop() if events is not None else None  # noqa: SLF001 - in `__all__`
@@ -76,18 +81,18 @@ def _in_child() -> None:
         member = arrive(invitation)
         descent.continue_in_fork(member, invitation)
         arrivals.append(arrival := Arrival(member, descent))
-        # A child that has drawn nothing yet is armed when it does, forked or not.
+        # A child without a draw so far is switched on at its first draw, forked or not.
         if earlier is None or earlier.chance is not None:
             arrival.start_chance()
     if invited:
         announce()
         atexit.register(leave)
-        # How most forked children end.
+        # Most forked children end with `os._exit`, which runs no `atexit` handlers.
         os._exit = _leaving_first(os._exit)  # type: ignore[assignment]
 
 
 def leave() -> None:
-    """Say what was drawn, before the process ends."""
+    """Report the last draws before the process ends."""
     for arrival in arrivals:
         arrival.leave()
 

@@ -1,4 +1,4 @@
-"""What a process hands on to those it starts: an invitation to the session it runs under."""
+"""Invite child processes to a session: where they connect, and on which lane they run."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tracefork_core.exchange.current import current_step
 from tracefork_core.exchange.lane import UNORDERED, lane_here
 
 UNSEEN = "python"
-"""What a process is called that was started unseen."""
+"""The name of a process whose start the session did not see."""
 
 
 class Invitation(NamedTuple):
-    """Where the parent's session is asked, and as whom.
+    """How a child process joins the session of its parent.
 
     Attributes:
-        address: path of a unix socket, or "127.0.0.1:port" where there are none.
-        token: who does not know it is not listened to.
+        address: the path of a unix socket, or "127.0.0.1:port" on platforms without them.
+        token: the secret that the child must send first.
         lane: the lane of the process.
-        step: the step that ran where the process was started.
-        records: whether the session records; else it replays.
-        forks: whether it replays and records: what is drawn goes onto a branch.
+        step: the step that started the process.
+        records: whether the session records; otherwise it replays.
+        forks: whether it replays and records: draws go onto a branch.
         ambient: whether HTTP libraries are instrumented.
     """
 
@@ -41,21 +41,21 @@ class Invitation(NamedTuple):
         return self._replace(lane=lane, step=step)
 
     def through(self, address: str, token: str) -> Invitation:
-        """Return the invitation through a door that is open by now."""
+        """Return the invitation for a door that has been opened meanwhile."""
         return self._replace(address=address, token=token)
 
     def spelled(self) -> dict[str, object]:
-        """Return what `read` takes, as JSON has it."""
+        """Return the invitation as JSON-able values, for `read`."""
         return self._asdict()
 
     @classmethod
     def read(cls, given: dict[str, object]) -> Invitation:
-        """Return the invitation that `spelled` returned."""
+        """Read what `spelled` returned."""
         return cls(**given)  # type: ignore[arg-type]
 
 
 class Door(Protocol):
-    """Where processes come in, and who came."""
+    """The socket where processes join, and what they reported."""
 
     address: str
     token: str
@@ -75,11 +75,10 @@ class Descent:
 
     Args:
         session: the session of this process.
-        home: an invitation to it as this process has it: of the address and the token only what
-            `opening` does not say.
-        opening: opens the door, when the first process is about to start; None where the door is
-            another process's.
-        opened: told of the address, once.
+        home: the invitation of this process itself. `opening` replaces its address and token.
+        opening: opens the door when the first process is about to start; None if another process
+            owns the door.
+        opened: called once, with the address.
     """
 
     def __init__(
@@ -99,21 +98,21 @@ class Descent:
 
     @property
     def clock_misses(self) -> int:
-        """How many reads of the clock in other processes the tape had no value for."""
+        """The number of clock reads in other processes for which the tape had no value."""
         return self._door.clock_misses if self._door else 0
 
     @property
     def entropy_misses(self) -> int:
-        """How many draws of entropy in other processes the tape had no value for."""
+        """The number of entropy draws in other processes for which the tape had no value."""
         return self._door.entropy_misses if self._door else 0
 
     @property
     def complaints(self) -> list[str]:
-        """Who came to the door and was turned away."""
+        """Descriptions of connections that were refused."""
         return self._door.complaints if self._door else []
 
     def open(self) -> None:
-        """Let processes in from now on."""
+        """Accept processes from now on."""
         with self._lock:
             if self._door is None and self._opening is not None:
                 door = self._door = self._opening()
@@ -125,31 +124,31 @@ class Descent:
         self.open()
         lane = lane_here(self.session)
         if lane is not None:
-            called = lane.child(name).name
+            lane_name = lane.child(name).name
         else:
             with self._lock:
                 self._unordered[name] += 1
-            called = f"{UNORDERED}/{name}.{self._unordered[name]}"
-        return self.home.on(called, current_step.get())
+            lane_name = f"{UNORDERED}/{name}.{self._unordered[name]}"
+        return self.home.on(lane_name, current_step.get())
 
     def standing(self) -> Invitation | None:
-        """Return the invitation for whoever is started unseen; None before the door is open."""
+        """Return the invitation for processes started unseen; None before the door is open."""
         if not self.home.address:
             return None
         return self.home.on(f"{self.home.lane}/{UNSEEN}", None)
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more processes."""
         if self._door is not None:
             self._door.close()
 
     def wait(self) -> None:
-        """Wait until those who were inside are gone."""
+        """Wait until the connected processes have gone."""
         if self._door is not None:
             self._door.wait()
 
     def continue_in_fork(self, session: Session, home: Invitation) -> None:
-        """Go on in a forked child, whose session is its parent's from afar."""
+        """Continue in a forked child, which joins its parent's session over the door."""
         if self._door is not None:
             self._door.forget()
         self.session, self.home = session, home

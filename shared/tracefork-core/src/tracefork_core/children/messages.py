@@ -1,6 +1,7 @@
-"""The calls that a child process makes to the session of its parent, and their answers.
+"""The calls that a child process makes to its parent's session, their answers, and their framing.
 
-One call, one answer, on one connection; each exchange has a connection for its time.
+A connection carries one call and one answer at a time; each exchange has a connection of its own.
+A message is MessagePack behind four bytes of length. Errors of the session travel as `Refused`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tracefork_core.tape.event import Draws, Reads
 
 GREETING_LIMIT = 4096
 LIMIT = (256 << 20) + (1 << 20)
-"""A body as large as a tape takes, and all around it."""
+"""The size limit of a message in bytes: the largest body on a tape, plus 1 MiB."""
 _LENGTH = struct.Struct(">I")
 _PIECE = 1 << 18
 _KINDS: dict[str, type[TraceforkError]] = {
@@ -30,13 +31,14 @@ _KINDS: dict[str, type[TraceforkError]] = {
 
 
 class Word(msgspec.Struct, tag=True, omit_defaults=True):
-    """One message."""
+    """Base of all messages."""
 
 
 class Hello(Word):
-    """The first call: nothing else is read before it. `process` tells processes of one lane apart.
+    """The first message of a connection.
 
-    `lane` is the one that the process was given; its exchanges are on it, or below.
+    `process` tells processes of the same lane apart. `lane` is the lane that the process was given;
+    its exchanges are on that lane or below it.
     """
 
     token: str
@@ -47,8 +49,8 @@ class Hello(Word):
 class Open(Word):
     """A request.
 
-    `threads` are the native ids of threads that began to run lanes since the last one;
-    `environment` is that of the process, where it has changed: secrets are in it.
+    `threads` are the native ids of threads that began to run lanes since the last request.
+    `environment` is that of the process, if it has changed: the parent masks its secrets.
     """
 
     request: Request
@@ -82,19 +84,19 @@ class Failed(Word):
 
 
 class LeftOff(Word):
-    """The agent stopped reading a live response, or `waiting` for it."""
+    """The agent stopped reading a live response, or was cancelled while `waiting` for it."""
 
     waiting: bool = False
 
 
 class ReceiveHead(Word):
-    """Ask for the head of a recorded response in its turn."""
+    """Ask for the head of a recorded response, in its recorded order."""
 
     on_loop: bool = False
 
 
 class ReceiveChunk(Word):
-    """Ask for the next piece of a recorded response in its turn."""
+    """Ask for the next piece of a recorded response, in its recorded order."""
 
     on_loop: bool = False
 
@@ -121,52 +123,52 @@ class EndStep(Word):
 
 
 class Check(Word):
-    """Ask whether the session goes on."""
+    """Ask for the error that poisoned the session, if any."""
 
 
 class Draw(Word):
-    """What the process drew from chance since the last time."""
+    """The random values and clock reads of the process since its last message of this kind."""
 
     draws: Draws
 
 
 class AskChance(Word):
-    """Ask what the chance of this run is made of."""
+    """Ask for the seed and the recorded sources of this run."""
 
 
 class Recall(Word):
-    """Ask for what was drawn on a lane when this was recorded."""
+    """Ask for the recorded random values and clock reads of a lane."""
 
     lane: str
 
 
 class Leave(Word):
-    """The process ends. Counts what the tape had no value for, of all that it drew."""
+    """The process ends; counts the draws for which the tape had no value."""
 
     clock: int = 0
     entropy: int = 0
 
 
 class Done(Word):
-    """The call was heard; what it tells is on the tape."""
+    """The call succeeded; its data is on the tape."""
 
 
 class Live(Word):
-    """Make the call for real, or that of `sends` in its place."""
+    """Make the call live, or make that of `sends` instead."""
 
     sends: Request | None = None
 
 
 class Recorded(Word):
-    """The answer is on the tape."""
+    """The response comes from the tape."""
 
 
 class NotOurs(Word):
-    """The request is no part of the run."""
+    """The request is not part of the run."""
 
 
 class Received(Word):
-    """A head, a failure, a piece of a body, or with none of them the end of it."""
+    """A head, a failure or a piece of a body; the end of the body if all are None."""
 
     head: Head | None = None
     failure: Failure | None = None
@@ -174,26 +176,26 @@ class Received(Word):
 
 
 class Begun(Word):
-    """The id of a step that began."""
+    """The id of a new step."""
 
     step: str
 
 
 class Recalled(Word):
-    """What was drawn when this was recorded."""
+    """Recorded random values and clock reads."""
 
     reads: list[Reads]
 
 
 class Chance(Word):
-    """Where entropy comes from, and which sources of a process are on the tape."""
+    """The seed for entropy, and the sources that are on the tape."""
 
     seed: bytes
     sources: list[str]
 
 
 class Refused(Word):
-    """An error of the session, by the name of its class."""
+    """An error of the session, with the name of its class."""
 
     kind: str
     text: str
@@ -228,7 +230,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def encode(word: Word) -> bytes:
-    """Return a word in MessagePack."""
+    """Return a message as MessagePack."""
     try:
         return _encode(word)
     except UnicodeEncodeError:
@@ -241,43 +243,45 @@ answer: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
 def refused(error: Exception) -> Refused:
-    """Return an error as it is sent."""
+    """Return the message for an error."""
     text = str(error).encode("utf-8", "backslashreplace").decode()
     if isinstance(error, DivergenceError):
         return Refused("DivergenceError", text, error.divergence)
     if isinstance(error, TraceforkError):
         return Refused(type(error).__name__, text)
-    return Refused("TraceforkError", f"tracefork: the session of the parent failed: {error!r}")
+    return Refused(
+        "TraceforkError", f"tracefork: the session of the parent process failed: {error!r}"
+    )
 
 
 def as_raised(refusal: Refused) -> TraceforkError:
-    """Return a refusal as the error it was."""
+    """Return the error of a message."""
     if refusal.divergence is not None:
         return DivergenceError(refusal.divergence)
     return _KINDS.get(refusal.kind, TraceforkError)(refusal.text)
 
 
 class BrokenFrameError(Exception):
-    """The peer does not speak as agreed."""
+    """The peer sent an invalid message."""
 
 
 def frame(message: bytes) -> bytes:
-    """Return a message as it is sent."""
+    """Prefix a message with its length."""
     return _LENGTH.pack(len(message)) + message
 
 
 def receive(peer: socket.socket, limit: int = LIMIT) -> bytes | None:
-    """Return the next message, or None where the peer has hung up.
+    """Return the next message, or None if the peer closed the connection.
 
     Raises:
-        BrokenFrameError: this is no message.
+        BrokenFrameError: the message is larger than `limit`.
     """
     head = _exactly(peer, _LENGTH.size)
     return None if head is None else _exactly(peer, _size(head, limit))
 
 
 async def areceive(peer: socket.socket, limit: int = LIMIT) -> bytes | None:
-    """Do what `receive` does, on an event loop."""
+    """Do what `receive` does, without blocking the event loop."""
     head = await _aexactly(peer, _LENGTH.size)
     return None if head is None else await _aexactly(peer, _size(head, limit))
 
@@ -290,7 +294,7 @@ def _size(head: bytes, limit: int) -> int:
 
 
 def _exactly(peer: socket.socket, size: int) -> bytes | None:
-    # As it comes, and not at once: a length is a claim until the bytes are there.
+    # Not allocated at once: a stranger may claim any length.
     data = bytearray()
     while len(data) < size:
         piece = peer.recv(min(size - len(data), _PIECE))

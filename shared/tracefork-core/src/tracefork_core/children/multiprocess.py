@@ -1,9 +1,12 @@
-"""Processes and pools of the standard library: their lanes are named where they are asked for.
+"""Give processes and pools of the standard library their lanes.
 
-A process carries its invitations with it, whatever starts it: spawn, fork or a fork server. A job
-of a `ProcessPoolExecutor` carries its lane: which worker does it is up to chance. The workers of a
-`multiprocessing.Pool` have no lanes, and their exchanges no order of their own. What is started
-below a seam carries that instead: it is part of an exchange.
+A `multiprocessing` process carries its invitations with it, for spawn, fork and fork server alike.
+A job of a `ProcessPoolExecutor` carries its lane, because any worker may run it. The workers of a
+`multiprocessing.Pool` have no lanes, and their exchanges no order. A process or job that a captured
+call starts is marked as below the seam: it is part of that exchange.
+
+Workers that started before the session cannot join it. They are named in the receipt and warned
+about.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from tracefork_core.patching.instrument import Instrument, Undo
 
 _CARRIED = "_tracefork_invitations"
 _BELOW = "_tracefork_below_seam"
-_NAME = "workers of a process pool from before"
+_NAME = "process pool workers started before the block"
 _RUNS = "_tracefork_runs"
 
 
@@ -54,7 +57,7 @@ def instrument_process(library: ModuleType) -> Undo:
 
     def _start_below(self: Any) -> None:
         for descent in forks.descents():
-            descent.open()  # It is armed when it joins.
+            descent.open()  # The child is instrumented when it joins.
             _renew_fork_server(self)
         setattr(self, _BELOW, True)
         try:
@@ -72,13 +75,13 @@ def instrument_process(library: ModuleType) -> Undo:
         try:
             return bootstrap(self, *args, **kwargs)
         finally:
-            forks.leave()  # `os._exit` of a fork, or `atexit`, tells what is drawn after this.
+            forks.leave()  # Later draws are reported by `os._exit` or `atexit`.
 
     process.start, process._bootstrap = invited_start, joined_bootstrap  # noqa: SLF001
 
     def undo() -> None:
         process.start, process._bootstrap = start, bootstrap  # noqa: SLF001
-        _let_fork_server_go()
+        _drop_own_fork_server()
 
     return undo
 
@@ -94,7 +97,7 @@ def instrument_executor(library: ModuleType) -> Undo:
             return submit(self, BelowSeam(fn), *args, **kwargs)
         invitations = [descent.invite(_job(fn)) for descent in forks.descents()]
         if invitations:
-            tell_of_older(self, tuple((self._processes or {}).values()))
+            report_older_workers(self, tuple((self._processes or {}).values()))
             fn = OnLane(fn, [tuple(invitation) for invitation in invitations])
         return submit(self, fn, *args, **kwargs)
 
@@ -107,15 +110,15 @@ def instrument_executor(library: ModuleType) -> Undo:
 
 
 def instrument_pool(library: ModuleType) -> Undo:
-    """Name the workers of a `multiprocessing.pool` that are older than the session."""
+    """Report workers of a `multiprocessing.pool` that started before the session."""
     pool = library.Pool
-    check = pool._check_running  # noqa: SLF001 - whoever gives it work comes by here
+    check = pool._check_running  # noqa: SLF001 - every way to submit work calls it
 
     @functools.wraps(check)
     def check_workers(self: Any) -> None:
         check(self)
         if not is_crossing_seam() and not isinstance(self, library.ThreadPool):
-            tell_of_older(self, tuple(self._pool))
+            report_older_workers(self, tuple(self._pool))
 
     pool._check_running = check_workers  # noqa: SLF001
 
@@ -126,7 +129,7 @@ def instrument_pool(library: ModuleType) -> Undo:
 
 
 class BelowSeam:
-    """A job that is part of an exchange, in whatever process."""
+    """A job that is part of an exchange, in whichever process it runs."""
 
     def __init__(self, job: Callable[..., Any]) -> None:
         self._job = job
@@ -137,7 +140,7 @@ class BelowSeam:
 
 
 class OnLane:
-    """A job that runs on its own lane, in whatever process."""
+    """A job that runs on its own lane, in whichever process it runs."""
 
     def __init__(self, job: Callable[..., Any], invitations: list[tuple[Any, ...]]) -> None:
         self._job = job
@@ -161,7 +164,7 @@ class OnLane:
 
 
 def _take(invitation: Invitation, *, ordered: bool) -> None:
-    """Take the lane that was chosen for this process."""
+    """Run this process on the lane of an invitation."""
     for arrival in forks.arrivals:
         if arrival.descent.home.token == invitation.token:
             arrival.move(invitation)
@@ -174,7 +177,7 @@ def _name(process: Any, target: object) -> str:
 
 
 def _job(fn: Any) -> str:
-    """Name a job; `map` hands over the function inside of one of its own."""
+    """Return the name of a job; `map` wraps the user's function in one of its own."""
     while isinstance(fn, functools.partial):
         fn = fn.args[0] if fn.args and callable(fn.args[0]) else fn.func
     return name_of(fn)
@@ -186,7 +189,7 @@ def _is_pooled(process: Any) -> bool:
 
 
 def _renew_fork_server(process: Any) -> None:
-    """Let a fork server go that is older than the door: its children could not join."""
+    """Replace a fork server that started before the door: its children could not join."""
     multiprocessing = sys.modules["multiprocessing"]
     method = getattr(process, "_start_method", None) or multiprocessing.get_start_method()
     if method != "forkserver":
@@ -194,19 +197,19 @@ def _renew_fork_server(process: Any) -> None:
     server = import_module("multiprocessing.forkserver")._forkserver  # noqa: SLF001
     address = forks.descents()[0].home.address
     if getattr(server, _CARRIED, None) != address:
-        _let_go(server)
+        _drop_fork_server(server)
         setattr(server, _CARRIED, address)
 
 
-def _let_fork_server_go() -> None:
+def _drop_own_fork_server() -> None:
     server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
     if hasattr(server, _CARRIED):
-        _let_go(server)
+        _drop_fork_server(server)
         delattr(server, _CARRIED)
 
 
-def _let_go(server: Any) -> None:
-    """Let the next process start a fork server anew. This one ends when its children have."""
+def _drop_fork_server(server: Any) -> None:
+    """Make the next process start a new fork server; the old one ends with its children."""
     alive = server._forkserver_alive_fd  # noqa: SLF001 - its `_stop` would wait for them
     if alive is not None:
         os.close(alive)
@@ -215,37 +218,37 @@ def _let_go(server: Any) -> None:
 
 
 def note_start(process: object) -> None:
-    """Remember under which sessions a process was started."""
+    """Remember the sessions under which a process was started."""
     setattr(process, _RUNS, _open_runs())
 
 
-def tell_of_older(pool: object, workers: Iterable[object]) -> None:
-    """Say, once for each session, that a pool which is given work has workers from before.
+def report_older_workers(pool: object, workers: Iterable[object]) -> None:
+    """Warn, once for each session, that a pool with older workers gets work.
 
     Raises:
-        EgressError: programs that nobody watches were ruled out.
+        EgressError: the session allows no other programs.
     """
-    told = vars(pool).setdefault(_RUNS, set[str]())
-    runs = _open_runs() - told
+    reported = vars(pool).setdefault(_RUNS, set[str]())
+    runs = _open_runs() - reported
     if not runs or all(runs <= getattr(worker, _RUNS, frozenset()) for worker in workers):
         return
-    told |= runs
+    reported |= runs
     for watch in watches_here():
         watch.starting(_NAME, guarded=False)
     warnings.warn(
         f"tracefork: {caller() or 'a library'} gives work to a process pool whose workers were "
-        "started before the block: what they ask is not on the tape, and live at replay. Make the "
-        "pool inside the block.",
+        "started before the block. Their requests are not on the tape, and live at replay. "
+        "Create the pool inside the block.",
         RuntimeWarning,
         stacklevel=1,
     )
 
 
 def _open_runs() -> frozenset[str]:
-    here = forks.descents()
-    for descent in here:
-        descent.open()  # Behind the door is the name of the run.
-    return frozenset(descent.home.token for descent in here)
+    descents = forks.descents()
+    for descent in descents:
+        descent.open()  # Only an open door has a token, which identifies the run.
+    return frozenset(descent.home.token for descent in descents)
 
 
 PROCESSES = (

@@ -1,4 +1,4 @@
-"""Jobs that child processes do: each asks a provider, by a real client over a real socket."""
+"""Jobs of child processes: each calls a provider with a real client over a real socket."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ async def stream_async(url: str, text: str) -> list[str]:
 
 
 def into_file(url: str, text: str, path: str) -> None:
-    """Do as a process whose result nobody can return."""
+    """Write the answer to a file, for a process that cannot return it."""
     Path(path).write_text(ask(url, text))
 
 
 def when(url: str, text: str) -> str:
-    """Ask for something that hangs on the clock and on chance."""
+    """Make a request that depends on the clock and on a random value."""
     import uuid
 
     first = f"{text} at {time.time_ns()} {uuid.uuid4()}"

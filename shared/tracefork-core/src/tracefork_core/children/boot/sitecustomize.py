@@ -1,7 +1,8 @@
-"""Loaded by Python child processes of a session: install the guard, join, then be invisible.
+"""Run first in each Python child process of a session: install the guard, and join the session.
 
-Found first on PYTHONPATH. The child may be another environment without tracefork, so the package
-is loaded by its place on disk and nothing is added to `sys.path`.
+Python finds this file first on PYTHONPATH. The child may run in an environment without tracefork,
+so the package is loaded from its path on disk, and `sys.path` stays as it is. At the end this file
+loads the sitecustomize that it hides.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _install(task: str) -> None:
 
 
 def _say_unguarded(task: str) -> None:
-    """Name this Python in the parent's receipt, as any program that nobody watches."""
+    """Name this Python in the parent's receipt, like any program without the guard."""
     version = ".".join(str(part) for part in sys.version_info[:2])
     line = {"programs": ["python%s (unguarded)" % version]}  # noqa: UP031 - for old Pythons
     with open(json.loads(task)["report"], "a") as file:  # noqa: PTH123
@@ -45,7 +46,7 @@ def _say_unguarded(task: str) -> None:
 
 
 def _hand_over() -> None:
-    """Run the sitecustomize that this one hides, if there is one."""
+    """Load the sitecustomize that this one hides, if any."""
     sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != _HERE]
     spec = PathFinder.find_spec("sitecustomize", sys.path)
     if spec is None or spec.loader is None:

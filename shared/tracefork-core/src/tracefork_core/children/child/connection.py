@@ -1,4 +1,8 @@
-"""A child's connection to the session of its parent: one call at a time."""
+"""A child's connection to its parent's session, and the exchanges that run over it.
+
+One call at a time: after a call the connection waits for the answer. The parent does what an
+exchange does here.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +31,25 @@ from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.exchange.current import crossing_seam
 
-_PATIENCE = 20.0
+_TIMEOUT_SECONDS = 20.0
 
 
 class LostError(Exception):
-    """The session of the parent has ended, or cannot be reached."""
+    """The parent's session has ended or cannot be reached."""
 
 
 class Connection:
-    """One socket. Once a call was lost, all that follow are."""
+    """A socket to the parent; after a lost call, all later calls are lost too."""
 
     def __init__(self, invitation: Invitation, process: str) -> None:
         host, _, port = invitation.address.rpartition(":")
         try:
-            with crossing_seam():  # Not the agent's: neither counted nor drawn.
+            with crossing_seam():  # This socket is ours: not counted, and without draws.
                 if port.isdigit():
-                    self._socket = socket.create_connection((host, int(port)), _PATIENCE)
+                    self._socket = socket.create_connection((host, int(port)), _TIMEOUT_SECONDS)
                 else:
                     self._socket = socket.socket(socket.AF_UNIX)
-                    self._socket.settimeout(_PATIENCE)
+                    self._socket.settimeout(_TIMEOUT_SECONDS)
                     self._socket.connect(invitation.address)
         except OSError as error:
             raise LostError(str(error)) from error
@@ -57,36 +61,36 @@ class Connection:
         """Make a call and wait for its answer.
 
         Raises:
-            TraceforkError: the session says so.
-            LostError: nobody answers any more.
+            TraceforkError: the session answered with this error.
+            LostError: the session is gone.
         """
         try:
             self._socket.sendall(frame(messages.encode(word)))
-            heard = receive(self._socket)
+            message = receive(self._socket)
         except (OSError, BrokenFrameError) as error:
             raise self._lose() from error
         except BaseException:
-            self._lose()  # The answer to this would be taken for that to the next.
+            self._lose()  # Its late answer would be taken for the answer to the next call.
             raise
-        return self._understood(heard)
+        return self._understood(message)
 
     async def acall(self, word: Word) -> Answer:
-        """Do what `call` does, on an event loop. Given up, the connection is closed."""
+        """Do what `call` does, on an event loop; a cancelled call closes the connection."""
         loop = asyncio.get_running_loop()
         try:
             self._socket.settimeout(0)
             await loop.sock_sendall(self._socket, frame(messages.encode(word)))
-            heard = await areceive(self._socket)
+            message = await areceive(self._socket)
             self._socket.settimeout(None)
         except (OSError, BrokenFrameError) as error:
             raise self._lose() from error
         except BaseException:
             self._lose()
             raise
-        return self._understood(heard)
+        return self._understood(message)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self.lost = True
         self._socket.close()
 
@@ -94,24 +98,24 @@ class Connection:
         self.close()
         return LostError("the connection was closed")
 
-    def _understood(self, heard: bytes | None) -> Answer:
-        if heard is None:
+    def _understood(self, message: bytes | None) -> Answer:
+        if message is None:
             raise self._lose()
         try:
-            said = messages.answer.decode(heard)
+            answer = messages.answer.decode(message)
         except msgspec.MsgspecError as error:
             raise self._lose() from error
-        if isinstance(said, Over):
+        if isinstance(answer, Over):
             raise self._lose()
-        if isinstance(said, Refused):
-            raise as_raised(said)
-        return said
+        if isinstance(answer, Refused):
+            raise as_raised(answer)
+        return answer
 
 
 class RemoteLive:
-    """A live call of this process. Each piece is on the tape before the agent sees it.
+    """A live call of this process. Each piece is on the tape before the agent receives it.
 
-    Where the session of the parent is gone, the call goes on: a recording stops no agent.
+    If the parent's session ends, the call continues: a recording must not stop an agent.
     """
 
     def __init__(
@@ -167,11 +171,11 @@ class RemoteLive:
 
 
 class RemoteRecorded:
-    """A recorded answer: each receive waits, in the parent, for its recorded turn.
+    """A recorded response: each receive waits in the parent for its recorded turn.
 
-    On an event loop, what came in its turn is handed on when what the last one set off is done.
-    A receive that is cancelled closes it: what the parent handed out cannot be had again. In the
-    parent's own process a body can be read on after that; here it has ended.
+    On an event loop, a piece is delivered when the tasks that the previous delivery woke up are
+    done. A cancelled receive closes the response, because the parent cannot hand out a piece twice.
+    (In the parent's own process, a body can be read on after a cancelled receive.)
     """
 
     def __init__(
@@ -193,9 +197,9 @@ class RemoteRecorded:
 
     async def areceive_head(self) -> Head | Failure:
         with self._asking() as connection:
-            said = await connection.acall(messages.ReceiveHead(on_loop=True))
+            answer = await connection.acall(messages.ReceiveHead(on_loop=True))
             await self._quiet(self)
-            return self._head(said)
+            return self._head(answer)
 
     def receive_chunk(self) -> bytes | Failure | None:
         if self._over:
@@ -207,9 +211,9 @@ class RemoteRecorded:
         if self._over:
             return None
         with self._asking() as connection:
-            said = await connection.acall(messages.ReceiveChunk(on_loop=True))
+            answer = await connection.acall(messages.ReceiveChunk(on_loop=True))
             await self._quiet(self)
-            return self._chunk(said)
+            return self._chunk(answer)
 
     def close(self) -> None:
         if not self._over:
@@ -231,20 +235,20 @@ class RemoteRecorded:
             self.close()
             raise
 
-    def _head(self, said: Answer) -> Head | Failure:
-        assert isinstance(said, Received)
-        if said.head is not None:
-            return said.head
-        assert said.failure is not None
+    def _head(self, answer: Answer) -> Head | Failure:
+        assert isinstance(answer, Received)
+        if answer.head is not None:
+            return answer.head
+        assert answer.failure is not None
         self._finish()
-        return said.failure
+        return answer.failure
 
-    def _chunk(self, said: Answer) -> bytes | Failure | None:
-        assert isinstance(said, Received)
-        if said.data is not None:
-            return said.data
+    def _chunk(self, answer: Answer) -> bytes | Failure | None:
+        assert isinstance(answer, Received)
+        if answer.data is not None:
+            return answer.data
         self._finish()
-        return said.failure
+        return answer.failure
 
     def _finish(self) -> None:
         if not self._over:

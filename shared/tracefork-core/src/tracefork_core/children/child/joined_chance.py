@@ -1,7 +1,7 @@
-"""Chance in a child process: what it draws is on the tape of its parent.
+"""The clock and randomness of a child process, recorded on the tape of its parent.
 
-Entropy comes from the seed of the run, in streams of this process's own lanes. Of what was drawn
-when the run was recorded, each lane asks when it draws for the first time.
+Entropy comes from the seed of the run, in streams of this process's own lanes. At replay each lane
+asks for its recorded values at its first draw.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tracefork_core.tape.event import Draws, GeneratorState, Reads
 
 
 class JoinedChance:
-    """The clock and the entropy of this process, switched on until they are switched off."""
+    """The recorded clock and entropy of this process, from creation to `off`."""
 
     def __init__(self, member: Member) -> None:
         seed, sources = member.chance()
@@ -41,29 +41,29 @@ class JoinedChance:
         if entropies.SOURCE in sources:
             stack.callback(process_entropy.stop, self._entropy)
             process_entropy.start(self._entropy)
-            if HOME not in sys.modules:  # A forked child goes on with its parent's.
+            if HOME not in sys.modules:  # A forked child continues with its parent's.
                 numpy = NumpyGenerator(self._entropy)
                 stack.callback(numpy.off)
                 numpy.on()
 
     def off(self) -> None:
-        """Put what was drawn on the tape, and leave the process's chance as it was."""
+        """Put the last draws on the tape, and restore the real clock and entropy."""
         self._member.flush()
         self._member.drawn.remove(self.fresh)
         self._stack.close()
 
     @property
     def misses(self) -> Counter[str]:
-        """How many draws the tape had no value for, of the "clock" and of "entropy"."""
+        """The number of draws for which the tape had no value, by source."""
         return Counter(clock=self._clock.misses, entropy=self._entropy.misses)
 
     def fresh(self) -> list[Reads]:
-        """Return what was drawn since the last time."""
+        """Return the draws since the last call."""
         return [*self._clock.fresh(), *self._entropy.fresh()]
 
 
 class _Memory:
-    """What the tape knows of the lanes of this process."""
+    """Fetches the recorded values of each lane once."""
 
     def __init__(self, member: Member, give: Callable[[list[Reads]], None]) -> None:
         self._member = member
@@ -71,7 +71,7 @@ class _Memory:
         self._known: set[str] = set()
 
     def recall(self) -> None:
-        """Ask for this lane, the first time."""
+        """Fetch the values of the current lane at its first draw."""
         lane = current_lane(self._member)
         if lane not in self._known:
             self._known.add(lane)
@@ -100,8 +100,8 @@ class JoinedEntropy(RecordedEntropy):
         recorded = None if member.invitation.records else Draws([])
         super().__init__(member, seed, recorded, forked=member.invitation.forks)
         self._memory = _Memory(member, self.give)
-        # One state for all processes of the run, and none of their lanes goes on from it: which
-        # worker of a pool does a job must not matter.
+        # All processes of the run start from the same state, and their lanes do not continue it:
+        # a job must draw the same in every worker of a pool.
         state = packed(seeded(Streams(seed).draw("", "processes", SEED_BYTES)).getstate())
         begun = Draws([], generators=[GeneratorState(RANDOM, state)])
         self.generators = LaneGenerators(member, self._fallback, begun)

@@ -1,4 +1,7 @@
-"""The session of a child process: its parent's, joined when something is first asked or drawn."""
+"""The session of a child process: its parent's, joined at the first request or draw.
+
+Nothing heavy is loaded before that: most children make no request and draw nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +29,11 @@ if TYPE_CHECKING:
 
 
 _stay = ExitStack()
-"""What was entered here and is never left: it ends with the process."""
+"""Contexts of this process that are never left."""
 
 
 class Member:
-    """Implements `exchange.contract.Session`. Until something is asked, nothing is loaded."""
+    """Implements `exchange.contract.Session` by calls to the parent."""
 
     def __init__(self, invitation: Invitation, join: Callable[[Member], Remote]) -> None:
         self.invitation = invitation
@@ -40,17 +43,17 @@ class Member:
         self._join = join
         self._joined: Remote | None = None
         self._pid = os.getpid()
-        # Re-entrant: what is loaded to join may be what chance was waiting for, and that joins.
+        # Re-entrant: loading the code to join can trigger the first draw, which joins too.
         self._lock = threading.RLock()
 
     @property
     def active(self) -> bool:
-        """Whether this is the process that was invited."""
+        """Whether this is the invited process, not a fork of it."""
         return self._pid == os.getpid()
 
     @property
     def unordered(self) -> str:
-        """The lane of threads that carry no context: one for each process, for what they draw."""
+        """The lane of threads without a context: one for each process."""
         return f"{self.invitation.lane}/{UNORDERED}"
 
     def open(self, request: Request) -> Live | Recorded | None:
@@ -76,33 +79,33 @@ class Member:
         self._remote().check()
 
     def check_asked(self, thread: str) -> None:
-        """Nothing: no thread of a framework runs here."""
+        """Do nothing: no thread of a framework runs here."""
 
     def tell_as_recorded(self, thread: str) -> None:
-        """Nothing: no thread of a framework runs here."""
+        """Do nothing: no thread of a framework runs here."""
 
     def checkpoints(self, path: Path) -> Checkpoints:
-        """Refuse: what a child process saves would be on no tape."""
+        """Refuse: checkpoints of a child process would be on no tape."""
         from tracefork_core.errors import UsageError
 
         raise UsageError(
-            f"tracefork: a child process of a recorded or replayed run cannot keep checkpoints "
-            f"({path}): only those of the process that the run began in are on the tape."
+            f"tracefork: a child process of a recorded or replayed run cannot save checkpoints to "
+            f"{path}: a tape holds only those of the process that started the run. Save them there."
         )
 
     @property
     def source(self) -> Tape | None:
-        """Nothing: the parent answers."""
+        """None: the parent answers from its tape."""
         return None
 
     @property
     def tapes(self) -> tuple[Path, ...]:
-        """None: they are the parent's."""
+        """Empty: the tapes are the parent's."""
         return ()
 
     @property
     def fork_point(self) -> int | None:
-        """Nothing: forks are the parent's."""
+        """None: forks are the parent's."""
         return None
 
     def chance(self) -> tuple[bytes, list[str]]:
@@ -110,21 +113,21 @@ class Member:
         return self._remote().chance()
 
     def recall(self, lane: str) -> list[Reads]:
-        """Return what was drawn on a lane of this process when this was recorded."""
+        """Return the recorded random values and clock reads of a lane of this process."""
         return self._remote().recall(lane)
 
     def flush(self) -> None:
-        """Put on the tape what was drawn since the last exchange."""
+        """Put the draws since the last exchange on the tape."""
         if self.drawn:
             self._remote().flush()
 
     def leave(self, *, clock: int, entropy: int) -> None:
-        """Put on the tape what was drawn since the last exchange, tell the misses, and hang up."""
+        """Put the last draws on the tape, report the misses, and disconnect."""
         if self._joined is not None or self.drawn:
             self._remote().leave(clock=clock, entropy=entropy)
 
     def move(self, invitation: Invitation) -> None:
-        """Go on as somebody else: on the lane that was chosen for this process."""
+        """Continue on the lane of another invitation, over new connections."""
         with self._lock:
             joined, self._joined = self._joined, None
             self.invitation = invitation
@@ -138,26 +141,26 @@ class Member:
 
     def _remote(self) -> Remote:
         with self._lock:
-            return self._joined or self._keep(self._join(self))
+            return self._joined or self._first(self._join(self))
 
-    def _keep(self, joined: Remote) -> Remote:
+    def _first(self, joined: Remote) -> Remote:
         if self._joined is None:
             self._joined = joined
         return self._joined
 
 
 class Arrival:
-    """This process under one session. `descent` hands it on."""
+    """This process as a member of one session. `descent` invites its own children."""
 
     def __init__(self, member: Member, descent: Descent) -> None:
         self.member = member
         self.descent = descent
         self.chance: JoinedChance | None = None
         self._missed: Counter[str] = Counter()
-        self._told: Counter[str] = Counter()
+        self._reported: Counter[str] = Counter()
 
     def move(self, invitation: Invitation) -> None:
-        """Take the lane that was chosen for this process when it was started."""
+        """Move to the lane that was chosen when this process was started."""
         drew = self.chance is not None
         self.stop_chance()
         self.member.move(invitation)
@@ -168,7 +171,7 @@ class Arrival:
             self.start_chance()
 
     def start_chance(self) -> None:
-        """Let what this process draws from chance be drawn in the run."""
+        """Switch on the recorded clock and randomness."""
         from tracefork_core.children.child.joined_chance import JoinedChance
 
         if self.chance is None:
@@ -182,10 +185,10 @@ class Arrival:
             self.chance = None
 
     def leave(self) -> None:
-        """Put what was drawn on the tape: this process is about to end. May be called again."""
+        """Put the last draws on the tape as this process ends; can be called repeatedly."""
         if self.member.active:
             missed = self._missed + (self.chance.misses if self.chance else Counter())
-            since, self._told = missed - self._told, missed
+            since, self._reported = missed - self._reported, missed
             self.member.leave(clock=since["clock"], entropy=since["entropy"])
 
 

@@ -1,6 +1,6 @@
-"""Talk to the session of the parent: each exchange on a connection of its own while it lasts.
+"""Talk to the session of the parent, with a connection for each exchange in progress.
 
-The parent serves each connection with a thread, and nothing of one exchange can hold up another.
+The parent serves each connection with a thread, so exchanges cannot block each other.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from tracefork_core.tape.event import Draws, Reads
 
 
 class Gate(Protocol):
-    """Lets those pass, one by one, who have something to deliver on an event loop."""
+    """Lets deliveries on an event loop pass one at a time."""
 
     async def apass_on(self, owner: object) -> None: ...
 
 
 class Asking(Protocol):
-    """What this needs of the session that the process itself sees."""
+    """The part of the joined session that `Remote` uses."""
 
     invitation: Invitation
     threads: set[int]
@@ -53,7 +53,7 @@ class Asking(Protocol):
 
 
 class Remote:
-    """The session of the parent. `member` is who asks; safe to use from any thread."""
+    """The session of the parent, as `member` uses it; thread-safe."""
 
     def __init__(self, member: Asking, gate: Callable[[set[int]], Gate]) -> None:
         self._member = member
@@ -62,7 +62,7 @@ class Remote:
         self._process = f"{os.getpid()}.{time.monotonic_ns()}"
         self._idle: deque[Connection] = deque()
         self._connections: set[Connection] = set()
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._environment: dict[bytes, bytes] | None = None
         self._lock = threading.Lock()
         self._warned = False
@@ -76,13 +76,13 @@ class Remote:
         try:
             connection = self._connection()
             try:
-                self._tell_draws(connection)
+                self._send_draws(connection)
                 answer = connection.call(self._opening(request))
             except TraceforkError:
                 self._free(connection)
                 raise
         except LostError:
-            self._pass(request)
+            self._pass_live(request)
             return None
         if isinstance(answer, Live):
             return RemoteLive(connection, self._quiet, self._free, answer.sends)
@@ -114,25 +114,25 @@ class Remote:
         return (answer.seed, answer.sources) if isinstance(answer, Chance) else (b"", [])
 
     def recall(self, lane: str) -> list[Reads]:
-        """Return what was drawn on a lane of this process when this was recorded."""
+        """Return the recorded random values and clock reads of a lane of this process."""
         answer = self._call(messages.Recall(lane))
         return answer.reads if isinstance(answer, Recalled) else []
 
     def flush(self) -> None:
-        """Put on the tape what was drawn since the last exchange."""
+        """Put the draws since the last exchange on the tape."""
         drawn = self._drawn()
         if drawn is not None:
             self._call(messages.Draw(drawn))
 
     def leave(self, *, clock: int, entropy: int) -> None:
-        """Put on the tape what was drawn since the last exchange, tell the misses, and hang up."""
+        """Put the last draws on the tape, report the misses, and disconnect."""
         self.flush()
         if clock or entropy:
             self._call(messages.Leave(clock, entropy))
         self.forget()
 
     def forget(self) -> None:
-        """Close the connections: also those that a forked child inherited."""
+        """Close all connections, also those that a forked child inherited."""
         for connection in tuple(self._connections):
             connection.close()
         self._connections.clear()
@@ -150,26 +150,26 @@ class Remote:
     def _opening(self, request: Request) -> messages.Open:
         lane, step = current_lane(self._member), current_step.get()
         behind = vars(os.environ).get("_data")
-        found = dict(behind) if isinstance(behind, dict) else dict(os.environb)
+        environment = dict(behind) if isinstance(behind, dict) else dict(os.environb)
         with self._lock:
-            changed = None if found == self._environment else found
-            self._environment = found
-            threads = sorted(self._member.threads - self._told)
-            self._told.update(threads)
+            changed = None if environment == self._environment else environment
+            self._environment = environment
+            threads = sorted(self._member.threads - self._reported)
+            self._reported.update(threads)
         return messages.Open(request, lane, step, caller(2), threads, changed)
 
-    def _tell_draws(self, connection: Connection) -> None:
+    def _send_draws(self, connection: Connection) -> None:
         drawn = self._drawn()
         if drawn is not None:
             connection.call(messages.Draw(drawn))
 
     def _drawn(self) -> Draws | None:
-        """Return what was drawn since the last time."""
+        """Return the draws since the last call."""
         reads = [read for fresh in self._member.drawn for read in fresh()]
         return Draws(reads) if reads else None
 
     def _call(self, word: Word) -> Answer | None:
-        """Make a call outside of any exchange; None where nobody answers."""
+        """Make a call outside of an exchange; return None if the session is gone."""
         try:
             connection = self._connection()
             try:
@@ -193,16 +193,16 @@ class Remote:
         else:
             self._idle.append(connection)
 
-    def _pass(self, request: Request) -> None:
-        """Let a request pass that the recording has missed; a replay lets none."""
+    def _pass_live(self, request: Request) -> None:
+        """Warn and let a request go live after the recording ended; refuse it after a replay."""
         if not self._member.invitation.records:
             raise self._outlived(request)
         if not self._warned:
             self._warned = True
             warnings.warn(
                 f"tracefork: the recording that this process ({self._lane}) belonged to has ended: "
-                f"{request.method} {_bare(request.url)} is not on the tape, nor is what "
-                "follows. Wait for the process inside the block.",
+                f"{request.method} {_bare(request.url)} is not on the tape, and later requests "
+                "are not either. Wait for the process inside the block.",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -210,8 +210,8 @@ class Remote:
     def _outlived(self, request: Request) -> ReplayError:
         return ReplayError(
             f"tracefork: the replay that this process ({self._lane}) belonged to has ended, "
-            f"and it asks for {request.method} {_bare(request.url)}. Nothing was sent. Wait "
-            "for the process inside the block."
+            f"and it requested {request.method} {_bare(request.url)}. Nothing was sent. Wait for "
+            "the process inside the block."
         )
 
 

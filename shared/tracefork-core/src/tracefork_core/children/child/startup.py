@@ -1,4 +1,10 @@
-"""What a Python child process does as it starts, where its parent runs under a session."""
+"""Join the parent's session as a Python child process starts.
+
+Most children make no request and draw nothing, so everything waits: HTTP libraries are
+instrumented when they are imported, and the clock and randomness are switched on at the first draw
+(`Waking`). A draw goes through a function of `time` or `os`, or through a module that is imported
+for it; both are watched until one of them is used.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,7 @@ _OTHERS_NEEDED = {"backports", "dateutil", "msgspec", "time_machine", "tracefork
 
 
 def join(given: dict[str, object], watch: Watch) -> None:
-    """Let what this process asks and draws be part of its parent's run."""
+    """Make the requests and draws of this process part of its parent's run."""
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         version = ".".join(str(part) for part in sys.version_info[:2])
@@ -46,7 +52,7 @@ def join(given: dict[str, object], watch: Watch) -> None:
 
 
 def arm(invitation: Invitation) -> None:
-    """Let this child process be part of a run, for the rest of its life."""
+    """Instrument this process for the rest of its life."""
     for instrument in (*PROCESSES, _TASKS):
         instrument.on()
     if invitation.ambient:
@@ -58,14 +64,14 @@ def arm(invitation: Invitation) -> None:
 def _start_chance() -> None:
     for arrival in forks.arrivals:
         arrival.start_chance()
-    forks.come_last()  # After those of the clock and of entropy, which are loaded by now.
+    forks.come_last()  # After the fork handlers of the clock and of entropy, which are loaded now.
 
 
 def _spawning(_: ModuleType) -> Undo:
     spawning = import_module("tracefork_core.order.spawning")
     if hasattr(spawning, "start"):
         _start(spawning)
-    else:  # This program records: what imports asyncio at this moment is that very module.
+    else:  # This program records, and that module is importing asyncio right now.
         when_loaded(cast(ModuleSpec, spawning.__spec__), lambda: _start(spawning))
     return lambda: _stop(spawning)
 
@@ -97,7 +103,7 @@ class Waking:
             instrument.on()
 
     def wake(self) -> None:
-        """Start now, unless that needs what is being imported at this moment: then after that."""
+        """Start now, or after an import in progress that `start` may depend on."""
         if self._over:
             return
         if (loading := _half_loaded()) is not None:
@@ -113,7 +119,7 @@ class Waking:
 
 
 def _half_loaded() -> ModuleSpec | None:
-    """Return the outermost import under way that ours could depend on."""
+    """Return the outermost import in progress that our imports could depend on."""
     for name, module in list(sys.modules.items()):
         root = name.partition(".")[0]
         if root not in sys.stdlib_module_names and root not in _OTHERS_NEEDED:
@@ -125,7 +131,7 @@ def _half_loaded() -> ModuleSpec | None:
 
 
 def when_loaded(spec: ModuleSpec, then: Callable[[], None]) -> None:
-    """Call `then` as soon as a module that is being imported is there."""
+    """Call `then` as soon as the import of a module is complete."""
 
     class Announced(ModuleSpec):
         @property

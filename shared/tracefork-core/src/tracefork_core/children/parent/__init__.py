@@ -1,1 +1,1 @@
-"""The parent's side: `listener` accepts children, `server` answers them, `hosting` opens both."""
+"""The parent's side: `listener` accepts children, `server` answers them, `hosting` sets up both."""

@@ -1,4 +1,4 @@
-"""Let other processes join a session that is open in this one."""
+"""Let child processes join a session of this process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tracefork_core.tape.event import DRAWS, Draws
 
 
 class Hosting:
-    """The processes of one session. Nothing is opened before the first is about to start."""
+    """The child processes of one session; the door opens when the first is about to start."""
 
     def __init__(self, session: Session, chance: Chance, *, ambient: bool) -> None:
         self._session = session
@@ -37,22 +37,22 @@ class Hosting:
 
     @property
     def clock_misses(self) -> int:
-        """How many reads of the clock in other processes the tape had no value for."""
+        """The number of clock reads in other processes for which the tape had no value."""
         return self.descent.clock_misses
 
     @property
     def entropy_misses(self) -> int:
-        """How many draws of entropy in other processes the tape had no value for."""
+        """The number of entropy draws in other processes for which the tape had no value."""
         return self.descent.entropy_misses
 
     def close_with(self, stack: ExitStack) -> None:
-        """Close the door when `stack` is left, before the session that `stack` closes next."""
+        """Close the door, then the session, and wait for children, when `stack` closes."""
         stack.callback(self.descent.wait)
         stack.callback(self._session.close)
         stack.callback(self._close)
 
     def begin(self, stack: ExitStack, watch: Watch) -> None:
-        """Invite whatever is started from now on."""
+        """Invite every process that starts from now on."""
         self._watch = watch
         for instrument in PROCESSES:
             instrument.on()

@@ -1,4 +1,4 @@
-"""Where processes join a session: a local socket that is opened when the first is started."""
+"""Accept child processes on a local socket, which opens when the first child starts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _BYE_SECONDS = 5.0
 
 
 class Listener:
-    """The socket of one session, and those who are connected to it.
+    """The socket of one session, and the processes connected to it.
 
     Attributes:
-        address: a path, or "127.0.0.1:port" where there are no unix sockets.
-        token: what a process has to know to be listened to.
-        clock_misses: reads of the clock in other processes that the tape had no value for.
-        entropy_misses: draws of entropy in other processes that the tape had no value for.
-        complaints: who came and was turned away, for the receipt.
+        address: a path, or "127.0.0.1:port" on platforms without unix sockets.
+        token: the secret that a process must send first.
+        clock_misses: the clock reads in other processes for which the tape had no value.
+        entropy_misses: the entropy draws in other processes for which the tape had no value.
+        complaints: descriptions of refused connections, for the receipt.
     """
 
     def __init__(self, host: Host) -> None:
@@ -44,18 +44,18 @@ class Listener:
         self._lock = threading.Lock()
         self._peers: dict[socket.socket, Served | None] = {}
         self._threads: list[threading.Thread] = []
-        with crossing_seam():  # Our own chance, and our own thread: no part of the run.
+        with crossing_seam():  # Our own randomness and thread are not part of the run.
             self.token = secrets.token_hex(16)
             self._folder, self._socket, self.address = _listening()
             self._start(self._accept)
 
     def close(self) -> None:
-        """Turn everybody away from now on. Who is being answered now still is."""
+        """Refuse calls from now on; calls in progress are still answered."""
         with self._lock:
             self.closed = True
             peers = dict(self._peers)
         self._shut(self._socket)
-        with suppress(OSError):  # A program that closes all descriptors closed this one too.
+        with suppress(OSError):  # A program that closes all descriptors has closed this one too.
             self._socket.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -65,17 +65,17 @@ class Listener:
             self._shut(peer)
 
     def wait(self) -> None:
-        """Wait for the threads that served; call it once nothing keeps them."""
+        """Wait for the threads of the connections; call it after the session has closed."""
         for thread in self._threads:
             thread.join(_BYE_SECONDS)
 
     def forget(self) -> None:
-        """Close what a forked child inherited: its parent would not notice who hangs up."""
+        """Close the sockets that a forked child inherited, so that its parent notices hang-ups."""
         for peer in (*self._peers, self._socket):
             peer.close()
 
     def lane_of(self, process: str, lane: str) -> str:
-        """Return the lane of a process: the one it was given, unless another one has it."""
+        """Return the lane of a process: the one it was given, or "lane+2" if that is taken."""
         with self._lock:
             if process not in self._granted:
                 taken, granted, n = set(self._granted.values()), lane, 1
@@ -86,7 +86,7 @@ class Listener:
             return self._granted[process]
 
     def left(self, clock: int, entropy: int) -> None:
-        """Count the misses that a process reports when it ends."""
+        """Add the misses that a process reports as it ends."""
         with self._lock:
             self.clock_misses += clock
             self.entropy_misses += entropy
@@ -123,9 +123,9 @@ class Listener:
                     self._peers[peer] = served
                 served.serve()
         except (BrokenFrameError, msgspec.MsgspecError) as error:
-            self._complain(f"a process that spoke out of turn to the run's socket ({error})")
+            self._complain(f"a process that sent an invalid message to the run's socket ({error})")
         except OSError:
-            pass  # Killed, or turned away at the end.
+            pass  # The process was killed, or the session has closed.
         finally:
             with self._lock:
                 self._peers.pop(peer, None)
@@ -133,30 +133,30 @@ class Listener:
 
     def _greeted(self, peer: socket.socket) -> messages.Hello | None:
         peer.settimeout(_GREETING_SECONDS)
-        heard = receive(peer, GREETING_LIMIT)
-        if heard is None:
+        message = receive(peer, GREETING_LIMIT)
+        if message is None:
             return None
-        hello = messages.hello(heard)
+        hello = messages.hello(message)
         if not hmac.compare_digest(hello.token.encode(), self.token.encode()):
-            self._complain("a process that did not know the token of the run's socket")
+            self._complain("a process without the token of the run's socket")
             return None
         peer.sendall(frame(messages.encode(messages.Done())))
         peer.settimeout(None)
         return hello
 
-    def _complain(self, what: str) -> None:
+    def _complain(self, complaint: str) -> None:
         with self._lock:
-            if what not in self.complaints:
-                self.complaints.append(what)
+            if complaint not in self.complaints:
+                self.complaints.append(complaint)
 
     @staticmethod
-    def _shut(one: socket.socket) -> None:
+    def _shut(peer: socket.socket) -> None:
         with suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
+            peer.shutdown(socket.SHUT_RDWR)
 
 
 def _listening() -> tuple[Path | None, socket.socket, str]:
-    """Return a socket for this user alone: the folder it lies in, itself and its address."""
+    """Open a socket that only this user can reach; return its folder, itself and its address."""
     if hasattr(socket, "AF_UNIX"):
         folder = Path(tempfile.mkdtemp(prefix="tracefork-"))
         address = folder / "run"
@@ -165,7 +165,7 @@ def _listening() -> tuple[Path | None, socket.socket, str]:
             listening.bind(os.fspath(address))
             address.chmod(0o600)
             listening.listen(128)
-        except OSError:  # A path that is too long for a socket.
+        except OSError:  # The path is too long for a unix socket.
             listening.close()
             shutil.rmtree(folder, ignore_errors=True)
         else:

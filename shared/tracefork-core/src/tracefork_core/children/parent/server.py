@@ -1,4 +1,4 @@
-"""What a child process may ask of a session, and how it is answered: one connection, one thread."""
+"""Answer the calls of child processes, with a thread for each connection."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ class Host:
     """A session that other processes join.
 
     Attributes:
-        seed: what the entropy of the run comes from.
-        sources: which sources of a process are on the tape: "clock", "entropy".
-        recall: returns what was drawn when this was recorded.
-        put: puts what a process drew on the tape.
-        learn: takes in the environment of a process, whose secrets are secrets too.
+        session: the session.
+        seed: the seed of the run's entropy.
+        sources: the sources that are on the tape: "clock", "entropy".
+        recall: returns the recorded random values and clock reads.
+        put: puts a process's random values and clock reads on the tape.
+        learn: adds the secrets of a process's environment to those that are masked.
     """
 
     session: Session
@@ -43,7 +44,7 @@ class Host:
 
 
 class Places(Protocol):
-    """Gives processes their lanes, and counts what they report when they leave."""
+    """Assigns lanes to processes, and adds up the misses that they report."""
 
     closed: bool
 
@@ -69,26 +70,26 @@ class Served:
         self.busy = threading.Lock()
 
     def serve(self) -> None:
-        """Answer until the process hangs up.
+        """Answer calls until the process closes the connection.
 
         Raises:
-            MsgspecError, BrokenFrameError: it says what makes no sense.
+            MsgspecError, BrokenFrameError: the process sent an invalid message.
         """
         try:
-            while (heard := receive(self._peer)) is not None:
-                answer = self._answered(messages.call(heard))
+            while (message := receive(self._peer)) is not None:
+                answer = self._answered(messages.call(message))
                 if answer is None:
                     return
                 self._peer.sendall(frame(messages.encode(answer)))
         finally:
-            # What a killed process was told it has; what it waited for nobody waits for.
+            # A killed process reads no further: nothing may wait for the rest of its response.
             if self._recorded is not None:
                 self._recorded.close()
             if self._runner is not None:
                 self._runner.close()
 
     def _answered(self, call: messages.Call) -> Answer | None:
-        """Return the answer to a call; None where the process did not wait for it."""
+        """Return the answer to a call; None if the process did not wait for it."""
         try:
             match call:
                 case messages.ReceiveHead() | messages.ReceiveChunk():
@@ -98,7 +99,7 @@ class Served:
                         return messages.Over() if self._is_over() else self._done(call)
         except asyncio.CancelledError:
             return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the child's to know
+        except Exception as error:  # noqa: BLE001 - any error goes to the child
             self._recorded = None
             return refused(error)
 
@@ -197,7 +198,7 @@ class Served:
         return Received(failure=piece)
 
     def _awaited(self, receiving: Coroutine[Any, Any, Any]) -> Any:
-        """Wait as on an event loop: until the child's task is cancelled, which hangs up."""
+        """Wait until the response arrives, or the child's task is cancelled and disconnects."""
         if self._runner is None:
             self._runner = asyncio.Runner()
         return self._runner.run(self._while_connected(receiving))
@@ -205,7 +206,7 @@ class Served:
     async def _while_connected(self, receiving: Coroutine[Any, Any, Any]) -> Any:
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(receiving)
-        # One call at a time: what comes before the answer is the end of the connection.
+        # A child makes one call at a time: anything before the answer is its disconnect.
         loop.add_reader(self._peer, task.cancel)
         try:
             return await task
@@ -217,13 +218,13 @@ class Served:
         return self._places.closed or not self._host.session.active
 
     def _lane(self, name: str) -> str:
-        """Return a lane as the process calls it under the name it has in this session."""
+        """Return this session's name for a lane of the process."""
         if name == self._asked or name.startswith(f"{self._asked}/"):
             return self._granted + name[len(self._asked) :]
         return name
 
     def _seed(self) -> bytes:
-        """Return the seed of a process: its own, where another one goes by the same lanes."""
+        """Return the seed for a process: another seed if its lane was taken already."""
         seed = self._host.seed
         if self._granted == self._asked:
             return seed
