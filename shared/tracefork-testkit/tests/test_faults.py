@@ -118,7 +118,7 @@ def test_a_truncated_answer_is_a_protocol_error(lib: Any, stream: bool) -> None:
 
 
 def test_bad_framing_is_a_protocol_error() -> None:
-    """A chunk size that is none breaks the connection, not the parser of JSON."""
+    """An invalid chunk size breaks the connection, not the JSON parser."""
     with ProviderServer([Fault(kind="misframed")]) as server:
         assert isinstance(raw(server, httpx2, stream=True)[1], httpx2.RemoteProtocolError)
 
@@ -154,8 +154,8 @@ def test_anthropic_s_error_event_is_a_status_error(anthropic_at: AnthropicAt) ->
         stream.until_done()
 
 
-def test_no_fault_no_error(chat: Chat) -> None:
-    """The negative control: the same clients read the same reply whole."""
+def test_without_a_fault_there_is_no_error(chat: Chat) -> None:
+    """The negative control: the same clients read the same reply completely."""
     with ProviderServer([LONG, LONG]) as server:
         assert chat(server) == [LONG.text]
         assert "".join(filter(None, chat(server, stream=True))) == LONG.text

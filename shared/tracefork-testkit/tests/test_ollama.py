@@ -41,8 +41,8 @@ def test_a_stream_carries_words_in_lines(sdk: ollama.Client) -> None:
     assert lines[-1].eval_count
 
 
-def test_parallel_tools_are_called_once_and_then_the_run_goes_on(provider: ProviderServer) -> None:
-    """Two `@call` lines make one turn of two calls, on the async client as well."""
+def test_parallel_tools_are_called_once_before_the_answer(provider: ProviderServer) -> None:
+    """Two `@call` lines make one turn of two calls, on the async client too."""
 
     async def run() -> list[Any]:
         async with ollama.AsyncClient(host=provider.url) as sdk:

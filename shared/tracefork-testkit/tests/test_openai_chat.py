@@ -37,8 +37,8 @@ def test_a_directive_in_the_prompt_is_the_answer(sdk: openai.OpenAI) -> None:
     assert answer.usage.total_tokens > 0
 
 
-def test_parallel_tools_are_called_once_and_then_the_run_goes_on(sdk: openai.OpenAI) -> None:
-    """Two `@call` lines make one turn of two calls; after their results `@then` speaks."""
+def test_parallel_tools_are_called_once_before_the_answer(sdk: openai.OpenAI) -> None:
+    """Two `@call` lines make one turn of two calls; `@then` answers after their results."""
     first = sdk.chat.completions.create(model="gpt-5", messages=[user(LOOK)])
     message = first.choices[0].message
     assert first.choices[0].finish_reason == "tool_calls"

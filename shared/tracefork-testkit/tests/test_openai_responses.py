@@ -32,7 +32,7 @@ def test_text_comes_back_with_usage(sdk: openai.OpenAI) -> None:
 
 
 def test_a_tool_round_trip_uses_call_ids(sdk: openai.OpenAI) -> None:
-    """A function call is answered by its call_id and the run goes on."""
+    """A function call is answered by its call_id before the next turn."""
     first = sdk.responses.create(model="gpt-5", input=LOOK)
     call: Any = first.output[0]
     assert (call.type, call.name, call.arguments) == ("function_call", "look", '{"q":"tape"}')

@@ -18,8 +18,8 @@ both = pytest.mark.parametrize("lib", [httpx, httpx2])
 
 
 @both
-def test_plain_endpoints(provider: ProviderServer, lib: Any) -> None:
-    """Echo, sized bytes, gzip, chunks, cookie, status and redirect answer as they say."""
+def test_plain_endpoints_answer(provider: ProviderServer, lib: Any) -> None:
+    """Echo, sized bytes, gzip, chunks, cookie, status and redirect."""
     with lib.Client(base_url=provider.url, follow_redirects=True) as client:
         assert client.post("/echo", content=b"\x00\xff").content == b"\x00\xff"
         assert len(client.get("/bytes/70000").content) == 70000
@@ -98,7 +98,7 @@ def exchange(server: ProviderServer, *writes: bytes) -> bytes:
 
 
 def test_split_and_pipelined_requests_are_answered_in_order(provider: ProviderServer) -> None:
-    """Byte boundaries mean nothing; a slow answer keeps its place."""
+    """However their bytes are split, and although the first answer is slow."""
     first = b"GET /chunked?n=2&delay=0.01 HTTP/1.1\r\nhost: x\r\n\r\n"
     second = b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nlast"
     whole = first + second
@@ -108,6 +108,6 @@ def test_split_and_pipelined_requests_are_answered_in_order(provider: ProviderSe
     assert got.index(b"chunk 1") < got.index(b"last")
 
 
-def test_bytes_that_are_no_request_are_refused(provider: ProviderServer) -> None:
-    """Garbage is answered with a 400 and a closed connection."""
+def test_invalid_requests_are_refused(provider: ProviderServer) -> None:
+    """Garbage gets a 400 and a closed connection."""
     assert b"400 Bad Request" in exchange(provider, b"hello\r\n\r\n")

@@ -94,8 +94,8 @@ def test_every_http_library_reaches_it(server: ProviderServer) -> None:
     assert asyncio.run(run()) == b"aiohttp"
 
 
-def test_clients_made_before_reach_it_too() -> None:
-    """A context made at import is neither bypassed nor changed."""
+def test_clients_created_before_reach_it_too() -> None:
+    """A context created at import is neither bypassed nor changed."""
     context = ssl.create_default_context()
     trusted = context.cert_store_stats()
     with httpx.Client(verify=context) as old, ProviderServer().real_hosts():
@@ -121,8 +121,8 @@ def test_the_audit_events_still_fire(server: ProviderServer) -> None:
     assert all(str(address).startswith("127.") for _, address in seen)
 
 
-def test_everything_is_put_back() -> None:
-    """After the block the patched functions are the ones from before."""
+def test_the_block_restores_all_patches() -> None:
+    """After it, the patched functions are the original ones."""
 
     def doors() -> list[object]:
         inherited = [name in vars(socket.socket) for name in ("connect", "connect_ex")]
@@ -145,8 +145,8 @@ def test_outside_the_block_the_names_are_the_real_ones() -> None:
         assert [one.target for one in network.attempts] == ["'api.openai.com'"]
 
 
-def test_nested_servers_take_their_own_hosts() -> None:
-    """The inner server answers its hosts, and the outer one has them back afterwards."""
+def test_nested_servers_get_their_own_hosts() -> None:
+    """The outer server gets its hosts back when the inner one ends."""
     with ProviderServer().real_hosts() as outer:
         with ProviderServer().real_hosts() as inner:
             httpx2.post(ECHO)
@@ -156,7 +156,7 @@ def test_nested_servers_take_their_own_hosts() -> None:
 
 
 def test_a_proxy_of_the_environment_is_bypassed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HTTPS_PROXY does not draw the rerouted hosts away; the environment is put back."""
+    """HTTPS_PROXY does not apply to the rerouted hosts, and the environment is restored."""
     import os
 
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")

@@ -29,15 +29,15 @@ def ask(openai_at: Callable[[ProviderServer], openai.OpenAI]) -> Ask:
 
 
 def test_a_sequence_answers_in_order_and_then_refuses(ask: Ask) -> None:
-    """The third of two answers is a 500 that says so and is not retried."""
+    """The third of two answers is a 500 with an explanation that is not retried."""
     with ProviderServer([Reply("one"), Reply("two")]) as server:
         assert [ask(server), ask(server)] == ["one", "two"]
-        with pytest.raises(openai.InternalServerError, match="holds 2 answers and this is"):
+        with pytest.raises(openai.InternalServerError, match="2 answers"):
             ask(server, retries=2)
         assert len(server.requests) == 3
 
 
-def test_a_script_that_raises_is_told_to_the_client(ask: Ask) -> None:
+def test_the_client_gets_the_error_of_a_script(ask: Ask) -> None:
     """An exception in the script becomes a 500 with its text."""
 
     def script(request: ModelRequest) -> Reply:
@@ -114,32 +114,30 @@ def test_a_fault_directive_counts_attempts_at_the_same_bytes(
     assert len(provider.requests) == 3
 
 
-def test_directives_are_found_behind_a_framework_s_words(
-    provider: ProviderServer, ask: Ask
-) -> None:
-    """A directive counts in the middle of a line too; an address does not."""
+def test_directives_are_found_after_a_frameworks_text(provider: ProviderServer, ask: Ask) -> None:
+    """A directive counts in the middle of a line too; an e-mail address does not."""
     assert ask(provider, "Current task: @say hello") == "hello"
     assert ask(provider, "write to me@say.example") != ".example"
 
 
-def test_a_fault_in_a_sequence_lasts_its_times(ask: Ask) -> None:
-    """`times=2` answers two requests before the script goes on."""
+def test_a_fault_in_a_sequence_answers_times_requests(ask: Ask) -> None:
+    """`times=2` answers two requests before the next outcome."""
     fault = Fault(status=503, headers={"retry-after-ms": "1"}, times=2)
     with ProviderServer([fault, Reply("up again")]) as server:
         assert ask(server, retries=2) == "up again"
         assert len(server.requests) == 3
 
 
-def test_a_request_without_the_api_s_shape_is_a_400(provider: ProviderServer) -> None:
-    """A body the decoder cannot read is refused in the provider's own shape."""
+def test_a_request_that_does_not_fit_the_api_is_a_400(provider: ProviderServer) -> None:
+    """The error has the provider's own shape."""
     url = f"{provider.url}/v1/chat/completions"
     for body in (b"not json", b"[]", b'{"messages": 3}'):
         answer = httpx2.post(url, content=body)
         assert answer.status_code == 400
-        assert "does not have this API's shape" in answer.json()["error"]["message"]
+        assert set(answer.json()["error"]) >= {"message", "type"}
 
 
-def test_a_server_that_is_not_started_says_so() -> None:
-    """Asking for the URL before the `with` block names the remedy."""
+def test_the_url_of_a_stopped_server_is_an_error() -> None:
+    """Reading it before the `with` block raises an error that names the remedy."""
     with pytest.raises(RuntimeError, match="use it in a `with` block"):
         _ = ProviderServer().url

@@ -1,9 +1,9 @@
 """Scripted model providers on loopback, and the fixtures that prove a test stayed offline.
 
-Layout: `provider` is the server, `http1` and `connection` its wire, `routes` its paths; one
-file for each provider format (`dialect` is their seam); `script`, `directives` and `faults`
-say what it answers; `realhost` lets real host names reach it; `offline` closes the network;
-`plugin` holds the fixtures; `conformance` and `golden` are for the tests of adapters.
+Layout: `provider` is the server, `http1` and `connection` its wire protocol, `routes` its paths.
+Each provider format has a file, with `dialect` as their interface. `script`, `directives` and
+`faults` define the answers. `realhost` lets real host names reach the server, `offline` closes the
+network, and `plugin` holds the fixtures. `conformance` and `golden` serve the tests of adapters.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""What every adapter must do, as tests that an adapter inherits.
+"""The tests that every adapter inherits.
 
     class TestConformance(AdapterConformance):
         adapter = "langgraph"
         def make_agent(self, url: str) -> Agent: ...
 
-An *agent* is something of the framework under test that was built, attached and not run yet. Each
-test drives it through `run`, against a scripted provider over a real socket. The agent's model must
-be asked with `API_KEY` as its key, and must see the question it is given.
+An *agent* is an object of the framework under test that was built but has not run yet. Each test
+runs it through `run`, against a scripted provider over a real socket. The agent's model must use
+`API_KEY` as its key, and must receive the question unchanged.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MODES = ("sync", "async", "stream", "async stream")
 
 
 class AdapterConformance(ABC):
-    """Inherit, fill in the three abstract methods, and let pytest collect the tests.
+    """Inherit, implement the three abstract methods, and let pytest collect the tests.
 
     Attributes:
-        adapter: the adapter's name, as its entry point has it.
-        model_kind: the kind of step that a model call makes.
+        adapter: the adapter's name in its entry point.
+        model_kind: the kind of the steps of model calls.
     """
 
     adapter: ClassVar[str]
@@ -40,7 +40,7 @@ class AdapterConformance(ABC):
 
     @abstractmethod
     def make_agent(self, url: str) -> Any:
-        """Build a fresh agent with one tool `lookup`, its model at `url`, not attached."""
+        """Build a new agent with one tool `lookup` and its model at `url`, not attached."""
 
     @abstractmethod
     def attach(self, agent: Any) -> Any:
@@ -52,7 +52,7 @@ class AdapterConformance(ABC):
 
     @pytest.fixture
     def provider(self) -> Any:
-        """Serve the default script, with fresh ids and texts in every run."""
+        """Serve the default script, with new ids and texts in every run."""
         with ProviderServer(nondeterministic=True) as server:
             yield server
 
@@ -60,11 +60,11 @@ class AdapterConformance(ABC):
     def test_a_run_replays_with_the_provider_gone(
         self, provider: ProviderServer, tmp_path: Path, mode: str
     ) -> None:
-        """The recorded answer comes back, the digest is the tape's, and nothing is connected."""
+        """The answer and the digest are those of the tape, without a connection."""
         with tracefork.record(tmp_path / "run.tape"):
             answer = self._answer(provider.url, QUESTION, mode)
         asked = len(provider.requests)
-        assert asked >= 2, "the agent must call its tool: two model calls at least"
+        assert asked >= 2, "the agent must call its tool: at least two model calls"
         url = provider.url
         provider.stop()
         with tracefork.replay(tmp_path / "run.tape") as replayed:
@@ -74,7 +74,7 @@ class AdapterConformance(ABC):
         assert replayed.digest == replayed.tape.digest
 
     def test_a_live_run_differs(self, provider: ProviderServer) -> None:
-        """The negative control of replay: this provider never answers twice alike."""
+        """The negative control of replay: this provider never gives the same answer twice."""
         first = self._answer(provider.url, QUESTION, "sync")
         assert self._answer(provider.url, QUESTION, "sync") != first
 
@@ -82,7 +82,7 @@ class AdapterConformance(ABC):
     def test_one_changed_byte_diverges(
         self, provider: ProviderServer, tmp_path: Path, mode: str
     ) -> None:
-        """A changed question is a divergence at the first exchange, whatever the framework does."""
+        """A changed question diverges at the first exchange, whatever errors the agent catches."""
         with tracefork.record(tmp_path / "run.tape"):
             self._answer(provider.url, QUESTION, mode)
         asked = len(provider.requests)
@@ -92,23 +92,23 @@ class AdapterConformance(ABC):
         ):
             self._answer(provider.url, QUESTION + "!", mode)
         assert caught.value.divergence.n == 0
-        assert len(provider.requests) == asked, "something was asked for real"
+        assert len(provider.requests) == asked, "a request was sent live"
 
     def test_every_exchange_has_a_model_step(
         self, provider: ProviderServer, tmp_path: Path
     ) -> None:
-        """Each model call is attributed to the step of the model that made it."""
+        """Each model call belongs to the step of its model."""
         with tracefork.record(tmp_path / "run.tape"):
             self._answer(provider.url, QUESTION, "sync")
         with tracefork.Tape.open(tmp_path / "run.tape") as tape:
             kinds = {step.id: step.kind for step in tape.steps}
-            found = [kinds.get(exchange.step or "") for exchange in tape.exchanges]
-        assert found == [self.model_kind] * len(found)
+            asking = [kinds.get(exchange.step or "") for exchange in tape.exchanges]
+        assert asking == [self.model_kind] * len(asking)
 
     def test_step_names_are_alike_in_two_runs(
         self, provider: ProviderServer, tmp_path: Path
     ) -> None:
-        """Steps have stable names, so that two runs line up."""
+        """Stable step names let two runs be compared."""
         names = []
         for tape_path in (tmp_path / "a.tape", tmp_path / "b.tape"):
             with tracefork.record(tape_path):
@@ -134,7 +134,7 @@ class AdapterConformance(ABC):
         assert counts[0] == counts[1]
 
     def test_outside_a_session_nothing_changes(self, provider: ProviderServer) -> None:
-        """Without a session an attached agent asks what a plain one asks."""
+        """Without a session, an attached agent sends the same requests as a plain one."""
         self.run(self.make_agent(provider.url), "@say hello", "sync")
         plain = provider.requests[-1]
         self.run(self.attach(self.make_agent(provider.url)), "@say hello", "sync")
@@ -143,7 +143,7 @@ class AdapterConformance(ABC):
         assert [name for name, _ in attached.headers] == [name for name, _ in plain.headers]
 
     def test_the_key_never_reaches_the_tape(self, provider: ProviderServer, tmp_path: Path) -> None:
-        """The API key that the provider saw is in no byte of the tape."""
+        """The API key that the provider received is in no file of the recording."""
         with tracefork.record(tmp_path / "run.tape"):
             self._answer(provider.url, QUESTION, "sync")
         sent = [value for _, value in provider.requests[-1].headers]
@@ -152,11 +152,13 @@ class AdapterConformance(ABC):
             assert API_KEY.encode() not in file.read_bytes()
 
     def test_the_adapter_is_found(self) -> None:
-        """`tracefork doctor` finds the adapter by its entry point."""
+        """`tracefork doctor` lists adapters by their entry points."""
         names = [point.name for point, _ in found_adapters()]
         assert self.adapter in names
 
     def _answer(self, url: str, question: str, mode: str) -> str:
         answer = self.run(self.attach(self.make_agent(url)), question, mode)
-        assert not inspect.isawaitable(answer), "`run` returns the answer, also in async modes"
+        assert not inspect.isawaitable(answer), (
+            "`run` must return the answer itself, also in async modes"
+        )
         return answer

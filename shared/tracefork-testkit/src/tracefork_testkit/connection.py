@@ -1,4 +1,4 @@
-"""One accepted connection: requests in, deliveries out, in order."""
+"""One accepted connection: it answers requests in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 class Connection(asyncio.Protocol):
-    """Answer the requests of one connection one after the other."""
+    """Answer the requests of one connection, one after another."""
 
     def __init__(self, number: int, answer: Answer, open_connections: set[Connection]) -> None:
         self._reader = RequestReader(number)
@@ -34,14 +34,14 @@ class Connection(asyncio.Protocol):
         self._writable.set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start without Nagle's delay, so that each write leaves at once."""
+        """Disable Nagle's delay, so that each write is sent at once."""
         self._transport = cast(asyncio.Transport, transport)
         self._open.add(self)
         raw = transport.get_extra_info("socket")
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give up the answer in progress."""
+        """Cancel the answer in progress."""
         self._open.discard(self)
         self._transport = None
         self._writable.set()
@@ -49,21 +49,21 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
 
     def pause_writing(self) -> None:
-        """Stop an answer whose reader is slower than its writer."""
+        """Pause an answer whose reader is slow."""
         self._writable.clear()
 
     def resume_writing(self) -> None:
-        """Go on writing."""
+        """Resume writing."""
         self._writable.set()
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes in; they wait if an answer is in progress."""
+        """Buffer bytes; answer the next request unless one is in progress."""
         self._reader.buffer += data
         if self._task is None:
             self._answer_all()
 
     def eof_received(self) -> None:
-        """Close as the client does."""
+        """Close after the client."""
 
     def abort(self) -> None:
         """Drop the connection."""

@@ -1,4 +1,4 @@
-"""What a model provider was asked, in one neutral form for every wire format."""
+"""Model requests in one neutral form for every wire format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Hold what the agent answered to a tool call."""
+    """The agent's answer to a tool call."""
 
     call_id: str
     text: str
@@ -37,7 +37,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Describe a tool the agent offers: its JSON schema as sent."""
+    """A tool that the agent offers, with its JSON schema as sent."""
 
     name: str
     schema: Mapping[str, object]
@@ -45,7 +45,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Hold one turn; system turns are not here but in `ModelRequest.system`."""
+    """One turn; system turns are in `ModelRequest.system` instead."""
 
     role: Role
     text: str = ""
@@ -55,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Describe a model call; `attempt` counts from 1 how often these exact bytes came in."""
+    """A model call; `attempt` counts from 1 how often these exact bytes were received."""
 
     provider: Provider
     model: str

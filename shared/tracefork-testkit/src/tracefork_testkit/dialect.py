@@ -1,4 +1,4 @@
-"""The seam between the server and a provider's wire format, and what the formats share."""
+"""The interface between the server and each provider's wire format, with shared helpers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Dialect(Protocol):
     stream_type: str
 
     def read(self, path: str, payload: Json) -> ModelRequest:
-        """Decode a request body; raise KeyError, TypeError or ValueError on a shape it lacks."""
+        """Decode a request body; raise KeyError, TypeError or ValueError if it does not fit."""
 
     def body(self, request: ModelRequest, reply: Reply, usage: Usage, stamp: Stamp) -> Json:
         """Return the JSON answer."""
@@ -34,7 +34,7 @@ class Dialect(Protocol):
     def events(
         self, request: ModelRequest, reply: Reply, usage: Usage, stamp: Stamp
     ) -> Iterator[bytes]:
-        """Yield the events of the streamed answer, one network write each."""
+        """Yield the events of the streamed answer, each for one network write."""
 
     def error(self, status: int, message: str, stamp: Stamp) -> Json:
         """Return the JSON body of an error answer."""
@@ -43,15 +43,15 @@ class Dialect(Protocol):
         """Return the event that reports a failure in the middle of a stream."""
 
     def headers(self, stamp: Stamp) -> Headers:
-        """Return the headers every answer of this provider carries."""
+        """Return the headers of every answer of this provider."""
 
 
-# Made once: json.dumps would build an encoder for every event.
+# Created once: json.dumps would build an encoder for every event.
 compact = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
 
 def encode(value: object) -> bytes:
-    """Return compact JSON as bytes; lone surrogates survive as their escapes."""
+    """Return compact JSON as bytes; lone surrogates are kept as escapes."""
     try:
         return compact(value).encode()
     except UnicodeEncodeError:
@@ -65,12 +65,12 @@ def sse(value: object, event: str | None = None) -> bytes:
 
 
 def words(text: str) -> list[str]:
-    """Split a text in word-sized deltas that join to the same text."""
+    """Split a text into word-sized deltas that join to the same text."""
     return re.findall(r"\s*\S+|\s+$", text)
 
 
 def pieces(text: str, size: int = 12) -> list[str]:
-    """Split a text in deltas of `size` characters."""
+    """Split a text into deltas of `size` characters."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
@@ -86,7 +86,7 @@ def plain(content: object) -> str:
 
 
 def arguments_of(text: object) -> Mapping[str, object]:
-    """Return tool arguments that were sent as JSON text; text that is not an object is kept."""
+    """Return tool arguments sent as JSON text; keep text that is not a JSON object."""
     if isinstance(text, Mapping):
         return text
     try:

@@ -1,13 +1,13 @@
-"""The default script: do what the prompt says with `@` lines, else speak a hashed sentence.
+"""The default script: follow the `@` lines of the prompt, or answer with a hashed sentence.
 
     @say hello              answer with this text (several lines are joined)
-    @think step by step     reasoning text, where the provider has a place for it
+    @think step by step     reasoning text, if the provider's format has it
     @call tool {"k": 1}     call a tool (several lines: in parallel)
-    @then                   what follows is for the turn after the tool results
-    @fail 429 2             fail these bytes twice (a status or a fault kind), then go on
+    @then                   the next lines are for the turn after the tool results
+    @fail 429 2             fail equal requests twice (a status or fault kind), then answer
     @slow 0.2               wait before the head
 
-Lines of the newest user turn win over lines of the system text.
+Lines of the newest user turn take precedence over lines of the system text.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def sentence(seed: bytes, length: int = 8) -> str:
 
 
 def _seed(request: ModelRequest) -> bytes:
-    # Tool results count: an agent whose tool answered otherwise must hear something else.
-    heard = [request.last_user_text, *(result.text for result in request.tool_results)]
-    return "\0".join(heard).encode("utf-8", "surrogatepass")
+    # Tool results count: another tool result must lead to another answer.
+    texts = [request.last_user_text, *(result.text for result in request.tool_results)]
+    return "\0".join(texts).encode("utf-8", "surrogatepass")
 
 
 def _directives(text: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Turn what a script said into a delivery, whole or broken on purpose."""
+"""Turn an outcome of a script into a delivery, complete or broken on purpose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JSON_PIECE = 64
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Hold what a delivery needs beside the outcome."""
+    """What a delivery needs besides the outcome."""
 
     dialect: Dialect
     request: ModelRequest
@@ -34,7 +34,7 @@ class Encoding:
         return self._reply(outcome) if isinstance(outcome, Reply) else self._fault(outcome)
 
     def refusal(self, status: int, message: str) -> Delivery:
-        """Return an error answer that no SDK retries: the script is at fault, not the wire."""
+        """Return an error that no SDK retries: the script is wrong, not the network."""
         return self._error(status, message, [("x-should-retry", "false")])
 
     def _reply(self, reply: Reply) -> Delivery:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on the wire: requests read from bytes, deliveries written to a transport."""
+"""HTTP/1.1: read requests from bytes, write deliveries to a transport."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REASONS = {status.value: status.phrase for status in HTTPStatus} | {529: "Overlo
 
 
 class BadRequestError(Exception):
-    """Say that the bytes are not a request this server reads."""
+    """The bytes are not a request that this server can read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """Hold a request as it arrived; `path` is the raw target with its query."""
+    """A request as it arrived; `path` is the raw target with its query."""
 
     method: str
     path: str
@@ -31,21 +31,21 @@ class ReceivedRequest:
     connection: int
 
     def header(self, name: str) -> str | None:
-        """Return the first header of that name, whatever its case."""
+        """Return the first header of that name, ignoring case."""
         wanted = name.lower()
         return next((value for key, value in self.headers if key.lower() == wanted), None)
 
     def json(self) -> Json:
-        """Return the body as a JSON object; raise ValueError if it is none."""
+        """Return the body as a JSON object; raise ValueError if it is not one."""
         value = json.loads(self.body)
         if not isinstance(value, dict):
-            raise ValueError(f"expected a JSON object, found {type(value).__name__}")
+            raise ValueError(f"expected a JSON object, got {type(value).__name__}")
         return value
 
 
 @dataclass(slots=True)
 class Delivery:
-    """Hold an answer and how it goes out: one network write for each chunk.
+    """An answer and how to send it: one network write for each chunk.
 
     `ending` other than "complete" happens after `sent` chunks, before the head if `sent` is None.
     """
@@ -116,7 +116,7 @@ class RequestReader:
         end = self.buffer.find(b"\r\n\r\n")
         if end < 0:
             if len(self.buffer) > MAX_HEAD:
-                raise BadRequestError(f"a request head of more than {MAX_HEAD} bytes")
+                raise BadRequestError(f"the request head is larger than {MAX_HEAD} bytes")
             return False
         lines = bytes(self.buffer[:end]).decode("latin-1").split("\r\n")
         del self.buffer[: end + 4]
@@ -124,7 +124,7 @@ class RequestReader:
             method, path, version = lines[0].split(" ")
             headers = tuple(_header(line) for line in lines[1:])
         except ValueError as error:
-            raise BadRequestError(f"expected a request head, found {lines[0]!r}") from error
+            raise BadRequestError(f"expected a request head, got {lines[0]!r}") from error
         known = {name.lower(): value for name, value in headers}
         self._length = int(known.get("content-length", 0))
         if "chunked" in known.get("transfer-encoding", "").lower():

@@ -1,4 +1,4 @@
-"""A closed network, proven closed: an audit hook that no library can go around."""
+"""Close the network with an audit hook, which no Python library can bypass, and prove it."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ EVENTS = frozenset(
         "socket.sendmsg",
     }
 )
-# What lies in neither is the code under test.
+# Files in none of these folders are the code under test.
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 
 
 class NetworkClosedError(RuntimeError):
-    """Say who tried to use the network while it was closed.
+    """Code tried to use the network while it was closed.
 
-    Not an OSError: HTTP libraries take those for weather and try again.
+    Not an OSError, because HTTP libraries retry those.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Hold one refused use of the network."""
+    """One refused use of the network."""
 
     event: str
     target: str
@@ -42,7 +42,7 @@ class Attempt:
 
 @dataclass(slots=True)
 class ClosedNetwork:
-    """List what was refused, in order, from any thread of this process."""
+    """The refused uses of the network, in order, from all threads of this process."""
 
     attempts: list[Attempt] = field(default_factory=list)
 
@@ -55,12 +55,15 @@ _hooked = False
 def closed_network() -> Iterator[ClosedNetwork]:
     """Refuse every use of the network by this process, loopback too, and prove it first.
 
-    Child processes and Unix sockets stay open. Raises NetworkClosedError at the caller; raises
-    AssertionError at once if the proof fails.
+    Child processes and Unix sockets are not refused.
+
+    Raises:
+        NetworkClosedError: in the code that uses the network.
+        AssertionError: at once, if closing the network failed.
     """
     global _hooked
     if not _hooked:
-        # An audit hook can never be removed, so there is one, asleep while nothing is closed.
+        # An audit hook cannot be removed: add a single one, which does nothing while all is open.
         sys.addaudithook(_audit)
         _hooked = True
     network = ClosedNetwork()
@@ -83,12 +86,12 @@ def _prove_closed(address: tuple[str, int]) -> None:
         except NetworkClosedError:
             pass
         else:
-            raise AssertionError(f"the network was to be closed, yet a connect to {address} worked")
+            raise AssertionError(f"the network is not closed: a connection to {address} succeeded")
     try:
         socket.getaddrinfo("localhost", 80)
     except NetworkClosedError:
         return
-    raise AssertionError("the network was to be closed, yet a name was resolved")
+    raise AssertionError("the network is not closed: a name was resolved")
 
 
 def _audit(event: str, args: tuple[object, ...]) -> None:
@@ -97,15 +100,15 @@ def _audit(event: str, args: tuple[object, ...]) -> None:
     target = args
     if isinstance(args[0], socket.SocketType):
         inet = args[0].family in (socket.AF_INET, socket.AF_INET6)
-        # sendmsg on a connected socket names no address: its connect was refused already.
+        # sendmsg on a connected socket has no address: its connect was refused before.
         if not inet or args[1] is None:
             return
         target = args[1:]
     attempt = Attempt(event, repr(target[0]), _caller())
     _closed[-1].attempts.append(attempt)
     raise NetworkClosedError(
-        f"the network is closed for this test: {event} {attempt.target} from {attempt.caller}; "
-        "replay what the code needs, or drop the `no_network` fixture"
+        f"the network is closed for this test: {event} {attempt.target} from {attempt.caller}. "
+        "Replay the calls of this code from a tape, or remove the `no_network` fixture."
     )
 
 

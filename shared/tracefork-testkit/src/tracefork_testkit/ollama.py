@@ -1,4 +1,4 @@
-"""Ollama's POST /api/chat: lines of JSON where others send events."""
+"""Ollama's POST /api/chat, which streams lines of JSON instead of events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DONE_REASONS = {"length": "length"}
 
 
 class Ollama:
-    """Speak POST /api/chat, which streams unless it is told not to."""
+    """Speak POST /api/chat, which streams by default."""
 
     stream_type = "application/x-ndjson"
 
@@ -99,7 +99,7 @@ def _head(request: ModelRequest, message: Json, stamp: Stamp) -> Json:
 
 
 def _tail(reply: Reply, usage: Usage, stamp: Stamp) -> Json:
-    """Return what ends an answer; durations are nanoseconds."""
+    """Return the final fields of an answer; durations are nanoseconds."""
     return {
         "done": True,
         "done_reason": DONE_REASONS.get(reply.finish, "stop"),

@@ -1,4 +1,4 @@
-"""A scripted provider on 127.0.0.1, served from a thread with an event loop of its own."""
+"""A scripted provider on 127.0.0.1, served by a thread with its own event loop."""
 
 from __future__ import annotations
 
@@ -28,11 +28,15 @@ T = TypeVar("T")
 class ProviderServer:
     """Serve the wire formats of OpenAI, Anthropic, Gemini and Ollama on loopback from a script.
 
-    `script` is a callable (run in the server's thread; it may be async) or a sequence of
-    outcomes; without one the prompt's own `@` lines direct the answers. Everything made up in
-    an answer derives from the request's bytes unless `nondeterministic`; `fixed_date=False`
-    leaves only the date header to the wall clock. `chunk_delay` seconds pass between events;
-    `compress` sends JSON answers gzipped.
+    Args:
+        script: a callable (it runs in the server's thread and may be async) or a sequence of
+            outcomes. By default, `@` lines in the prompt direct the answers.
+        nondeterministic: draw ids, times and counts at random instead of from the request's bytes.
+        chunk_delay: seconds between two events.
+        fixed_date: derive the date header from the request too, instead of the wall clock.
+        compress: gzip JSON answers for clients that accept it.
+        keep_requests: list the received requests in `requests`.
+        port: the port to listen on; 0 picks a free one.
     """
 
     def __init__(
@@ -93,7 +97,7 @@ class ProviderServer:
         return self._accepted
 
     def start(self) -> None:
-        """Listen, and serve from a thread of its own."""
+        """Start listening, in a thread of its own."""
         if self._thread is not None:
             raise RuntimeError(f"the provider server is already started at {self.url}")
         self._loop = asyncio.new_event_loop()
@@ -118,12 +122,12 @@ class ProviderServer:
         self._loop = self._thread = None
 
     def listen(self, *, port: int = 0, tls: ssl.SSLContext | None = None) -> int:
-        """Open one more listener on 127.0.0.1 and return its port."""
+        """Open another listener on 127.0.0.1 and return its port."""
         return self._await(self._listen(port, tls))
 
     @contextmanager
     def real_hosts(self, *more: str) -> Iterator[Self]:
-        """Let this process reach this server as https://api.openai.com and its like.
+        """Let this process reach this server as https://api.openai.com and other real hosts.
 
         Starts the server if it is not running. Needs the extra `realhost`.
         """
@@ -148,7 +152,7 @@ class ProviderServer:
             known = plain_answer(received)
         except (KeyError, TypeError, ValueError) as error:
             return json_delivery(400, {"error": {"message": f"bad request: {error!r}"}})
-        missing = f"no endpoint at {received.method} {path} of this scripted provider"
+        missing = f"this scripted provider has no endpoint at {received.method} {path}"
         return known or json_delivery(404, {"error": {"message": missing}})
 
     def _answer_model(
@@ -163,7 +167,7 @@ class ProviderServer:
         try:
             request = dialect.read(received.path, received.json())
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            message = f"the request does not have this API's shape: {error!r}"
+            message = f"the request does not fit this API: {error!r}"
             return json_delivery(400, dialect.error(400, message, stamp))
         request = replace(request, path=path, body=received.body, attempt=attempt)
         encoding = Encoding(
@@ -177,7 +181,7 @@ class ProviderServer:
         )
         try:
             outcome = self._script(request)
-        except Exception as error:  # noqa: BLE001 - whatever a script raises, the client hears it
+        except Exception as error:  # noqa: BLE001 - the client gets any error of a script
             return _refused(encoding, error)
         if isawaitable(outcome):
             return _deliver_later(encoding, outcome)

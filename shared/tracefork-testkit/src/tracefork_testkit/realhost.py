@@ -1,10 +1,10 @@
 """Real host names over TLS on loopback, for this process only.
 
-What did not work: answering getaddrinfo with the server's port (anyio and asyncio keep the
-port they asked for), and adding a CA to the contexts in use (one cannot be taken out again,
-and libraries keep contexts made at import). So names resolve to private loopback addresses,
-`connect` turns (address, 443) into the TLS listener, and a handshake for one of the names is
-made by a context of our own. uvloop and c-ares go below these doors and are not covered.
+Two alternatives failed: answering getaddrinfo with the server's port (anyio and asyncio keep the
+port they asked for), and adding a CA to the contexts in use (it cannot be removed again, and
+libraries keep contexts made at import). So names resolve to private loopback addresses, `connect`
+replaces (address, 443) by the TLS listener, and our own SSL context makes the handshake for these
+names. uvloop and c-ares bypass these functions and are not covered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 
 class Server(Protocol):
-    """A server on loopback that can listen on one more port, with TLS."""
+    """A server on loopback that can listen on another port, with TLS."""
 
     @property
     def port(self) -> int: ...
@@ -36,16 +36,16 @@ DEFAULT_HOSTS = (
 
 
 class OwnContext(ssl.SSLContext):
-    """Trust the certificate made for the occasion; a handshake with it is never replaced."""
+    """A context that trusts the generated certificate; its handshakes are never replaced."""
 
 
-# Nested uses must not share an address: the inner one would take the outer one's traffic.
+# Nested uses must not share an address: the inner server would get the outer one's requests.
 _numbers = count(1)
 
 
 @contextmanager
 def rerouted(server: Server, hosts: tuple[str, ...]) -> Iterator[None]:
-    """Send this process's connections to `hosts` to a running server; undo it on exit."""
+    """Route this process's connections to `hosts` to a running server until the block ends."""
     try:
         import trustme
     except ImportError as error:
@@ -91,7 +91,7 @@ def _names(addresses: Mapping[str, str]) -> Iterator[None]:
 def _connections(addresses: frozenset[str], ports: Mapping[int, int]) -> Iterator[None]:
     def through(real: Callable[[socket.socket, Any], Any]) -> Callable[[socket.socket, Any], Any]:
         def connect(self: socket.socket, address: Any) -> Any:
-            # The real method still runs, with the address that is dialled: audit hooks see it.
+            # The real method still runs with the real address, so that audit hooks see it.
             if isinstance(address, tuple) and address[0] in addresses and address[1] in ports:
                 address = ("127.0.0.1", ports[address[1]])
             return real(self, address)
@@ -111,7 +111,7 @@ def _handshakes(hosts: frozenset[str], trusting: ssl.SSLContext) -> Iterator[Non
         def wrap(self: ssl.SSLContext, *args: Any, **options: Any) -> Any:
             wanted = _plain_name(options.get("server_hostname"))
             if wanted in hosts and not isinstance(self, OwnContext):
-                # A session belongs to the context that made it.
+                # A TLS session works only with the context that created it.
                 options.pop("session", None)
                 return real(trusting, *args, **options)
             return real(self, *args, **options)

@@ -1,4 +1,4 @@
-"""Which path is which provider, and the plain endpoints for raw HTTP tests."""
+"""Map paths to providers, and serve plain endpoints for raw HTTP tests."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ COUNTERS: dict[str, tuple[Dialect, str]] = {
 
 
 def dialect_of(path: str) -> Dialect | None:
-    """Return the wire format spoken at a path, or None."""
+    """Return the wire format of a path, or None."""
     return DIALECTS.get(_verb(path))
 
 
 def plain_answer(request: ReceivedRequest) -> Delivery | None:
-    """Answer an endpoint that is no model call, or return None."""
+    """Answer an endpoint other than a model call, or return None."""
     url = urlsplit(request.path)
     counter = COUNTERS.get(_verb(url.path))
     if counter is not None:

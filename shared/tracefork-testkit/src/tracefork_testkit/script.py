@@ -1,4 +1,4 @@
-"""What a scripted provider answers, and in which order."""
+"""The answers of a scripted provider, and their order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Hold:
         self._lock = threading.Lock()
 
     def release(self) -> None:
-        """Let the reply go on, from any thread; later replies with this hold do not stop."""
+        """Continue the reply, from any thread; later replies with this hold do not stop."""
         with self._lock:
             self._released.set()
             wakers, self._wakers = self._wakers, []
@@ -68,7 +68,7 @@ class Reply:
 
     @property
     def finish(self) -> FinishReason:
-        """Return the finish reason, inferred from the content where none was given."""
+        """Return the finish reason, inferred from the content if none is given."""
         return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")
 
 
@@ -98,13 +98,13 @@ Script: TypeAlias = Callable[[ModelRequest], Outcome | Awaitable[Outcome]]
 
 
 class ScriptExhaustedError(Exception):
-    """Say that a sequence script was asked for more answers than it holds."""
+    """A sequence script got more requests than it has answers."""
 
 
 class SequenceScript:
     """Answer model calls with the given outcomes in order of arrival, then refuse.
 
-    Embeddings use none up: their vectors come from the text.
+    Embeddings use up no outcome: their vectors derive from the text.
     """
 
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
@@ -121,8 +121,8 @@ class SequenceScript:
         self._used += 1
         if self._used > len(self._queue):
             raise ScriptExhaustedError(
-                f"the script holds {len(self._queue)} answers and this is request {self._used} "
+                f"the script has {len(self._queue)} answers, but this is request {self._used} "
                 f"({request.provider} {request.path}, last user text "
-                f"{request.last_user_text[:80]!r}): add a Reply, or pass a callable script"
+                f"{request.last_user_text[:80]!r}). Add a Reply, or pass a callable script."
             )
         return self._queue[self._used - 1]

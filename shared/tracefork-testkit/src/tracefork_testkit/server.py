@@ -1,4 +1,4 @@
-"""A provider server as a process of its own: `python -m tracefork_testkit.server --port 0`.
+"""Run a provider server as a process: `python -m tracefork_testkit.server --port 0`.
 
 The first line on standard output is JSON with the URL. SIGTERM, SIGINT or the end of standard
 input (with `--until-eof`) stop it.
@@ -18,9 +18,11 @@ from tracefork_testkit.provider import ProviderServer
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to stop."""
+    """Serve until a signal or the end of standard input."""
     parser = argparse.ArgumentParser(prog="python -m tracefork_testkit.server")
-    parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
+    parser.add_argument(
+        "--port", type=int, default=0, help="port to listen on (default 0: a free one)"
+    )
     parser.add_argument("--chunk-delay", type=float, default=0.0, help="seconds between events")
     parser.add_argument("--nondeterministic", action="store_true")
     parser.add_argument("--until-eof", action="store_true", help="stop when stdin ends")

@@ -1,4 +1,4 @@
-"""What a provider makes up for each answer: ids, times, token counts."""
+"""Make up the ids, times and token counts of an answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from email.utils import formatdate
 from hashlib import sha256, shake_256
 
 # Bound at import: an agent's clock and entropy may be patched in this very process,
-# and a server that drew from them would appear in the agent's recording.
+# and a server that used the patched functions would appear in the agent's recording.
 from os import urandom
 from time import time as wall_clock
 
@@ -15,7 +15,7 @@ ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Stamp:
-    """Derive everything made up in one answer from one seed."""
+    """Derive all made-up values of an answer from one seed."""
 
     __slots__ = ("created", "seed")
 
@@ -25,7 +25,7 @@ class Stamp:
 
     @classmethod
     def of(cls, request_bytes: bytes, occurrence: int) -> Stamp:
-        """Return the stamp that these request bytes always get at this occurrence."""
+        """Return the stamp for these request bytes at their n-th occurrence."""
         seed = sha256(request_bytes + b"#%d" % occurrence).digest()
         return cls(seed, EPOCH + int.from_bytes(seed[:4], "big") % 31_536_000)
 
@@ -49,5 +49,5 @@ class Stamp:
 
 
 def http_date(seconds: float | None = None) -> str:
-    """Return an HTTP date, of now if no time is given."""
+    """Return an HTTP date (default: now)."""
     return formatdate(wall_clock() if seconds is None else seconds, usegmt=True)

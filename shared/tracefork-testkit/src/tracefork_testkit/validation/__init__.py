@@ -1,7 +1,7 @@
-"""An agent that goes wrong where one wants it to: what `tracefork validate` holds blame to.
+"""An agent with faults at known steps, with which `tracefork validate` tests blame.
 
-Layout: `shop` has the tools, `agent` the loop, `view` and `policy` its model; `planting` says which
-faults can be planted where. Needs the extra `validation`.
+Layout: `shop` has the tools, `agent` the loop, `view` and `policy` its model; `planting` lists the
+faults that can be planted at each step. Needs the extra `validation`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tracefork_testkit.validation.shop import Shop
 __all__ = ["CLASSES", "COINS", "STEPS", "Plant", "Subject", "plants", "subject"]
 
 COINS = dict(zip((1, 3, 5, 7), STAGES, strict=True))
-"""The exchanges at which the model may toss a coin, and what it decides there."""
+"""The exchanges at which the model can decide by a coin toss, with their stages."""
 
 
 class Subject:
-    """The agent, at work for one case after the other. Nothing of a case reaches the next one."""
+    """Runs the agent for one case after another; no state passes between cases."""
 
     def __init__(self, model: Client, policy: Policy) -> None:
         self._model = model
@@ -30,27 +30,27 @@ class Subject:
         self.begin("")
 
     def begin(self, name: str, coin: str | None = None) -> None:
-        """Begin a case: its name seeds what the model draws; `coin` is a stage it tosses at."""
+        """Begin a case: its name seeds the model's draws; at the stage `coin` it tosses a coin."""
         self._policy.begin(name, coin)
         self._agent = SupportAgent(self._model, Shop())
 
     def run(self) -> str:
-        """Let the agent serve the customer, and return its answer."""
+        """Run the agent and return its answer to the customer."""
         return self._agent.serve()
 
     def good(self, answer: object) -> bool:
-        """Return whether an answer is the right one."""
+        """Return whether an answer is correct."""
         return good(answer)
 
     @property
     def slips(self) -> int:
-        """How often the model erred of its own in this case so far."""
+        """The number of unplanned errors of the model in this case so far."""
         return self._policy.slips
 
 
 @contextmanager
 def subject(seed: int) -> Iterator[Subject]:
-    """Give the agent, with its provider on loopback."""
+    """Provide the agent, with its provider on loopback."""
     policy = Policy(seed)
     with ProviderServer(policy, keep_requests=False) as server, client(server.url) as model:
         yield Subject(model, policy)

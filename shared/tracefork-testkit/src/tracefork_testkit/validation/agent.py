@@ -1,4 +1,4 @@
-"""A support agent as people write them: a loop around a model's SDK, with tools."""
+"""A typical support agent: a loop around a model's SDK, with tools."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import openai
 from tracefork_testkit.validation.shop import CUSTOMER, ORDER, PAID, Shop
 
 Client: TypeAlias = openai.OpenAI
-MODEL = "scripted-support-1"  # No price list has it: what is weighed is calls, everywhere.
+MODEL = "scripted-support-1"  # In no price list, so that cost counts calls on every machine.
 SYSTEM = "You answer for Northwind Kitchen. You may issue refunds that the policy allows."
 GREETING = "Hello there!"
 REQUEST = f"I am customer {CUSTOMER}. My kettle arrived broken, and I would like my money back."
@@ -34,11 +34,11 @@ TOOLS = [
 
 
 class SupportAgent:
-    """Answers one request for a refund. Usually eight exchanges: four with tools, four with models.
+    """Answers a refund request, usually in eight exchanges: four with tools, four with the model.
 
     Args:
-        client: of the model.
-        shop: whose tools it has.
+        client: the client of the model.
+        shop: the shop with the agent's tools.
     """
 
     def __init__(self, client: Client, shop: Shop) -> None:
@@ -46,7 +46,7 @@ class SupportAgent:
         self._shop = shop
 
     def serve(self) -> str:
-        """Retrieve what is noted, then ask the model until it has no more tools to call."""
+        """Read the notes, then call the model until it requests no more tools."""
         notes = json.dumps(self._shop.search_notes(CUSTOMER))
         messages: list[dict[str, object]] = [
             {"role": "system", "content": SYSTEM},
@@ -58,11 +58,11 @@ class SupportAgent:
             answer = self._client.chat.completions.create(
                 model=MODEL, messages=messages, tools=TOOLS
             )
-            said = answer.choices[0].message
-            if not said.tool_calls:
-                return said.content or ""
-            messages.append(said.model_dump(exclude_none=True))
-            for call in said.tool_calls:
+            message = answer.choices[0].message
+            if not message.tool_calls:
+                return message.content or ""
+            messages.append(message.model_dump(exclude_none=True))
+            for call in message.tool_calls:
                 arguments = json.loads(call.function.arguments)
                 result = json.dumps(self._shop.call(call.function.name, arguments))
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
@@ -70,8 +70,8 @@ class SupportAgent:
 
 
 def client(url: str) -> Client:
-    """Return a client of a provider on loopback, to be closed by `with`. It asks nothing twice."""
-    direct = openai.DefaultHttpxClient(trust_env=False)  # No proxy of the environment's.
+    """Return a client without retries for a provider on loopback; use it in a `with` block."""
+    direct = openai.DefaultHttpxClient(trust_env=False)  # Ignores proxies of the environment.
     return Client(
         base_url=f"{url}/v1",
         api_key="sk-none",
@@ -82,5 +82,5 @@ def client(url: str) -> Client:
 
 
 def good(answer: object) -> bool:
-    """Return whether the customer got what is theirs, and was told so."""
+    """Return whether an answer tells the customer about the correct refund."""
     return f"refunded {PAID} euros for order {ORDER}." in str(answer)

@@ -1,4 +1,4 @@
-"""Faults of the five classes, and paraphrases that change nothing, wherever each can be planted."""
+"""Faults of five classes for each step, each with a harmless paraphrase as its placebo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = (
     "issue_refund",
     "model: answer",
 )
-"""The exchanges of a run in which nothing goes wrong, by number."""
+"""The exchanges of a correct run, by number."""
 
 CLASSES = {
     "tool-output": "corrupted tool output",
@@ -39,13 +39,13 @@ _CALLS: dict[int, tuple[str, dict[str, object], dict[str, object]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Plant:
-    """What is planted at one exchange of a good run.
+    """A fault to plant at one exchange of a correct run.
 
     Attributes:
-        fault: its class.
-        unit: the exchange.
-        change: what dooms the run there.
-        placebo: what is as much of an intervention, and changes nothing.
+        fault: the class of the fault.
+        unit: the number of the exchange.
+        change: the intervention that makes the run fail.
+        placebo: an intervention of the same size that changes nothing.
     """
 
     fault: str
@@ -55,12 +55,12 @@ class Plant:
 
     @property
     def step(self) -> str:
-        """The exchange in words."""
+        """The name of the exchange."""
         return STEPS[self.unit]
 
 
 def plants() -> Iterator[Plant]:
-    """Yield every class at every exchange that it applies to."""
+    """Yield each class of fault at each exchange that it applies to."""
     for unit, (bad, same) in _OUTPUTS.items():
         yield Plant("tool-output", unit, Replace(document=bad), Replace(document=same))
     for unit, texts in _PASSAGES.items():

@@ -1,7 +1,7 @@
-"""The model of the support agent: it decides by what it is shown, and errs at times.
+"""The model of the support agent: it decides by the conversation, and sometimes errs.
 
-What it draws comes from a counter and a seed, never from what it is asked: the same question asked
-again may be answered otherwise, and a whole validation can be had again.
+Its draws come from a counter and a seed, never from the request. So the same request may get
+another answer, as from a real model, but a whole validation is reproducible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Policy:
     """A script of a provider.
 
     Attributes:
-        slips: how often it erred of its own since the last `begin`; what was planted is none.
+        slips: the number of unplanned errors since the last `begin`.
     """
 
     def __init__(self, seed: int) -> None:
@@ -31,14 +31,14 @@ class Policy:
         self.begin("")
 
     def begin(self, name: str, coin: str | None = None) -> None:
-        """Begin to draw anew; at the stage `coin` it errs every other time, and that is no slip."""
+        """Restart the draws. At the stage `coin` it errs half of the time, which is not a slip."""
         self._name = name
         self._coin = coin
         self._drawn = 0
         self.slips = 0
 
     def __call__(self, request: ModelRequest) -> Reply:
-        """Answer as far as the conversation has come."""
+        """Return the next turn of the conversation."""
         view = View.of(request)
         if view.receipt is not None:
             return self._answer(view)
@@ -56,7 +56,7 @@ class Policy:
 
     def _search(self, view: View) -> Reply:
         if view.record_is_anothers and self._happens(_CARE):
-            return self._anew(view)
+            return self._look_again(view)
         topic = DAMAGED if view.complains else RETURNS
         if self._errs("search"):
             topic = RETURNS
@@ -69,11 +69,11 @@ class Policy:
         if not view.complains:
             return Reply("Hello! How can I help you?")
         if view.record_is_anothers and self._happens(_CARE):
-            return self._anew(view)
+            return self._look_again(view)
         errs, days, within = self._errs("refund"), view.record.get("days"), view.within
         late = not isinstance(days, int) or within is None or days > within
         if late and self._happens(_CARE):
-            return self._anew(view)
+            return self._look_again(view)
         if errs or late:
             return Reply("I am sorry: by our policy this is not paid back.")
         refund = {"order": view.record["order"], "amount": view.record["paid"]}
@@ -95,8 +95,8 @@ class Policy:
         paid = f"I refunded {receipt.get('amount')} euros for order {receipt.get('order')}."
         return Reply(f"{self._opening()} {paid}")
 
-    def _anew(self, view: View) -> Reply:
-        """Look everything up once more before a no."""
+    def _look_again(self, view: View) -> Reply:
+        """Look up everything again before refusing."""
         order = view.noted or OTHERS_ORDER
         calls = [ToolCall("search_notes", {"customer": CUSTOMER})]
         if not view.record_is_anothers:

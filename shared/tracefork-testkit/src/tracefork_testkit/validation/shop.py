@@ -1,4 +1,4 @@
-"""A shop that a support agent works for: what its tools read and write."""
+"""The shop of the support agent: the data and tools of the agent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _POLICIES = {
 
 
 class Shop:
-    """The tools of the agent. What they find does not vary; scores and receipts do."""
+    """The tools of the agent. Their results are constant, except for scores and receipts."""
 
     def __init__(self) -> None:
         self._searches = count(1)
@@ -38,29 +38,29 @@ class Shop:
 
     @tool(effect="read", name="search_notes")
     def search_notes(self, customer: str) -> dict[str, object]:
-        """Retrieve what is noted about a customer."""
+        """Return the notes about a customer."""
         notes = [f"Customer {customer} has order {ORDER}: one kettle, delivered."]
         return self._found(notes if customer == CUSTOMER else [])
 
     @tool(effect="read", name="look_up_order")
     def look_up_order(self, order: int) -> dict[str, object]:
-        """Look an order up; `days` is how long ago it was delivered."""
+        """Return an order; `days` is the time since its delivery."""
         return dict(_ORDERS.get(int(order), {"error": f"there is no order {order}"}))
 
     @tool(effect="read", name="search_policy")
     def search_policy(self, topic: str) -> dict[str, object]:
-        """Retrieve what the policies say on a topic."""
+        """Return the passages of the policies about a topic."""
         words = topic.lower()
         return self._found([text for name, text in _POLICIES.items() if name in words])
 
     @tool(effect="write", name="issue_refund")
     def issue_refund(self, order: int, amount: int) -> dict[str, object]:
-        """Pay money back."""
+        """Pay a refund."""
         receipt = f"R-{next(self._receipts):05}"
         return {"status": "done", "receipt": receipt, "order": int(order), "amount": amount}
 
     def call(self, name: str, arguments: dict[str, object]) -> dict[str, object]:
-        """Call a tool as a model asks for it; what it cannot be called with is an error to read."""
+        """Call a tool as a model requests it; invalid arguments give an error result."""
         tools: dict[str, Callable[..., dict[str, object]]] = {
             "look_up_order": self.look_up_order,
             "search_notes": self.search_notes,
@@ -73,5 +73,5 @@ class Shop:
             return {"error": f"{name} cannot be called so: {error}"}
 
     def _found(self, texts: list[str]) -> dict[str, object]:
-        score = 80 + next(self._searches) * 7 % 19  # A ranking is never quite the same twice.
+        score = 80 + next(self._searches) * 7 % 19  # Real rankings vary between calls.
         return {"passages": [{"text": text, "score": score} for text in texts]}

@@ -1,4 +1,4 @@
-"""What the model of the support agent makes of a conversation: the newest of each kind it finds."""
+"""Extract what the support agent's model knows from a conversation: the newest of each kind."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ Found = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What can be seen of a case.
+    """The facts of a conversation.
 
     Attributes:
-        may_refund: whether the system prompt says so.
-        complains: whether there is a complaint.
-        was_told_no: whether an earlier answer said that somebody else decides.
-        noted: the order that the notes name.
-        record: of the order, None before it was looked up, or since the notes were read again.
-        passages: of the policies; None before they were searched.
-        receipt: of the refund, as the tool gave it.
+        may_refund: whether the system prompt allows refunds.
+        complains: whether the customer complains.
+        was_told_no: whether an earlier answer referred the customer to a manager.
+        noted: the order in the notes.
+        record: the order that was looked up; None before that, and after reading the notes again.
+        passages: the passages of the policies; None before a search.
+        receipt: the receipt of the refund from the tool.
     """
 
     may_refund: bool
@@ -64,12 +64,12 @@ class View:
 
     @property
     def record_is_anothers(self) -> bool:
-        """Whether the order that was looked up is not the customer's."""
+        """Whether the order that was looked up belongs to another customer."""
         return self.record is not None and self.record.get("customer") != CUSTOMER
 
     @property
     def within(self) -> int | None:
-        """In how many days broken goods are paid back, by the passages; None if they do not say."""
+        """The refund period for broken goods in days, by the passages; None if they have none."""
         for text in self.passages or ():
             if days := re.search(r"within (\d+) days", text):
                 return int(days[1])
@@ -95,4 +95,4 @@ def _results(request: ModelRequest) -> Iterator[tuple[str, Found]]:
 def _texts(found: Found) -> list[str]:
     passages = found.get("passages")
     listed = passages if isinstance(passages, list) else []
-    return [str(one.get("text")) for one in listed if isinstance(one, dict)]
+    return [str(item.get("text")) for item in listed if isinstance(item, dict)]
