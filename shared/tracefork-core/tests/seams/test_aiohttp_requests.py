@@ -13,13 +13,16 @@ import pytest
 import trustme
 from aiohttp import web
 
-from tracefork_core import DivergenceError, EgressError, Tape, record, replay
-from tracefork_testkit import Fault, ProviderServer, Reply
-
-has_middlewares = pytest.mark.skipif(
-    aiohttp.__version__.startswith(("3.10.", "3.11.")),
-    reason="aiohttp has middlewares from 3.12 on: there is nothing to record",
+from tracefork_core import (
+    DivergenceError,
+    EgressError,
+    Tape,
+    UsageError,
+    bind,
+    record,
+    replay,
 )
+from tracefork_testkit import Fault, ProviderServer, Reply
 
 
 def described(response: aiohttp.ClientResponse) -> dict[str, Any]:
@@ -233,7 +236,6 @@ async def test_traces_are_told_at_replay(provider: ProviderServer, tmp_path: Pat
     assert replayed == [said for said in recorded if "connection" not in said]
 
 
-@has_middlewares
 async def test_the_agents_middlewares_are_above_the_seam(tmp_path: Path) -> None:
     """A middleware that asks again makes a second exchange, and asks again at replay."""
     asked: list[int] = []
@@ -261,6 +263,22 @@ async def test_the_agents_middlewares_are_above_the_seam(tmp_path: Path) -> None
     with replay(tmp_path / "again.tape"):
         assert await agent(url) == recorded
     assert asked == [429, 429, 200]
+
+
+async def test_an_aiohttp_without_middlewares_is_refused(
+    provider: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passed through, its requests would be live at replay; outside a session it works as ever."""
+    monkeypatch.delattr(aiohttp, "ClientMiddlewareType")
+    monkeypatch.setattr(aiohttp, "__version__", "3.11.18")
+    async with aiohttp.ClientSession() as client:
+        with record(tmp_path / "old.tape"):
+            for session in (client, bind(client)):
+                with pytest.raises(UsageError, match=r'3\.11\.18.* "aiohttp>=3\.12"'):
+                    await session.get(f"{provider.url}/echo")
+        assert provider.requests == []
+        async with client.get(f"{provider.url}/echo") as response:
+            assert response.status == 200
 
 
 async def failing_body() -> AsyncIterator[bytes]:

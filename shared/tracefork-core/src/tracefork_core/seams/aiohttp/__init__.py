@@ -1,4 +1,4 @@
-"""aiohttp: `client` instruments it with a middleware (`connector` where it has none).
+"""aiohttp: `client` instruments it with a middleware.
 
 `request`, `response` and `reader` convert what is sent and received, `failures` the exceptions.
 """

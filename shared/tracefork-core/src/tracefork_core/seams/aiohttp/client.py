@@ -2,8 +2,8 @@
 
 It lies below redirects, cookies, traces and the agent's own middlewares, and above the connector:
 each hop of a redirect is an exchange, and so is the second attempt that aiohttp makes on a dropped
-connection. Custom connectors, resolvers and proxies lie below it. Up to 3.11 aiohttp knows no
-middlewares; `connector` puts the same function in their place.
+connection. Custom connectors, resolvers and proxies lie below it. aiohttp before 3.12 has no
+middlewares: a session refuses its requests.
 
 Bodies are taped as they came over the wire without its framing: `content-encoding` is still on
 them, as with httpx. So aiohttp is told not to decode, and the stream that the agent gets does.
@@ -21,11 +21,10 @@ from functools import lru_cache, wraps
 from types import ModuleType
 from typing import Any, cast
 
-from tracefork_core.errors import TraceforkError
+from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
 from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
 from tracefork_core.patching.instrument import Undo
-from tracefork_core.seams.aiohttp.connector import Connecting
 from tracefork_core.seams.aiohttp.failures import Failures
 from tracefork_core.seams.aiohttp.reader import GIVEN_UP, LiveSource, Source, reader_class
 from tracefork_core.seams.aiohttp.request import Requests
@@ -34,6 +33,8 @@ from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.refusal import wants_response
 
 Handler = Callable[[Any], Awaitable[Any]]
+_OLDEST = "3.12"
+"""The first aiohttp with client middlewares."""
 
 
 @lru_cache(maxsize=4)
@@ -110,7 +111,6 @@ class Seam:
         self.encodings = {"gzip", "deflate", "br"}
         if hasattr(lib.http_parser, "HAS_ZSTD"):
             self.encodings.add("zstd")
-        self.has_middlewares = hasattr(lib, "ClientMiddlewareType")
 
     def send(
         self,
@@ -123,10 +123,9 @@ class Seam:
         """Return the coroutine of a request, each attempt of which crosses the seam."""
         if current_session() is None or is_crossing_seam() or _is_websocket(options):
             return original(client, method, url, **options)
+        _check_version(self.lib)
         crossing = Crossing(self, client, options)
         options = {**options, "auto_decompress": False}
-        if not self.has_middlewares:
-            return Connecting(self.lib, client, crossing, options).request(original, method, url)
         chosen = options.get("middlewares")
         middlewares = client._middlewares if chosen is None else chosen
         if any(isinstance(middleware, Crossing) for middleware in middlewares):
@@ -217,6 +216,15 @@ class Crossing:
             limit=self._limit,
             timer=request._timer,
             loop=request.loop,
+        )
+
+
+def _check_version(lib: ModuleType) -> None:
+    if not hasattr(lib, "ClientMiddlewareType"):
+        raise UsageError(
+            f"tracefork: aiohttp {lib.__version__} is too old: tracefork records and replays "
+            f"aiohttp {_OLDEST} and newer. Nothing was sent. "
+            f'Update it: pip install -U "aiohttp>={_OLDEST}"'
         )
 
 

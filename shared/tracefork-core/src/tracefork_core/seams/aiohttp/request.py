@@ -65,10 +65,7 @@ class Requests:
         pieces = self._pieces()
         error: Exception | None = None
         try:
-            if hasattr(payload, "write_with_length"):
-                await payload.write_with_length(pieces, request._get_content_length())
-            else:
-                await payload.write(pieces)
+            await payload.write_with_length(pieces, request._get_content_length())
         except Exception as raised:
             # While it is sent is when aiohttp expects it, and wraps it.
             error = raised
@@ -77,7 +74,7 @@ class Requests:
 
 
 def _place(request: Any) -> str:
-    # Up to 3.11 `body` is an attribute, since 3.12 a property that warns when it is set.
+    # In the first releases of 3.12 `body` is an attribute, later a property that warns when set.
     return "_body" if hasattr(type(request), "_body") else "body"
 
 
