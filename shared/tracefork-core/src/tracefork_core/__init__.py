@@ -17,7 +17,8 @@ The rooms, from the top; each imports only what is below it:
     providers | checkpoints                    what the bytes of model providers mean; where the
                                                states of a framework lie
     tape                                       what a recording is
-    patching | errors                          patch a library and undo it; every error raised here
+    patching                                   patch a library and undo it
+    errors                                     every error raised here
     version
 
 Start reading in exchange/contract.py. Names are loaded when they are first used: importing this

@@ -13,7 +13,7 @@ from types import FrameType, ModuleType
 import pytest
 
 from tracefork_core import Tape, record, replay
-from tracefork_core.chance import observers
+from tracefork_core.chance.draws import observers
 
 SOURCE = """
 import os, time
@@ -78,9 +78,9 @@ def seen() -> Iterator[list[tuple[str, object, str]]]:
         assert frame is not None
         found.append((source, value, frame.f_code.co_name))
 
-    observers.observers.append(observe)
+    observers.append(observe)
     yield found
-    observers.observers.remove(observe)
+    observers.remove(observe)
 
 
 def test_observers_see_each_draw(tape: Path, seen: list[tuple[str, object, str]]) -> None:

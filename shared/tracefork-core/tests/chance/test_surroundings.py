@@ -22,8 +22,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, SurroundingsWarning, Tape, record, replay
-from tracefork_core.chance.surroundings.noted import Lookout
-from tracefork_core.chance.surroundings.reads import on_the_lookout
+from tracefork_core.chance.surroundings import Lookout, on_the_lookout
 from tracefork_core.tape.event import Seen
 from tracefork_testkit import ProviderServer
 

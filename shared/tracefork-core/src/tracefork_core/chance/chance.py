@@ -9,11 +9,10 @@ from tracefork_core.chance import clock as wall_clock
 from tracefork_core.chance import entropy as entropies
 from tracefork_core.chance import process_entropy
 from tracefork_core.chance.clock import RecordedClock
-from tracefork_core.chance.entropy import RecordedEntropy
+from tracefork_core.chance.entropy import RecordedEntropy, real_urandom
+from tracefork_core.chance.generators import SEED_BYTES
 from tracefork_core.chance.nondet_source import NondetSource, OnTape
 from tracefork_core.chance.numpy_random import NumpyGenerator
-from tracefork_core.chance.os_entropy import real_urandom
-from tracefork_core.chance.seed_streams import SEED_BYTES
 from tracefork_core.exchange.contract import Session
 from tracefork_core.tape.event import DRAWS, Draws
 from tracefork_core.tape.writer import TapeWriter
@@ -52,8 +51,8 @@ class Chance:
             stack.callback(wall_clock.stop, self.clock)
         if entropy and self._was_on(entropies.SOURCE):
             self.ambient.append(entropies.SOURCE)
-            stack.callback(process_entropy.stop, self.entropy)
             process_entropy.start(self.entropy)
+            stack.callback(process_entropy.stop, self.entropy)
             stack.callback(self.numpy.off)
             self.numpy.on()
 

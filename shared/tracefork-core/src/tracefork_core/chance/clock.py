@@ -20,13 +20,13 @@ from threading import get_ident
 from types import FrameType
 
 from tracefork_core.chance import system_clock
-from tracefork_core.chance.observers import observers, sighted
-from tracefork_core.chance.owner import Open
+from tracefork_core.chance.draws import Open, observers, sighted
 from tracefork_core.exchange.call_sites import call_site, is_loading
 from tracefork_core.exchange.current import is_crossing_seam, is_rebuilding
 from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew, lane_of_context
 from tracefork_core.exchange.recorded_sites import KnownSites
 from tracefork_core.exchange.running import running_task
+from tracefork_core.patching.patch import Patches, Shared
 from tracefork_core.patching.real_clock import monotonic_ns
 from tracefork_core.tape.event import Reads
 
@@ -173,29 +173,25 @@ class _Sessions(Open[RecordedClock]):
 
 
 _sessions = _Sessions()
-_lock = threading.Lock()
-_taken = False
-"""Whether the wall clock is ours. A forked child has it, and no session."""
 
 
 def start(clock: RecordedClock) -> None:
     """Let the wall clock of this process be answered by `clock` inside its session."""
-    global _taken
-    with _lock:
-        if not _taken:
-            system_clock.take(_sessions)
-            _taken = True
-        _sessions.all.append(clock)
+    _patches.on()
+    _sessions.all.append(clock)
 
 
 def stop(clock: RecordedClock) -> None:
     """Undo `start`."""
-    global _taken
-    with _lock:
-        _sessions.all.remove(clock)
-        if not _sessions.all:
-            system_clock.give_back(_sessions)
-            _taken = False
+    _sessions.all.remove(clock)
+    _patches.off()
+
+
+def _put_in(patches: Patches) -> None:
+    patches.switch(lambda: system_clock.take(_sessions), lambda: system_clock.give_back(_sessions))
+
+
+_patches = Shared(_put_in)
 
 
 def _unnumbered(lane: str) -> str:

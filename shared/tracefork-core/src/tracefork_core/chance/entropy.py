@@ -8,15 +8,18 @@ what a module draws as it is loaded.
 
 from __future__ import annotations
 
+import hashlib
+import os
 import random
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from operator import index
+from typing import Protocol
 
-from tracefork_core.chance.lane_generators import LaneGenerators
-from tracefork_core.chance.owner import Open
-from tracefork_core.chance.seed_streams import SEED_BYTES, Streams, seeded
-from tracefork_core.exchange.call_sites import is_loading
+from tracefork_core.chance.draws import Open, observers, sighted
+from tracefork_core.chance.generators import SEED_BYTES, LaneGenerators, seeded
+from tracefork_core.exchange.call_sites import call_site, is_loading
 from tracefork_core.exchange.lane import drawing_lane
 from tracefork_core.exchange.recorded_sites import KnownSites
 from tracefork_core.tape.event import Draws, Reads
@@ -104,5 +107,82 @@ class RecordedEntropy:
         return seeded(self.of_process("random", SEED_BYTES))
 
 
+class _Hash(Protocol):
+    def copy(self) -> _Hash: ...
+
+    def update(self, data: bytes, /) -> object: ...
+
+    def digest(self, length: int, /) -> bytes: ...
+
+
+class Streams:
+    """Streams of bytes that nobody can foresee without the seed."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._seed = hashlib.shake_256(b"tracefork entropy 1\0" + seed)
+        self._begun: dict[tuple[str, str], _Stream] = {}
+
+    def draw(self, lane: str, site: str, size: int) -> bytes:
+        """Return the next `size` bytes of the stream of a call site on a lane."""
+        stream = self._begun.get((lane, site))
+        if stream is None:
+            stream = self._begun[lane, site] = _Stream(self._seed.copy(), (lane, site))
+        return stream.draw(size)
+
+
+class _Stream:
+    """One stream. Each draw is a hash of its number: what was drawn before does not matter."""
+
+    __slots__ = ("_drawn", "_start")
+
+    def __init__(self, seed: _Hash, purpose: tuple[str, str]) -> None:
+        seed.update(repr(purpose).encode("utf-8", "surrogatepass"))
+        self._start = seed
+        self._drawn = 0
+
+    def draw(self, size: int) -> bytes:
+        block = self._start.copy()
+        block.update(b"%d\0" % self._drawn)
+        self._drawn += 1
+        return block.digest(size)
+
+
 sessions: Open[RecordedEntropy] = Open()
 """Where a draw of this process looks for the entropy of its session."""
+
+THROUGH = frozenset({"random", "secrets", "tempfile", "uuid", "numpy.random"})
+"""The modules that draw for others: the call site is the one that calls them."""
+
+real_urandom = os.urandom
+_real_getrandom = getattr(os, "getrandom", None)
+
+
+def urandom(size: int, /) -> bytes:
+    """Return random bytes, those of the session where one runs."""
+    drawn = _drawn(index(size))
+    return real_urandom(size) if drawn is None else drawn
+
+
+def getrandom(size: int, flags: int = 0) -> bytes:
+    """Return random bytes, those of the session where one runs."""
+    assert _real_getrandom is not None
+    drawn = _drawn(index(size))
+    return bytes(_real_getrandom(size, flags)) if drawn is None else drawn
+
+
+def _drawn(size: int) -> bytes | None:
+    entropy = sessions.here()
+    if entropy is None or size < 0:
+        return None
+    where, frame = call_site(2, THROUGH)
+    if where is None:
+        return None
+    value = entropy.draw(where, size)
+    if observers:
+        sighted(SOURCE, value, frame)
+    return value
+
+
+OS_SWAPS: list[tuple[object, object]] = [(real_urandom, urandom)]
+if _real_getrandom is not None:
+    OS_SWAPS.append((_real_getrandom, getrandom))

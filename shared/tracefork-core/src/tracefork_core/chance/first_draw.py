@@ -1,4 +1,9 @@
-"""Functions that draw, with something to be done before the first of them does."""
+"""Do something before the first draw of a process: traps in the functions that draw.
+
+This is not `patching.patch`, and a file of its own, because every child process runs it as it
+starts. Only the modules `time` and `os` are patched then: names that other modules bound are few,
+and to look for them in every module takes 10 ms. Taking the traps out does look for them.
+"""
 
 from __future__ import annotations
 

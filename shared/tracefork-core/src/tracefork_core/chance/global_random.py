@@ -2,7 +2,8 @@
 
 `random.choice` and most of its siblings are methods of one hidden object, wherever they were bound:
 giving that object another class reaches them all. `random` and `getrandbits` are bound to C, and
-`seed`, `getstate` and `setstate` to the class it had: these names are swapped (see swaps.py).
+`seed`, `getstate` and `setstate` to the class it had: these names are swapped everywhere (see
+`patching.bound_names`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import random
 from types import MethodType
 from typing import Any, TypeVar
 
-from tracefork_core.chance.entropy import sessions
-from tracefork_core.chance.observers import observers, sighted
-from tracefork_core.chance.os_entropy import THROUGH
-from tracefork_core.chance.seed_streams import SEED_BYTES
+from tracefork_core.chance.draws import observers, sighted
+from tracefork_core.chance.entropy import THROUGH, sessions
+from tracefork_core.chance.generators import SEED_BYTES
 from tracefork_core.exchange.call_sites import call_site, drawer
+from tracefork_core.patching.patch import Patches
 
 SOURCE = "random"
 
@@ -78,17 +79,10 @@ SWAPS = [
 ]
 
 
-def put_up() -> None:
+def put_in(patches: Patches) -> None:
     """Let the sessions answer."""
-    _inst.__class__ = StandIn
-    _Plain.seed = _seed  # type: ignore[method-assign]
-
-
-def take_down() -> None:
-    """Leave everything as it was found."""
-    if _Plain.seed is _seed:
-        _Plain.seed = _real_seed  # type: ignore[method-assign]
-    _inst.__class__ = _Plain
+    patches.change_class(_inst, StandIn)
+    patches.replace(_Plain, "seed", _seed)
 
 
 def go_on_from(state: tuple[Any, ...]) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import TypeVar
 
-from tracefork_core.chance import observers, system_clock
+from tracefork_core.chance import system_clock
 from tracefork_core.chance.clock import RecordedClock
-from tracefork_core.chance.entropy import RecordedEntropy
-from tracefork_core.chance.os_entropy import real_urandom
+from tracefork_core.chance.draws import observers, sighted
+from tracefork_core.chance.entropy import RecordedEntropy, real_urandom
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.call_sites import call_site
 from tracefork_core.exchange.contract import Session
@@ -75,8 +75,8 @@ class OnTape(NondetSource):
     def _time_ns(self) -> int:
         frame, where = self._asked()
         now = self._clock.read(where)
-        if observers.observers:
-            observers.sighted("clock", now, frame)
+        if observers:
+            sighted("clock", now, frame)
         return now
 
     def urandom(self, size: int) -> bytes:
@@ -84,8 +84,8 @@ class OnTape(NondetSource):
         if size < 0:
             raise ValueError(f"tracefork: there are no {size} bytes: a size is 0 or more.")
         drawn = self._entropy.draw(where, size)
-        if observers.observers:
-            observers.sighted("entropy", drawn, frame)
+        if observers:
+            sighted("entropy", drawn, frame)
         return drawn
 
     def _asked(self) -> tuple[FrameType | None, str]:

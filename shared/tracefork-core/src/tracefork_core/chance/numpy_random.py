@@ -11,9 +11,8 @@ import struct
 import sys
 from typing import Any
 
-from tracefork_core.chance.entropy import RecordedEntropy
-from tracefork_core.chance.generator_states import packed, recorded_state, unpacked
-from tracefork_core.chance.os_entropy import real_urandom
+from tracefork_core.chance.entropy import RecordedEntropy, real_urandom
+from tracefork_core.chance.generators import packed, recorded_state, unpacked
 from tracefork_core.patching.on_import import Arrival
 from tracefork_core.tape.event import GeneratorState
 

@@ -19,6 +19,8 @@ import time
 from importlib import import_module
 from typing import Any, Protocol
 
+from tracefork_core.patching.patch import Patches
+
 
 class Traveller(Protocol):
     """What time-machine asks for the time."""
@@ -35,6 +37,7 @@ def real_ns() -> int:
     return _real_ns()
 
 
+_patches = Patches()
 _original_ns = _real_ns = time.time_ns
 _asking = threading.local()
 """Whether this thread asks the journey around the sessions for its time."""
@@ -55,7 +58,7 @@ def take(traveller: Traveller) -> None:
     stack[-1] = traveller  # type: ignore[call-overload]
     _original_ns = native.original_time_ns
     _real_ns = _original_ns if around is None else lambda: _asked(around)
-    native.original_time_ns = lambda: _passing(traveller)
+    _patches.replace(native, "original_time_ns", lambda: _passing(traveller))
 
 
 def give_back(traveller: Traveller) -> None:
@@ -63,8 +66,7 @@ def give_back(traveller: Traveller) -> None:
     global _original_ns, _real_ns
     import time_machine
 
-    native: Any = import_module("_time_machine")
-    native.original_time_ns = _original_ns
+    _patches.undo()
     stack = time_machine.traveller_stack
     if traveller in stack:
         stack.remove(traveller)

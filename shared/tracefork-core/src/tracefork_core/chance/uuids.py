@@ -8,7 +8,6 @@ elsewhere would not have, is replaced by a random one, as RFC 9562 allows.
 from __future__ import annotations
 
 import functools
-import sys
 import threading
 import uuid
 from collections.abc import Callable
@@ -16,16 +15,14 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tracefork_core.chance.entropy import RecordedEntropy, sessions
-from tracefork_core.chance.os_entropy import urandom
+from tracefork_core.chance.entropy import RecordedEntropy, sessions, urandom
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.patching.bound_names import Pair, Swaps
-from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.instrument import Instrument, Undo
 
 Kept = dict[str, object]
 Names = dict[str, Any]
 
-_PACKAGE = "uuid6"
 _MULTICAST = 1 << 40
 """The bit that says an address is no host's."""
 
@@ -83,30 +80,16 @@ def _pairs(module: Names, names: str, asking: str = "") -> list[Pair]:
     ]
 
 
-class _Package:
-    """The package uuid6, which may be loaded while sessions are open."""
+@functools.lru_cache(maxsize=2)
+def _swaps_of(package: ModuleType) -> Swaps:
+    return Swaps(_pairs(vars(package), "uuid6 uuid7 uuid8"))
 
-    def __init__(self) -> None:
-        self._module: ModuleType | None = None
-        self._swaps = Swaps([])
-        self._arrival = Arrival(_PACKAGE, self.put_in)
 
-    def put_in(self) -> None:
-        """Let the sessions answer, once it is there."""
-        if (module := sys.modules.get(_PACKAGE)) is None:
-            self._arrival.on()
-            return
-        if self._module is not module:
-            self._module = module
-            self._swaps = Swaps(_pairs(vars(module), "uuid6 uuid7 uuid8"))
-        self._swaps.put_in()
-
-    def take_out(self) -> None:
-        """Leave everything as it was found."""
-        self._arrival.off()
-        if self._module is not None:
-            self._swaps.take_out()
+def _instrument(package: ModuleType) -> Undo:
+    swaps = _swaps_of(package)
+    swaps.put_in()
+    return swaps.take_out
 
 
 SWAPS = _pairs(vars(uuid), "uuid1 uuid6 uuid7", asking="uuid1 uuid6")
-PACKAGE = _Package()
+PACKAGE = Instrument("uuid6", _instrument)

@@ -1,5 +1,6 @@
 """Patch libraries for the length of a session, and undo it. The ground floor of core.
 
+`patch` replaces attributes and puts them back, for one session or for several at once.
 `instrument` patches one library, now or when it is imported (`on_import`). `bound_names` also
 replaces names that other modules imported with `from … import …`. `real_clock` reads the time from
 a clock that no patch touches.

@@ -6,6 +6,7 @@ import importlib
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import ModuleType
 
@@ -16,21 +17,19 @@ Undo = Callable[[], None]
 
 @dataclass(slots=True)
 class Instrument:
-    """How one library is instrumented. `apply` takes the module and returns its undoing.
+    """How one library is instrumented. `apply` takes the module and returns what undoes it.
 
-    Counted: two sessions at once instrument once, and the last one to end undoes it. A library
-    that is not imported yet is instrumented when it is; `prepare` does, and undoes, what has to be
-    there before that. A session that instruments nothing by itself (`ambient=False`) waits for what
-    an adapter attaches, before it begins or in it.
+    Sessions share an instrument: the first one instruments, and the last one to end undoes it. A
+    library that is not imported yet is instrumented when it is. `prepare` does what must be in
+    place before that, and returns what undoes it. A session that instruments nothing by itself
+    (`ambient=False`) uses an instrument while an adapter attaches it.
     """
 
     library: str
     apply: Callable[[ModuleType], Undo]
     prepare: Callable[[], Undo] | None = None
     _users: int = 0
-    _undo: Undo | None = None
-    _prepared: Undo | None = None
-    _arrival: Arrival | None = None
+    _undoing: ExitStack = field(default_factory=ExitStack)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _attached: int = 0
     _waiting: int = 0
@@ -41,39 +40,28 @@ class Instrument:
             importlib.import_module(self.library)  # Waits for a thread that is importing it.
         with self._lock:
             if not self._users:
-                self._prepared = self.prepare() if self.prepare is not None else None
-                try:
-                    self._begin(sys.modules.get(self.library))
-                except BaseException:
-                    self._undo_preparation()
-                    raise
+                with ExitStack() as undoing:
+                    self._begin(undoing)
+                    self._undoing = undoing.pop_all()
             self._users += 1
 
-    def _begin(self, module: ModuleType | None) -> None:
+    def _begin(self, undoing: ExitStack) -> None:
+        if self.prepare is not None:
+            undoing.callback(self.prepare())
+        module = sys.modules.get(self.library)
         if module is not None:
-            self._undo = self.apply(module)
+            undoing.callback(self.apply(module))
         else:
-            self._arrival = Arrival(self.library, self._imported)
-            self._arrival.on()
-
-    def _undo_preparation(self) -> None:
-        if self._prepared is not None:
-            self._prepared()
-            self._prepared = None
+            arrival = Arrival(self.library, self._imported)
+            arrival.on()
+            undoing.callback(arrival.off)
 
     def off(self) -> None:
-        """Leave the library as it was, once nobody uses it any more."""
+        """Undo `on`; the last of several sessions leaves the library as it was."""
         with self._lock:
             self._users -= 1
-            if self._users:
-                return
-            if self._arrival is not None:
-                self._arrival.off()
-                self._arrival = None
-            if self._undo is not None:
-                self._undo()
-                self._undo = None
-            self._undo_preparation()
+            if not self._users:
+                self._undoing.close()
 
     def attach(self) -> None:
         """Instrument the library in sessions that are not ambient, too."""
@@ -83,7 +71,7 @@ class Instrument:
                 self.on()
 
     def detach(self) -> None:
-        """Undo `attach`; the last one counts."""
+        """Undo `attach`; the last of several calls counts."""
         self._attached -= 1
         if not self._attached:
             for _ in range(self._waiting):
@@ -103,5 +91,5 @@ class Instrument:
 
     def _imported(self) -> None:
         with self._lock:
-            if self._users and self._undo is None:
-                self._undo = self.apply(sys.modules[self.library])
+            if self._users:
+                self._undoing.callback(self.apply(sys.modules[self.library]))

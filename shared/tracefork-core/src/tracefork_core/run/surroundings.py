@@ -7,8 +7,12 @@ import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from tracefork_core.chance.surroundings.noted import TIMEZONE, Lookout
-from tracefork_core.chance.surroundings.reads import on_the_lookout, timezone_seen
+from tracefork_core.chance.surroundings import (
+    TIMEZONE,
+    Lookout,
+    on_the_lookout,
+    timezone_seen,
+)
 from tracefork_core.errors import SurroundingsWarning
 from tracefork_core.session import Session
 from tracefork_core.tape import Tape

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Literal
 
+from tracefork_core.chance.draws import Open
 from tracefork_core.chance.guard.known_sources import VALUES
-from tracefork_core.chance.owner import Open
 from tracefork_core.errors import BoundaryError, BoundaryWarning, UsageError
 from tracefork_core.exchange.caller import behind_made, is_users, place
 

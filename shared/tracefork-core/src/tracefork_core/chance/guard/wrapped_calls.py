@@ -13,20 +13,21 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tracefork_core.chance.draws import observers, sighted
 from tracefork_core.chance.guard.boundary import asking, guards
 from tracefork_core.chance.guard.known_sources import DOORS, VALUES, Door
-from tracefork_core.chance.observers import observers, sighted
 from tracefork_core.exchange.caller import is_users_module
 from tracefork_core.patching.bound_names import names_of
 from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.patch import Patches
 
 _inside = threading.local()
 """Whether this thread is in a wrapped call already: `uuid4` calls `urandom`, and counts once."""
 
-_wrapped: dict[Door, tuple[object, Any, Any]] = {}
-"""What each wrapped function lies on, what lay there, and what lies there now."""
-
-_later: dict[str, Arrival] = {}
+_patches = Patches()
+_wrapped: dict[Door, tuple[Any, Any]] = {}
+"""Each function that is wrapped, and its wrapper."""
+_awaited: set[str] = set()
 """The modules that were not loaded when a guard began."""
 
 
@@ -39,24 +40,18 @@ def wrap(doors: Iterable[Door]) -> None:
     """Wrap the functions whose modules are loaded, and see to the others as they are."""
     wanted = [door for door in doors if door not in _wrapped]
     _wrap_loaded(wanted)
-    for module in {door.module for door in wanted} - sys.modules.keys() - _later.keys():
-        _later[module] = Arrival(module, functools.partial(_wrap_arrived, module))
-        _later[module].on()
+    for module in {door.module for door in wanted} - sys.modules.keys() - _awaited:
+        _awaited.add(module)
+        arrival = Arrival(module, functools.partial(_wrap_arrived, module))
+        _patches.switch(arrival.on, arrival.off)
 
 
 def unwrap() -> None:
     """Put everything back. A library that bound a wrapper meanwhile has one that does nothing."""
-    for arrival in _later.values():
-        arrival.off()
-    _later.clear()
-    changed: dict[int, Any] = {}
-    for door, (home, function, wrapper) in _wrapped.items():
-        changed[id(wrapper)] = function
-        name = door.name.rpartition(".")[2]
-        if vars(home).get(name) is wrapper:  # What somebody else put there stays.
-            setattr(home, name, function)
-    _rebind(changed)
+    _patches.undo()
+    _rebind({id(wrapper): function for function, wrapper in _wrapped.values()})
     _wrapped.clear()
+    _awaited.clear()
 
 
 def _wrap_arrived(module: str) -> None:
@@ -74,8 +69,8 @@ def _wrap_loaded(doors: Iterable[Door]) -> None:
         if function is None:
             continue
         wrapper = _guarded(door, function)
-        _wrapped[door] = home, function, wrapper
-        setattr(home, name, wrapper)
+        _wrapped[door] = function, wrapper
+        _patches.replace(home, name, wrapper)
         changed[id(function)] = wrapper
     _rebind(changed)
 

@@ -15,11 +15,10 @@ from tracefork_core.chance import clock as wall_clock
 from tracefork_core.chance import entropy as entropies
 from tracefork_core.chance import process_entropy
 from tracefork_core.chance.clock import RecordedClock
-from tracefork_core.chance.entropy import RecordedEntropy
-from tracefork_core.chance.lane_generators import NAME as RANDOM
-from tracefork_core.chance.lane_generators import LaneGenerators, packed
+from tracefork_core.chance.entropy import RecordedEntropy, Streams
+from tracefork_core.chance.generators import NAME as RANDOM
+from tracefork_core.chance.generators import SEED_BYTES, LaneGenerators, packed_state, seeded
 from tracefork_core.chance.numpy_random import HOME, NumpyGenerator
-from tracefork_core.chance.seed_streams import SEED_BYTES, Streams, seeded
 from tracefork_core.children.child.joined_session import Member
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.tape.event import Draws, GeneratorState, Reads
@@ -39,8 +38,8 @@ class JoinedChance:
             wall_clock.start(self._clock)
             stack.callback(wall_clock.stop, self._clock)
         if entropies.SOURCE in sources:
-            stack.callback(process_entropy.stop, self._entropy)
             process_entropy.start(self._entropy)
+            stack.callback(process_entropy.stop, self._entropy)
             if HOME not in sys.modules:  # A forked child continues with its parent's.
                 numpy = NumpyGenerator(self._entropy)
                 stack.callback(numpy.off)
@@ -102,7 +101,7 @@ class JoinedEntropy(RecordedEntropy):
         self._memory = _Memory(member, self.give)
         # All processes of the run start from the same state, and their lanes do not continue it:
         # a job must draw the same in every worker of a pool.
-        state = packed(seeded(Streams(seed).draw("", "processes", SEED_BYTES)).getstate())
+        state = packed_state(seeded(Streams(seed).draw("", "processes", SEED_BYTES)).getstate())
         begun = Draws([], generators=[GeneratorState(RANDOM, state)])
         self.generators = LaneGenerators(member, self._fallback, begun)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from tracefork_core.chance.observers import observers
+from tracefork_core.chance.draws import observers
 from tracefork_core.cli.agent import child_python
 from tracefork_core.cli.main import main
 from tracefork_core.explaining.draws import Draw, Notebook

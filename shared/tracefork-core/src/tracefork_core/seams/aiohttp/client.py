@@ -25,6 +25,7 @@ from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
 from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
 from tracefork_core.patching.instrument import Undo
+from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.aiohttp.failures import Failures
 from tracefork_core.seams.aiohttp.reader import GIVEN_UP, LiveSource, Source, reader_class
 from tracefork_core.seams.aiohttp.request import Requests
@@ -45,19 +46,17 @@ def seam_of(lib: ModuleType) -> Seam:
 
 def instrument(lib: ModuleType) -> Undo:
     """Put the seam under every session of `lib`, and return what undoes it."""
-    original = lib.ClientSession._request
-    seam = seam_of(lib)
+    seam, patches = seam_of(lib), Patches()
 
-    @wraps(original)
-    def request(self: Any, method: str, str_or_url: Any, **options: Any) -> Any:
-        return seam.send(original, self, method, str_or_url, options)
+    def crossing(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def request(self: Any, method: str, str_or_url: Any, **options: Any) -> Any:
+            return seam.send(original, self, method, str_or_url, options)
 
-    lib.ClientSession._request = request
+        return request
 
-    def undo() -> None:
-        lib.ClientSession._request = original
-
-    return undo
+    patches.wrap(lib.ClientSession, "_request", crossing)
+    return patches.undo
 
 
 def is_client(value: object) -> bool:

@@ -8,11 +8,13 @@ transports, mounts and proxies from the environment are covered too.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
 from tracefork_core.patching.instrument import Undo
+from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.httpx.family import Family
 from tracefork_core.seams.httpx.transports import Transports
 
@@ -25,25 +27,21 @@ def transports(lib: ModuleType) -> Transports:
 
 def instrument(lib: ModuleType) -> Undo:
     """Put the seam under every client of `lib`, and return what undoes it."""
-    seam = transports(lib)
-    patched = []
-    for client in (lib.Client, lib.AsyncClient):
-        original = client._transport_for_url
-        if hasattr(original, "tracefork"):
-            continue  # httpx2.alias_httpx() makes both names one module.
+    seam, patches = transports(lib), Patches()
 
-        def transport_for_url(self: Any, url: Any, original: Any = original) -> Any:
+    def crossing(original: Callable[..., Any]) -> Callable[..., Any]:
+        if hasattr(original, "tracefork"):
+            return original  # httpx2.alias_httpx() makes both names one module.
+
+        def transport_for_url(self: Any, url: Any) -> Any:
             return seam.wrap(self, original(self, url))
 
         transport_for_url.tracefork = True  # type: ignore[attr-defined]
-        client._transport_for_url = transport_for_url
-        patched.append((client, original))
+        return transport_for_url
 
-    def undo() -> None:
-        for client, original in patched:
-            client._transport_for_url = original
-
-    return undo
+    for client in (lib.Client, lib.AsyncClient):
+        patches.wrap(client, "_transport_for_url", crossing)
+    return patches.undo
 
 
 def is_client(value: object) -> bool:

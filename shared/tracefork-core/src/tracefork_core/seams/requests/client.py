@@ -28,6 +28,7 @@ from tracefork_core.exchange.current import (
     rebuilding,
 )
 from tracefork_core.patching.instrument import Undo
+from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.refusal import refusal, wants_response
 from tracefork_core.seams.requests.body import GIVEN_UP, Heard, Pieces, Replayed, crossing
 from tracefork_core.seams.requests.failures import Failures
@@ -47,19 +48,17 @@ def seam_of(lib: ModuleType) -> Seam:
 
 def instrument(lib: ModuleType) -> Undo:
     """Put the seam under every session of `lib`, and return what undoes it."""
-    adapter, seam = lib.adapters.HTTPAdapter, seam_of(lib)
-    original = adapter.send
+    seam, patches = seam_of(lib), Patches()
 
-    @wraps(original)
-    def send(self: Any, request: Any, *args: Any, **options: Any) -> Any:
-        return seam.send(original, self, request, args, options)
+    def crossing_seam_of(original: Send) -> Send:
+        @wraps(original)
+        def send(self: Any, request: Any, *args: Any, **options: Any) -> Any:
+            return seam.send(original, self, request, args, options)
 
-    adapter.send = send
+        return send
 
-    def undo() -> None:
-        adapter.send = original
-
-    return undo
+    patches.wrap(lib.adapters.HTTPAdapter, "send", crossing_seam_of)
+    return patches.undo
 
 
 def is_client(value: object) -> bool:

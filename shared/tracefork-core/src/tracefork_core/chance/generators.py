@@ -10,18 +10,24 @@ from __future__ import annotations
 
 import hashlib
 import random
+import struct
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from tracefork_core.chance import generator_states
-from tracefork_core.chance.generator_states import recorded_state, unpacked
-from tracefork_core.chance.seed_streams import seeded
+from tracefork_core.errors import TapeError
 from tracefork_core.exchange.lane import drawing_lane
 from tracefork_core.tape.event import Draws, GeneratorState
 
 NAME = "random"
 VERSION = random.Random.VERSION
+SEED_BYTES = 32
+_WORDS = struct.Struct("<625I")
+_GAUSS = struct.Struct("<d")
+_LAST_POSITION = 624
+
+Twister = tuple[tuple[int, ...], float | None]
+"""624 words and the position among them, and the half of a pair of `gauss` that was kept."""
 
 
 class LaneGenerators:
@@ -100,13 +106,13 @@ class LaneGenerators:
 
     def _start(self) -> bytes:
         self._goes_on = not self._replaying and self._alone()
-        return packed(global_state() if self._goes_on else self._fallback().getstate())
+        return packed_state(global_state() if self._goes_on else self._fallback().getstate())
 
 
-def packed(state: tuple[Any, ...]) -> bytes:
+def packed_state(state: tuple[Any, ...]) -> bytes:
     """Return what `getstate` gave as a tape holds it."""
     _, words, gauss = state
-    return generator_states.packed(words, gauss)
+    return packed(words, gauss)
 
 
 def global_state() -> tuple[Any, ...]:
@@ -114,3 +120,49 @@ def global_state() -> tuple[Any, ...]:
     inst = random._inst  # noqa: SLF001
     words = super(random.Random, inst).getstate()
     return VERSION, words, vars(inst).get("gauss_next")
+
+
+def seeded(seed: bytes) -> random.Random:
+    """Return a generator that gives the same values for the same seed."""
+    return random.Random(int.from_bytes(seed))  # noqa: S311 - it stands in for just such a one
+
+
+def packed(words: Iterable[int], gauss: float | None) -> bytes:
+    """Return a state in 2,500 bytes, or 2,508."""
+    return _WORDS.pack(*words) + (b"" if gauss is None else _GAUSS.pack(gauss))
+
+
+def unpacked(state: bytes) -> Twister:
+    """Return what was packed."""
+    words, gauss = state[: _WORDS.size], state[_WORDS.size :]
+    return _WORDS.unpack(words), _GAUSS.unpack(gauss)[0] if gauss else None
+
+
+def recorded_state(recorded: Draws | None, name: str) -> GeneratorState | None:
+    """Return the state a tape has for a generator, if it has one.
+
+    Raises:
+        TapeError: it is none that a generator can be in.
+    """
+    states = recorded.generators if recorded else []
+    for state in states:
+        if state.name == name:
+            _check(state)
+            return state
+    return None
+
+
+def _check(state: GeneratorState) -> None:
+    try:
+        words, _ = unpacked(state.state)
+    except struct.error as error:
+        raise _damaged(state) from error
+    if words[-1] > _LAST_POSITION:  # In C, numpy would read on past the end.
+        raise _damaged(state)
+
+
+def _damaged(state: GeneratorState) -> TapeError:
+    return TapeError(
+        f"tracefork: the state of the generator {state.name!r} on this tape is damaged "
+        f"({len(state.state)} bytes). Record the run anew, or replay it with entropy=False."
+    )

@@ -7,6 +7,8 @@ tape.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from types import FrameType
 from typing import Generic, Protocol, TypeVar
 
 from tracefork_core.errors import UsageError
@@ -47,3 +49,15 @@ def _session_here() -> object:
         return current_session()
     except UsageError:
         return None  # A thread of nobody's: to draw must not fail there.
+
+
+Observer = Callable[[str, object, FrameType | None], None]
+
+observers: list[Observer] = []
+"""Append to observe, remove to stop."""
+
+
+def sighted(source: str, value: object, frame: FrameType | None) -> None:
+    """Tell every observer of a draw. Ask only where `observers` is not empty."""
+    for observe in tuple(observers):
+        observe(source, value, frame)

@@ -1,0 +1,281 @@
+"""What the agent's own code reads of its surroundings: noted in a recording, compared in a replay.
+
+Variables of the environment, the working directory, the name of the machine, the locale; and the
+timezone, wherever the clock is read. None of it is given back at replay: a difference is said.
+"""
+
+from __future__ import annotations
+
+import locale
+import os
+import platform
+import socket
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from hashlib import sha256
+from types import FrameType
+from typing import Any
+
+from tracefork_core.chance.draws import Open, observers
+from tracefork_core.exchange.caller import behind_made, is_users, place
+from tracefork_core.masking.names import is_secret_name, secret_values
+from tracefork_core.patching.patch import Patches, Shared
+from tracefork_core.tape.digest import spelled_text
+from tracefork_core.tape.environment import timezone
+from tracefork_core.tape.event import SURROUNDINGS, Seen, Surroundings
+from tracefork_core.tape.writer import TapeWriter
+
+VARIABLE, FOLDER, HOST, LOCALE, TIMEZONE = "variable", "folder", "host", "locale", "timezone"
+_CALLED = {
+    FOLDER: "the working directory",
+    HOST: "the name of the machine",
+    LOCALE: "the locale",
+    TIMEZONE: "the timezone",
+}
+_OURS = frozenset({"PYTHONPATH", "PYTHONHASHSEED"})
+_OUR_PREFIX = "TRACEFORK_"
+"""Variables that a session sets itself."""
+_LONGEST = 200
+
+
+class Lookout:
+    """Sees what the agent of one session reads first of each thing around it.
+
+    Args:
+        session: whose agent is watched.
+        mask: returns a text with the session's secrets masked.
+        secret: names of variables that are secret besides those that look it.
+        keeps_values: whether values are noted, or names alone.
+        recorded: what the tape holds; None where one is being written.
+    """
+
+    def __init__(
+        self,
+        session: object,
+        mask: Callable[[str], str],
+        *,
+        secret: Collection[str] = (),
+        keeps_values: bool = True,
+        recorded: Iterable[Seen] | None = None,
+    ) -> None:
+        self.session = session
+        self.differences: list[str] = []
+        self._mask = mask
+        self._secret = frozenset(secret)
+        self._keeps_values = keeps_values
+        self._recorded = {(seen.kind, seen.name): seen for seen in recorded or ()}
+        self._writes = recorded is None
+        self._met: set[tuple[str, str]] = set()
+        self._fresh: list[Seen] = []
+        # Re-entrant: a finalizer that runs in the middle of this may look around as well.
+        self._lock = threading.RLock()
+
+    def has_met(self, kind: str, name: str) -> bool:
+        """Return whether this was read before: only the first time counts."""
+        return (kind, name) in self._met
+
+    def look(self, kind: str, name: str, value: str | None, frame: FrameType | None) -> None:
+        """Take in what was read; what was read before is known already."""
+        key = (kind, name)
+        if key in self._met or name in _OURS or name.startswith(_OUR_PREFIX):
+            return
+        with self._lock:
+            if key in self._met:
+                return
+            self._met.add(key)
+            withheld = not self._keeps_values or name in self._secret or _is_secret(name, value)
+            site = place(frame) if frame else None
+            seen = Seen(kind, name, None if withheld else value, site, withheld)
+            if self._writes:
+                self._fresh.append(seen)
+            elif then := self._recorded.get(key):
+                self._compare(then, seen)
+
+    def flush(self, sink: TapeWriter) -> None:
+        """Put what was read since the last flush on the tape, ahead of what depends on it."""
+        if self._fresh:
+            with self._lock:
+                fresh, self._fresh = self._fresh, []
+            sink.note(SURROUNDINGS, aside=Surroundings([self._as_kept(seen) for seen in fresh]))
+
+    def _as_kept(self, seen: Seen) -> Seen:
+        value = None if seen.value is None else spelled_text(_shortened(self._mask(seen.value)))
+        site = seen.site and spelled_text(self._mask(seen.site))
+        return Seen(seen.kind, seen.name, value, site, seen.withheld)
+
+    def _compare(self, then: Seen, now: Seen) -> None:
+        if then.withheld or now.withheld:
+            return
+        now = self._as_kept(now)
+        if then.value != now.value:
+            self.differences.append(_difference(then, now))
+
+
+def _is_secret(name: str, value: str | None) -> bool:
+    return is_secret_name(name) or (value is not None and bool(secret_values(name, value)))
+
+
+def _shortened(text: str) -> str:
+    """Return a text as it is kept: of a long one the beginning, and what tells it from others."""
+    if len(text) <= _LONGEST:
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"{text[: _LONGEST // 2]}… ({len(text)} characters, {digest})"
+
+
+def _difference(then: Seen, now: Seen) -> str:
+    what = _CALLED.get(then.kind, then.name)
+    was = "was not set" if then.value is None else f"was {then.value!r}"
+    is_now = "is not set" if now.value is None else f"is {now.value!r}"
+    where = f" ({now.site})" if now.site else ""
+    return f"{what} {was} when this was recorded and {is_now} now{where}"
+
+
+_THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
+"""Modules that read for whoever calls them, by the first part of their names."""
+_PATHS = frozenset({"ntpath", "posixpath"})
+"""`os.path`, which reads the folder for whoever calls it; variables it reads for what they hold."""
+lookouts: Open[Lookout] = Open()
+_lock = threading.Lock()
+
+
+class _Iterated(threading.local):
+    """Names that came out of iterating the environment here: who reads these reads all of it."""
+
+    def __init__(self) -> None:
+        self.names: dict[object, object] = {}
+
+
+_iterated = _Iterated()
+
+
+@contextmanager
+def on_the_lookout(lookout: Lookout) -> Iterator[None]:
+    """Let `lookout` see what its session's agent reads of its surroundings."""
+    _patches.on()
+    lookouts.all.append(lookout)
+    try:
+        yield
+    finally:
+        lookouts.all.remove(lookout)
+        _patches.off()
+
+
+@contextmanager
+def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
+    """Let `lookout` see the timezone when the agent's own code first reads the clock."""
+
+    def observe(source: str, value: object, frame: FrameType | None) -> None:
+        if source != "clock" or (frame := behind_made(frame)) is None or not is_users(frame):
+            return
+        if lookouts.here() is lookout:
+            stop()
+            lookout.look(TIMEZONE, "", timezone(recorded_at), frame)
+
+    def stop() -> None:
+        with _lock:
+            if observe in observers:
+                observers.remove(observe)
+
+    observers.append(observe)
+    try:
+        yield
+    finally:
+        stop()
+
+
+def _saw(kind: str, name: str, value: str | None) -> None:
+    lookout = lookouts.here()
+    if lookout is None or lookout.has_met(kind, name):
+        return  # To look at a frame is dear: it is audited, and a guard listens.
+    frame: FrameType | None = sys._getframe(2)
+    through = _THROUGH | _PATHS if kind == FOLDER else _THROUGH
+    while frame is not None and _package(frame) in through:
+        frame = frame.f_back
+    frame = behind_made(frame)
+    if frame is not None and is_users(frame):
+        lookout.look(kind, name, value, frame)
+
+
+def _package(frame: FrameType) -> str:
+    name: str = frame.f_globals.get("__name__", "?")
+    return name.partition(".")[0]
+
+
+def _watched_getitem(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def getitem(self: Any, key: Any) -> Any:
+        try:
+            value = original(self, key)
+        except KeyError:
+            _saw(VARIABLE, os.fsdecode(key), None)
+            raise
+        if _iterated.names.get(key) is not key:
+            _saw(VARIABLE, os.fsdecode(key), os.fsdecode(value))
+        return value
+
+    return getitem
+
+
+def _watched_iter(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def iterate(self: Any) -> Iterator[Any]:
+        names = _iterated.names
+        for key in original(self):
+            names[key] = key
+            yield key
+
+    return iterate
+
+
+def _watched(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def watch(original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        def read(*args: Any, **kwargs: Any) -> Any:
+            value = original(*args, **kwargs)
+            _saw(kind, "", _spelled(value))
+            return value
+
+        return read
+
+    return watch
+
+
+def _spelled(value: object) -> str:
+    """Return a value as text; a locale is a pair of a language and an encoding."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return ".".join("—" if part is None else str(part) for part in parts)
+
+
+_Plain: Any = type(os.environ)
+
+
+class _Watched(_Plain):  # type: ignore[misc]
+    """The class of `os.environ` meanwhile.
+
+    Not its own with other methods: Python 3.13 stops noticing that `__getitem__` was replaced after
+    a thousand changes of a class, and a test suite has hundreds of sessions.
+    """
+
+    __getitem__ = _watched_getitem(_Plain.__getitem__)
+    __iter__ = _watched_iter(_Plain.__iter__)
+
+
+_Watched.__name__, _Watched.__qualname__ = _Plain.__name__, _Plain.__qualname__
+_environments: list[Any] = [os.environ, getattr(os, "environb", os.environ)]
+
+
+def _put_in(patches: Patches) -> None:
+    for environment in _environments:
+        patches.change_class(environment, _Watched)
+    patches.wrap(os, "getcwd", _watched(FOLDER))
+    patches.wrap(socket, "gethostname", _watched(HOST))
+    patches.wrap(platform, "node", _watched(HOST))
+    patches.wrap(locale, "getlocale", _watched(LOCALE))
+    patches.switch(_iterated.names.clear, _iterated.names.clear)
+
+
+_patches = Shared(_put_in)
