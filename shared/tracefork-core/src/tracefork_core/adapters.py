@@ -26,12 +26,12 @@ from tracefork_core.exchange.current import ask_where, current_session, current_
 from tracefork_core.exchange.lane import Lane
 from tracefork_core.patching.instrument import Instrument
 from tracefork_core.seams.tools.framework_tools import (
+    FrameworkValues,
     ToolMark,
     atool_exchange,
     tool_exchange,
     tool_mark,
 )
-from tracefork_core.seams.tools.framework_values import FrameworkValues
 from tracefork_core.tape.checkpoint import Checkpoint as SavedCheckpoint
 from tracefork_core.tape.checkpoint import Value as SavedValue
 from tracefork_core.tape.checkpoint import Write as SavedWrite

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tracefork_core import Tape, UsageError, record, replay
-from tracefork_core.seams.failure_kinds import check_kind
+from tracefork_core.seams.libraries import check_kind
 from tracefork_testkit import Fault, ProviderServer, Reply
 
 ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}

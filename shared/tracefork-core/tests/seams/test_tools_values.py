@@ -281,8 +281,7 @@ def test_what_nothing_says_how_to_build_is_refused(odd: object, tape: Path) -> N
 )
 def test_nothing_on_a_tape_builds_what_it_names(hostile: bytes) -> None:
     """A body that no recording wrote is no value, whatever it asks for."""
-    from tracefork_core.seams.tools.reading import rebuilt
-    from tracefork_core.seams.tools.values import NoValueError
+    from tracefork_core.seams.tools.values import NoValueError, rebuilt
 
     with pytest.raises(NoValueError):
         rebuilt(hostile, None)

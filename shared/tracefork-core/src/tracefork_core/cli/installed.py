@@ -18,7 +18,7 @@ from importlib.metadata import (
 
 from tracefork_core.adapters import Adapter, found_adapters
 from tracefork_core.cli.display.figures import UNKNOWN
-from tracefork_core.seams import AMBIENT, framework_instruments
+from tracefork_core.seams import AMBIENT, GROUP
 
 NO_SEAM = "no seam: counted while recording, refused at replay"
 UNREADABLE = "its metadata cannot be read: pip install --force-reinstall {}"
@@ -206,7 +206,7 @@ def _adapter(point: EntryPoint, adapter: object) -> FoundAdapter:
 
 def _instrument_error(adapter: EntryPoint) -> BaseException | None:
     """Return what loading the instrument of an adapter's distribution raised, if it has one."""
-    for point in entry_points(group=framework_instruments.GROUP):
+    for point in entry_points(group=GROUP):
         if point.dist and adapter.dist and point.dist.name == adapter.dist.name:
             try:
                 point.load()

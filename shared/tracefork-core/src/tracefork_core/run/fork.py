@@ -25,7 +25,7 @@ from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.versions import other_versions
 from tracefork_core.run.writing import Writing, environment_under
-from tracefork_core.seams.failure_kinds import check_kind
+from tracefork_core.seams.libraries import check_kind
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, drawn_anew
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described

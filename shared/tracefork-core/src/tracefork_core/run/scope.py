@@ -33,8 +33,7 @@ from tracefork_core.errors import StoppedError, TraceforkError, UsageError, agai
 from tracefork_core.exchange.current import entered
 from tracefork_core.exchange.lane import main_lane
 from tracefork_core.order import spawning, waiting
-from tracefork_core.seams import AMBIENT
-from tracefork_core.seams.framework_instruments import of_adapters
+from tracefork_core.seams import AMBIENT, of_adapters
 from tracefork_core.session import Session
 
 _PASSES = (KeyboardInterrupt, GeneratorExit)

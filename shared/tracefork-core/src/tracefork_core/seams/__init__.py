@@ -1,17 +1,18 @@
 """The places where exchanges leave the agent. A seam knows its library and nothing else.
 
-Every seam works in two ways. *Ambient*: `AMBIENT` lists what a session switches on for its
-duration, class-level instrumentation that needs no change in the agent. *Bound*: `binding` hands
-out a client that asks for the current session at request time, for people who want no patching.
+Every seam works in two ways. *Ambient*: a session patches the classes of the libraries in `AMBIENT`
+while it is open, and the agent needs no change; `of_adapters` adds what adapters bring. *Bound*:
+`libraries` returns a client that asks for the current session at each request, for people who want
+no patching.
 
-One folder per library: `httpx`, `aiohttp`, `requests`; `tools` are functions of the agent with
-`@tool` on them. `refusal` is how a seam answers after a divergence, `failure_kinds` lists how each
-library can fail, `builtin_failures` how Python can, `cancelling` measures how long a live request
-takes to cancel. `framework_instruments` are the patches that adapters bring.
+One folder per library: `httpx`, `aiohttp`, `requests`; `tools` are functions of the agent that
+`tracefork.tool` decorates. `failures` are Python's own exceptions from a tape, and how a seam
+answers after a divergence; `cancelling` measures how long a live request takes to cancel.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
@@ -19,7 +20,7 @@ from tracefork_core.patching.instrument import Instrument, Undo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tracefork_core.seams.binding import bind
+    from tracefork_core.seams.libraries import bind
 
 
 def _aiohttp(library: ModuleType) -> Undo:
@@ -41,11 +42,34 @@ AMBIENT: tuple[Instrument, ...] = (
     Instrument("requests", _requests),
 )
 
-__all__ = ["AMBIENT", "bind"]
+GROUP = "tracefork.instruments"
+"""The group of entry points whose values are an `Instrument`."""
+
+__all__ = ["AMBIENT", "GROUP", "bind", "of_adapters"]
+
+
+@cache
+def of_adapters() -> tuple[Instrument, ...]:
+    """Return the instrument of each adapter that has one; of a broken one a warning is left."""
+    # Imported here: a child process needs neither.
+    import warnings
+    from importlib.metadata import entry_points
+
+    instruments = []
+    for point in entry_points(group=GROUP):
+        try:
+            instruments.append(point.load())
+        except Exception as error:
+            warnings.warn(
+                f"tracefork: the adapter for {point.name} is left out: {error!r}. `tracefork "
+                "doctor` says more.",
+                stacklevel=2,
+            )
+    return tuple(instruments)
 
 
 def __getattr__(name: str) -> object:
     # Loaded when it is used: a child process arms its seams before it has a use for them.
     if name != "bind":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("tracefork_core.seams.binding").bind
+    return import_module("tracefork_core.seams.libraries").bind

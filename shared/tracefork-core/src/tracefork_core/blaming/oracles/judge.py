@@ -28,7 +28,7 @@ from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.providers.decode import decode, model_call
 from tracefork_core.providers.prices import cost
 from tracefork_core.run.record import record
-from tracefork_core.seams.binding import bind
+from tracefork_core.seams.libraries import bind
 from tracefork_core.tape import Tape
 
 FOLDER, _CALLS = "judge", "calls"

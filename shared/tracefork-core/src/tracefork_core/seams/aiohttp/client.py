@@ -31,7 +31,7 @@ from tracefork_core.seams.aiohttp.reader import GIVEN_UP, LiveSource, Source, re
 from tracefork_core.seams.aiohttp.request import Requests
 from tracefork_core.seams.aiohttp.response import Refusal, Responses
 from tracefork_core.seams.cancelling import Cancellable
-from tracefork_core.seams.refusal import wants_response
+from tracefork_core.seams.failures import wants_response
 
 Handler = Callable[[Any], Awaitable[Any]]
 _OLDEST = "3.12"

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from tracefork_core.exchange.contract import Failure
-from tracefork_core.seams.builtin_failures import builtin_of
+from tracefork_core.seams.failures import builtin_of
 
 _PLAIN = (
     "ClientError",

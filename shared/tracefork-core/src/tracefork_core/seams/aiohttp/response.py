@@ -16,7 +16,7 @@ from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Recorded
 from tracefork_core.seams.aiohttp.failures import Failures
 from tracefork_core.seams.aiohttp.reader import NoProtocol, TapeSource
-from tracefork_core.seams.refusal import refusal
+from tracefork_core.seams.failures import refusal
 
 _BODILESS = frozenset({204, 304, *range(100, 200)})
 _CONTINUE = Head(100, "Continue", ())

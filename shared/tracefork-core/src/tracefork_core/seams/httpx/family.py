@@ -12,9 +12,8 @@ from typing import Any
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Headers, Live, Request
-from tracefork_core.seams.builtin_failures import builtin_of
+from tracefork_core.seams.failures import builtin_of, refusal, wants_response
 from tracefork_core.seams.httpx.streams import held_streams, live_streams, replayed_streams
-from tracefork_core.seams.refusal import refusal, wants_response
 
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 _ENCODED = frozenset({"content-encoding", "content-length", "transfer-encoding"})

@@ -29,7 +29,7 @@ from tracefork_core.exchange.current import (
 )
 from tracefork_core.patching.instrument import Undo
 from tracefork_core.patching.patch import Patches
-from tracefork_core.seams.refusal import refusal, wants_response
+from tracefork_core.seams.failures import refusal, wants_response
 from tracefork_core.seams.requests.body import GIVEN_UP, Heard, Pieces, Replayed, crossing
 from tracefork_core.seams.requests.failures import Failures
 

@@ -104,8 +104,7 @@ class Tool:
         Raises:
             UsageError: it could not be given again.
         """
-        from tracefork_core.seams.tools.reading import rebuilt
-        from tracefork_core.seams.tools.values import NoValueError, kept
+        from tracefork_core.seams.tools.values import NoValueError, kept, rebuilt
 
         annotation = self._ending if ending else self._result
         inside: set[str] = set()
@@ -132,8 +131,7 @@ class Tool:
         Raises:
             ReplayError: it is none that this function returns.
         """
-        from tracefork_core.seams.tools.reading import rebuilt
-        from tracefork_core.seams.tools.values import NoValueError
+        from tracefork_core.seams.tools.values import NoValueError, rebuilt
 
         try:
             # Nothing at all is what a fork leaves of an answer that it drops.
@@ -217,7 +215,7 @@ def _told(bound: inspect.BoundArguments) -> dict[str, Any]:
 
 
 def _arguments(request: Request) -> dict[str, Any]:
-    from tracefork_core.seams.tools.reading import rebuilt
+    from tracefork_core.seams.tools.values import rebuilt
 
     values = rebuilt(request.body, None)
     return values if isinstance(values, dict) else {}

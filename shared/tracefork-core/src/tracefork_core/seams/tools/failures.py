@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tracefork_core.errors import ToolError, UsageError
 from tracefork_core.exchange.contract import Failure
-from tracefork_core.seams.builtin_failures import BUILTINS
+from tracefork_core.seams.failures import BUILTINS
 
 # The one word of our own: what the tool returned could not be kept.
 _BUILTINS: dict[str, type[Exception]] = {**BUILTINS, UsageError.__name__: UsageError}

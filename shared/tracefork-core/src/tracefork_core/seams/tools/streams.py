@@ -12,8 +12,8 @@ from typing import Any, cast
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.contract import Failure, Head, Recorded, Session
 from tracefork_core.exchange.current import crossing_seam
+from tracefork_core.seams.tools.calls import Ended, Running
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
-from tracefork_core.seams.tools.running import Ended, Running
 
 HEAD = Head(200, "OK", (("content-type", "application/x-ndjson"),))
 RETURN, _RETURNED = b'{"$return":', b"}\n"
