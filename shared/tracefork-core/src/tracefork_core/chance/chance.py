@@ -1,4 +1,4 @@
-"""All chance of one run: its clock, its entropy, and the source to be asked by name."""
+"""All randomness and time of one run: its clock, its entropy, and `run.nondet`."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tracefork_core.tape.writer import TapeWriter
 
 
 class Chance:
-    """What a run draws from chance: put on a tape, or as `recorded` on one, or both in a fork.
+    """The clock and the entropy of a run: written to a tape, `recorded` on one, or both in a fork.
 
-    A fork has the chance of its parent, so that it differs by what was changed alone: the values
-    that the tape holds for a lane and call site, and once there are none left, a clock that goes on
-    from there in real time and more of the same streams.
+    A fork draws the values of its parent, so that it differs only by what was changed. When the
+    tape has no value left for a lane and a call site, the clock continues from there in real time,
+    and the streams of bytes continue.
 
     Attributes:
-        ambient: the sources of the process that are answered here: "clock", "entropy".
-        nondet: the source to be asked by name, with nothing patched.
+        ambient: the process-wide sources that are patched: "clock", "entropy".
+        nondet: the source that the agent calls by name, with nothing patched.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Chance:
         self._lock = threading.Lock()
 
     def switch_on(self, stack: ExitStack, *, clock: bool, entropy: bool) -> None:
-        """Answer the process's own draws, as far as that is asked for and was recorded."""
+        """Patch the process's clock and entropy: those that are asked for and were recorded."""
         if clock and self._was_on(wall_clock.SOURCE):
             self.ambient.append(wall_clock.SOURCE)
             wall_clock.start(self.clock)
@@ -57,7 +57,7 @@ class Chance:
             self.numpy.on()
 
     def flush(self, sink: TapeWriter) -> None:
-        """Put what was drawn since the last time on the tape, ahead of what depends on it."""
+        """Write the draws since the last flush to the tape, ahead of what depends on them."""
         with self._lock:
             reads, drawn = self.clock.fresh(), self.entropy.fresh()
             states = [*self.entropy.generators.fresh(), *self.numpy.fresh()]
@@ -72,6 +72,6 @@ class Chance:
         recorded = self._recorded
         if recorded is None:
             return True
-        if recorded.ambient is None:  # Recorded before tapes said so: the clock, if it was read.
+        if recorded.ambient is None:  # An older tape: the clock was patched if it was read.
             return any(reads.source == source for reads in recorded.reads)
         return source in recorded.ambient

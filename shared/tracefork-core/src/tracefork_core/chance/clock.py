@@ -1,11 +1,13 @@
-"""The wall clock on tape: recorded when it is read, read again at replay.
+"""Record reads of the wall clock, and answer them from the tape at replay.
 
-Reads are kept per lane and call site: one sequence per lane would break as soon as a library reads
-the clock once more on replay. Reads below a seam stay real and off the tape, since the machinery
-there does not run at replay. A site with no recorded value left goes on from the last value that
-was given (or from the first one of the tape) in real time, and counts as a miss; what a module
-reads as it is loaded does not, nor what a library reads where it makes its response of a taped one:
-that was below the seam.
+Reads are kept per lane and call site. One sequence per lane would break as soon as a library reads
+the clock once more at replay. Reads below a seam stay real and off the tape: the code there does
+not run at replay.
+
+A site with no recorded value left continues from the last value that was returned (or from the
+first one on the tape) in real time, and counts as a miss. Two kinds of reads count as no miss:
+those of a module while it is loaded, and those of a library that builds a response from a tape,
+which it did below the seam in the recording.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from threading import get_ident
 from types import FrameType
 
 from tracefork_core.chance import system_clock
-from tracefork_core.chance.draws import Open, observers, sighted
+from tracefork_core.chance.draws import PerSession, observers, report_draw
 from tracefork_core.exchange.call_sites import call_site, is_loading
 from tracefork_core.exchange.current import is_crossing_seam, is_rebuilding
 from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew, lane_of_context
@@ -37,11 +39,11 @@ _THROUGH = frozenset({"freezegun.api", "time_machine", "uuid"})
 
 
 class RecordedClock:
-    """The clock of one session: real and written down, or read back; in a fork both.
+    """The clock of one session: real and recorded, or answered from the tape; in a fork both.
 
     Attributes:
-        is_plain: whether a read is the real time and put down, and nothing else.
-        misses: reads that the tape had no value for.
+        is_plain: whether a read only records the real time.
+        misses: how many reads the tape had no value for.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class RecordedClock:
         self._lock = threading.RLock()
         self._fresh: deque[tuple[str, str, int]] = deque()
         self.note = self._fresh.append
-        """Takes (lane, site, now) in one step: it needs no lock."""
+        """Takes (lane, site, now). An atomic append: it needs no lock."""
         self._given: dict[tuple[str, str], deque[int]] = defaultdict(deque)
         self._recorded: list[Reads] = []
         self._known = KnownSites()
@@ -65,7 +67,7 @@ class RecordedClock:
         self._given_at = monotonic_ns()
 
     def give(self, recorded: Iterable[Reads]) -> None:
-        """Take in what was read when this was recorded."""
+        """Add recorded reads, to answer from."""
         for reads in recorded:
             if reads.source == SOURCE:
                 self._recorded.append(reads)
@@ -73,10 +75,10 @@ class RecordedClock:
                 self._given[reads.lane, reads.site].extend(accumulate(reads.values))
 
     def go_to(self, moment: int) -> None:
-        """Go on with what was read from a moment of the recording on.
+        """Continue with the reads from a `moment` of the recording on (nanoseconds).
 
-        Tasks and threads are numbered as they start, and from here on others start first: lanes
-        that differ by numbers alone share what was read on them, in its order.
+        Tasks and threads are numbered as they start, and after a jump they start in another order.
+        So lanes whose names differ only by numbers share their recorded reads, in order of time.
         """
         later: dict[tuple[str, str], list[int]] = defaultdict(list)
         for reads in self._recorded:
@@ -102,9 +104,9 @@ class RecordedClock:
             if not below and (values := self._given.get((given, site))):
                 self._last = values.popleft()
             elif self._forked and draws_anew(self.session):
-                self._last = system_clock.real_ns()  # Drawn anew: as it is.
+                self._last = system_clock.real_ns()
             else:
-                # In real time: a wait for a moment to come must not need a million reads.
+                # In real time: a loop that waits for a deadline must not need a million reads.
                 self.misses += not (below or is_loading())
                 passed = max(monotonic_ns() - self._given_at, _TICK_NS)
                 self._last = (self._last or system_clock.real_ns()) + passed
@@ -114,7 +116,7 @@ class RecordedClock:
             return self._last
 
     def fresh(self) -> list[Reads]:
-        """Return what was read since this was asked last."""
+        """Return the reads since the last call."""
         if not self._fresh:
             return []
         read: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -124,19 +126,20 @@ class RecordedClock:
         return [Reads(SOURCE, lane, site, _steps(v)) for (lane, site), v in read.items()]
 
 
-class _Sessions(Open[RecordedClock]):
-    """Hands each read to the clock of the session that runs there."""
+class _Sessions(PerSession[RecordedClock]):
+    """Passes each read of the process to the clock of the session that it belongs to."""
 
     def __init__(self) -> None:
         super().__init__()
         self._readers: set[str] = set()
-        """Call sites that ask by themselves, and not through a library."""
+        """Call sites that read the clock directly, not through a library."""
 
     def time_ns(self) -> int:
-        """Return nanoseconds since the epoch, as time-machine asks for them.
+        """Return nanoseconds since the epoch; time-machine calls this.
 
-        Nearly all reads are recorded, of a lane's own line, and by a function that is known. They
-        are told here, with no call of ours: each would take a tenth of a microsecond.
+        Nearly all reads are made while recording, in a lane's own thread or task, by a function
+        that has read the clock before. These are recorded right here: each further call would cost
+        a tenth of a microsecond.
         """
         lane = lane_of_context()
         if lane is not None and not (is_crossing_seam() or observers):
@@ -164,7 +167,7 @@ class _Sessions(Open[RecordedClock]):
             self._readers.add(where)
         now = clock.read(where)
         if observers:
-            sighted(SOURCE, now, frame)
+            report_draw(SOURCE, now, frame)
         return now
 
     def _start(self) -> None: ...
@@ -176,7 +179,7 @@ _sessions = _Sessions()
 
 
 def start(clock: RecordedClock) -> None:
-    """Let the wall clock of this process be answered by `clock` inside its session."""
+    """Answer reads of the process's wall clock from `clock`, in the code of its session."""
     _patches.on()
     _sessions.all.append(clock)
 
@@ -199,5 +202,5 @@ def _unnumbered(lane: str) -> str:
 
 
 def _steps(values: list[int]) -> list[int]:
-    """Spell values as the first and the differences: small numbers make small tapes."""
+    """Return the first value and the differences: small numbers make small tapes."""
     return [values[0], *(b - a for a, b in pairwise(values))]

@@ -1,7 +1,7 @@
-"""Whose draw it is: that of the session that runs here, or nobody's.
+"""Find the session that a draw belongs to, and report draws to observers.
 
-Below a seam, outside a session and in a forked child a draw is nobody's: it is real, and off the
-tape.
+A draw is one read of the clock or of randomness. Below a seam, outside a session and in a forked
+child it belongs to no session: it is real, and off the tape.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tracefork_core.exchange.current import current_session, is_crossing_seam, l
 
 
 class OfSession(Protocol):
-    """Belongs to a session."""
+    """An object that belongs to a session: its clock, say."""
 
     @property
     def session(self) -> object: ...
@@ -25,22 +25,22 @@ class OfSession(Protocol):
 T = TypeVar("T", bound=OfSession)
 
 
-class Open(Generic[T]):
-    """What the open sessions have of one kind: their clocks, say."""
+class PerSession(Generic[T]):
+    """The objects of one kind that the open sessions have, one each: their clocks, say."""
 
     def __init__(self) -> None:
         self.all: list[T] = []
-        if hasattr(os, "register_at_fork"):  # Asking for the process id costs more than the rest.
+        if hasattr(os, "register_at_fork"):  # To compare process ids costs more than all the rest.
             os.register_at_fork(after_in_child=self.all.clear)
 
     def here(self) -> T | None:
-        """Return what the session has that runs here."""
+        """Return the object of the session that the calling code runs under."""
         if not self.all or is_crossing_seam():
             return None
         session = lone_session() or _session_here()
-        for one in self.all:
-            if one.session is session:
-                return one
+        for member in self.all:
+            if member.session is session:
+                return member
         return None
 
 
@@ -48,16 +48,23 @@ def _session_here() -> object:
     try:
         return current_session()
     except UsageError:
-        return None  # A thread of nobody's: to draw must not fail there.
+        return None  # Two sessions are open, and this thread has neither: a draw must not fail.
 
 
 Observer = Callable[[str, object, FrameType | None], None]
+"""Takes the source of a draw, its value and the frame that drew.
+
+Sources are "clock" (nanoseconds since the epoch), "entropy" (the bytes drawn), "random" (a float or
+an int) and the labels of known functions, such as "uuid_utils.uuid4" (what the function returned).
+An observer runs in the thread or task that draws: it must be quick, must not raise, and must not
+draw.
+"""
 
 observers: list[Observer] = []
-"""Append to observe, remove to stop."""
+"""Append to observe, remove to stop. While it is empty, a draw costs nothing more."""
 
 
-def sighted(source: str, value: object, frame: FrameType | None) -> None:
-    """Tell every observer of a draw. Ask only where `observers` is not empty."""
+def report_draw(source: str, value: object, frame: FrameType | None) -> None:
+    """Call every observer. Call this only if `observers` is not empty."""
     for observe in tuple(observers):
         observe(source, value, frame)

@@ -1,9 +1,9 @@
-"""Entropy on tape: one seed, put down when a run is recorded, from which all its bytes come.
+"""Answer `os.urandom` and its like from one seed, which a recording writes to the tape.
 
-Each call site of each lane has a stream of its own, so that a thread in the background takes
-nothing from the agent, and a library that draws once more at replay shifts no one but itself. How
-often each of them drew is on the tape too: what the tape knows nothing of counts as a miss, but for
-what a module draws as it is loaded.
+`uuid4` and `secrets` draw from `os.urandom`, so they are covered. Each call site of each lane has a
+stream of bytes of its own: a background thread takes nothing from the agent, and a library that
+draws once more at replay shifts only its own stream. The tape also holds how often each call site
+drew. A draw beyond that counts as a miss, except those of a module while it is loaded.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from operator import index
 from typing import Protocol
 
-from tracefork_core.chance.draws import Open, observers, sighted
+from tracefork_core.chance.draws import PerSession, observers, report_draw
 from tracefork_core.chance.generators import SEED_BYTES, LaneGenerators, seeded
 from tracefork_core.exchange.call_sites import call_site, is_loading
 from tracefork_core.exchange.lane import drawing_lane
@@ -29,13 +29,13 @@ _NO_LANE = ""
 
 
 class RecordedEntropy:
-    """The entropy of one session, begun anew or as it was recorded.
+    """The entropy of one session: fresh, or as it was recorded.
 
     Attributes:
-        seed: where all bytes come from.
-        forked: whether what is drawn goes onto a branch, though it was recorded.
-        generators: the global generator of `random`, for each lane.
-        misses: draws that the tape had none for.
+        seed: all bytes are derived from it.
+        forked: whether draws are written to a branch, though a recording answers them.
+        generators: the global generator of `random`, one for each lane.
+        misses: how many draws the tape did not know.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class RecordedEntropy:
         )
 
     def give(self, recorded: Iterable[Reads]) -> None:
-        """Take in how often was drawn when this was recorded."""
+        """Add the recorded numbers of draws."""
         for reads in recorded:
             if reads.source == SOURCE:
                 self._known.add(reads.site)
                 self._given[reads.lane, reads.site] += sum(reads.values)
 
     def draw(self, site: str, size: int) -> bytes:
-        """Return the next bytes of this call site on this lane."""
+        """Return the next `size` bytes of a call site on this lane."""
         key = (drawing_lane(self.session), self._known.named(site))
         with self._lock:
             if self.recorded is None or self.forked:
@@ -84,7 +84,7 @@ class RecordedEntropy:
             return self._streams.draw(*key, size)
 
     def generator(self, purpose: str) -> random.Random:
-        """Return the generator that this lane has for a purpose."""
+        """Return this lane's generator for a purpose, such as names of temporary files."""
         key = (drawing_lane(self.session), purpose)
         with self._lock:
             if key not in self._named:
@@ -92,11 +92,11 @@ class RecordedEntropy:
             return self._named[key]
 
     def of_process(self, purpose: str, size: int) -> bytes:
-        """Return bytes that are the same whenever and wherever a run asks for them."""
+        """Return bytes that depend on the seed and the purpose only, not on lane or time."""
         return Streams(self.seed).draw(_NO_LANE, purpose, size)
 
     def fresh(self) -> list[Reads]:
-        """Return how often each site drew since this was asked last."""
+        """Return how often each call site drew since the last call."""
         if not self._fresh:
             return []
         with self._lock:
@@ -116,7 +116,7 @@ class _Hash(Protocol):
 
 
 class Streams:
-    """Streams of bytes that nobody can foresee without the seed."""
+    """Streams of bytes that cannot be predicted without the seed: one for each purpose."""
 
     def __init__(self, seed: bytes) -> None:
         self._seed = hashlib.shake_256(b"tracefork entropy 1\0" + seed)
@@ -131,7 +131,7 @@ class Streams:
 
 
 class _Stream:
-    """One stream. Each draw is a hash of its number: what was drawn before does not matter."""
+    """One stream. Each draw hashes its number, so the sizes of earlier draws do not matter."""
 
     __slots__ = ("_drawn", "_start")
 
@@ -147,24 +147,24 @@ class _Stream:
         return block.digest(size)
 
 
-sessions: Open[RecordedEntropy] = Open()
-"""Where a draw of this process looks for the entropy of its session."""
+sessions: PerSession[RecordedEntropy] = PerSession()
+"""A draw finds the entropy of its session here."""
 
 THROUGH = frozenset({"random", "secrets", "tempfile", "uuid", "numpy.random"})
-"""The modules that draw for others: the call site is the one that calls them."""
+"""Modules that draw on behalf of their caller, which is the call site."""
 
 real_urandom = os.urandom
 _real_getrandom = getattr(os, "getrandom", None)
 
 
 def urandom(size: int, /) -> bytes:
-    """Return random bytes, those of the session where one runs."""
+    """Return random bytes: in a session, from its entropy."""
     drawn = _drawn(index(size))
     return real_urandom(size) if drawn is None else drawn
 
 
 def getrandom(size: int, flags: int = 0) -> bytes:
-    """Return random bytes, those of the session where one runs."""
+    """Return random bytes: in a session, from its entropy."""
     assert _real_getrandom is not None
     drawn = _drawn(index(size))
     return bytes(_real_getrandom(size, flags)) if drawn is None else drawn
@@ -179,7 +179,7 @@ def _drawn(size: int) -> bytes | None:
         return None
     value = entropy.draw(where, size)
     if observers:
-        sighted(SOURCE, value, frame)
+        report_draw(SOURCE, value, frame)
     return value
 
 

@@ -23,14 +23,14 @@ _FUNCTIONS: dict[ModuleType, str] = {
 
 
 class Traps:
-    """Calls `first` before each draw, until they are taken out."""
+    """Calls `first` before each draw, until `take_out`."""
 
     def __init__(self, first: Callable[[], None]) -> None:
         self._first = first
         self._pairs: list[Pair] = []
 
     def put_in(self) -> None:
-        """Put a trap in the place of each function that draws."""
+        """Replace each function that draws by a trap."""
         for module, names in _FUNCTIONS.items():
             for name in names.split():
                 if (real := getattr(module, name, None)) is not None:
@@ -39,7 +39,7 @@ class Traps:
                     setattr(module, name, trap)
 
     def take_out(self) -> None:
-        """Undo `put_in`, also in modules that bound a trap since."""
+        """Undo `put_in`, also in modules that imported a trap since."""
         Swaps(self._pairs).take_out()
 
     def _trap(self, module: ModuleType, name: str, real: Callable[..., Any]) -> Callable[..., Any]:

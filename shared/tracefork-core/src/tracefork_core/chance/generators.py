@@ -1,9 +1,11 @@
-"""The global generator of `random`, one for each lane.
+"""The global generator of `random`, one for each lane, and its state on a tape.
 
-The first lane that draws goes on from the state the global generator has: a program that seeded it
-before gets what it would get without us. Other lanes get generators that are seeded from that state
-and their name. A program that seeds the generator itself has taken charge: from there on it is one
-generator for everybody, as Python has it.
+The first lane that draws continues from the state of the real global generator: a program that
+seeded it before gets the values that it would get without tracefork. Other lanes get generators
+that are seeded from that state and the lane's name. If the program seeds the generator itself, all
+lanes share one generator from there on, as in plain Python.
+
+Generators of numpy use the same algorithm (Mersenne Twister), and their states are stored alike.
 """
 
 from __future__ import annotations
@@ -27,17 +29,17 @@ _GAUSS = struct.Struct("<d")
 _LAST_POSITION = 624
 
 Twister = tuple[tuple[int, ...], float | None]
-"""624 words and the position among them, and the half of a pair of `gauss` that was kept."""
+"""624 words and the position among them, and the second value of a pair of `gauss`, if kept."""
 
 
 class LaneGenerators:
     """The generators of one session.
 
     Args:
-        session: whose lanes they belong to.
-        fallback: makes the one to begin with where a tape has none.
-        recorded: what the tape knows of chance; None while recording.
-        alone: whether no other session goes on from the same global generator.
+        session: the session whose lanes they serve.
+        fallback: makes the first generator if the tape has no state.
+        recorded: the draws on the tape; None while recording.
+        alone: whether this is the only session that continues from the real generator.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class LaneGenerators:
         return self._by_lane.get(lane) or self._begin(lane)
 
     def taken_over(self) -> random.Random:
-        """Return the one generator of all lanes, for the program that seeds it itself."""
+        """Return the generator that all lanes share, once the program seeds it itself."""
         with self._lock:
             if self._one is None:
                 self._one = seeded(b"")
@@ -77,7 +79,7 @@ class LaneGenerators:
             return self._one
 
     def fresh(self) -> list[GeneratorState]:
-        """Return the state they began with, once it is known and not on the tape yet."""
+        """Return the state they began with, unless it is unknown or on the tape already."""
         if self._begun is None or self._written:
             return []
         with self._lock:
@@ -86,7 +88,7 @@ class LaneGenerators:
 
     @property
     def state(self) -> tuple[Any, ...] | None:
-        """The state in which the global generator goes on after the run, if it does."""
+        """The state that the real generator gets after the run; None if it keeps its own."""
         return self._one.getstate() if self._one is not None and self._goes_on else None
 
     def _begin(self, lane: str) -> random.Random:
@@ -110,39 +112,39 @@ class LaneGenerators:
 
 
 def packed_state(state: tuple[Any, ...]) -> bytes:
-    """Return what `getstate` gave as a tape holds it."""
+    """Return a state of `random.getstate` as a tape stores it."""
     _, words, gauss = state
     return packed(words, gauss)
 
 
 def global_state() -> tuple[Any, ...]:
-    """Return the state of the global generator, whatever stands in for it now."""
+    """Return the state of the real global generator, also while its class is replaced."""
     inst = random._inst  # noqa: SLF001
     words = super(random.Random, inst).getstate()
     return VERSION, words, vars(inst).get("gauss_next")
 
 
 def seeded(seed: bytes) -> random.Random:
-    """Return a generator that gives the same values for the same seed."""
-    return random.Random(int.from_bytes(seed))  # noqa: S311 - it stands in for just such a one
+    """Return a generator with a fixed seed."""
+    return random.Random(int.from_bytes(seed))  # noqa: S311 - it replaces one of these
 
 
 def packed(words: Iterable[int], gauss: float | None) -> bytes:
-    """Return a state in 2,500 bytes, or 2,508."""
+    """Return a state as 2,500 bytes, or 2,508 with a value of `gauss`."""
     return _WORDS.pack(*words) + (b"" if gauss is None else _GAUSS.pack(gauss))
 
 
 def unpacked(state: bytes) -> Twister:
-    """Return what was packed."""
+    """Undo `packed`."""
     words, gauss = state[: _WORDS.size], state[_WORDS.size :]
     return _WORDS.unpack(words), _GAUSS.unpack(gauss)[0] if gauss else None
 
 
 def recorded_state(recorded: Draws | None, name: str) -> GeneratorState | None:
-    """Return the state a tape has for a generator, if it has one.
+    """Return the state that a tape holds for a generator; None if it holds none.
 
     Raises:
-        TapeError: it is none that a generator can be in.
+        TapeError: the state is corrupt.
     """
     states = recorded.generators if recorded else []
     for state in states:
@@ -156,13 +158,13 @@ def _check(state: GeneratorState) -> None:
     try:
         words, _ = unpacked(state.state)
     except struct.error as error:
-        raise _damaged(state) from error
-    if words[-1] > _LAST_POSITION:  # In C, numpy would read on past the end.
-        raise _damaged(state)
+        raise _corrupt(state) from error
+    if words[-1] > _LAST_POSITION:  # numpy, in C, would read past the end.
+        raise _corrupt(state)
 
 
-def _damaged(state: GeneratorState) -> TapeError:
+def _corrupt(state: GeneratorState) -> TapeError:
     return TapeError(
-        f"tracefork: the state of the generator {state.name!r} on this tape is damaged "
-        f"({len(state.state)} bytes). Record the run anew, or replay it with entropy=False."
+        f"tracefork: the state of the random generator {state.name!r} on this tape is corrupt "
+        f"({len(state.state)} bytes). Record the run again, or replay it with entropy=False."
     )

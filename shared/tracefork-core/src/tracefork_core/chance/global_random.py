@@ -1,9 +1,9 @@
-"""The functions of `random`, and generators made without a seed, while sessions are open.
+"""Patch the functions of `random`, and generators made without a seed.
 
-`random.choice` and most of its siblings are methods of one hidden object, wherever they were bound:
-giving that object another class reaches them all. `random` and `getrandbits` are bound to C, and
-`seed`, `getstate` and `setstate` to the class it had: these names are swapped everywhere (see
-`patching.bound_names`).
+`random.choice` and most of its siblings are bound methods of one hidden object. To change the class
+of that object reaches them under every name. That does not work for `random` and `getrandbits`,
+which are bound in C, nor for `seed`, `getstate` and `setstate`, which are bound to the old class:
+these are replaced under every name (see `patching.bound_names`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 from types import MethodType
 from typing import Any, TypeVar
 
-from tracefork_core.chance.draws import observers, sighted
+from tracefork_core.chance.draws import observers, report_draw
 from tracefork_core.chance.entropy import THROUGH, sessions
 from tracefork_core.chance.generators import SEED_BYTES
 from tracefork_core.exchange.call_sites import call_site, drawer
@@ -28,7 +28,7 @@ _real_seed = _Plain.seed
 
 
 class StandIn(_Plain):
-    """The class of the global generator while sessions are open: each lane gets its own."""
+    """The class of the global generator while sessions are open: it asks that of the lane."""
 
     def random(self) -> float:
         entropy = sessions.here()
@@ -61,7 +61,7 @@ class StandIn(_Plain):
 
     @property
     def gauss_next(self) -> float | None:
-        """The second half of a pair that `gauss` made; it belongs to the generator of a lane."""
+        """The second value of a pair that `gauss` made, of the lane's generator."""
         entropy = sessions.here()
         half: float | None
         half = vars(self if entropy is None else entropy.generators.here())["gauss_next"]
@@ -80,20 +80,20 @@ SWAPS = [
 
 
 def put_in(patches: Patches) -> None:
-    """Let the sessions answer."""
+    """Let sessions answer the draws of this process."""
     patches.change_class(_inst, StandIn)
     patches.replace(_Plain, "seed", _seed)
 
 
 def go_on_from(state: tuple[Any, ...]) -> None:
-    """Let the global generator go on from where a recorded run left it."""
+    """Set the real global generator to the state in which a recorded run left it."""
     _, words, gauss = state
     super(_Plain, _inst).setstate(words)
     vars(_inst)["gauss_next"] = gauss
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-    """Seed any generator: without a seed, from the entropy of the session."""
+    """Seed any generator; if no seed is given, from the entropy of the session."""
     _real_seed(self, _fresh_seed() if a is None else a, version)
 
 
@@ -109,5 +109,5 @@ def _fresh_seed() -> int | None:
 
 def _seen(value: T) -> T:
     if observers:
-        sighted(SOURCE, value, drawer(2, THROUGH))
+        report_draw(SOURCE, value, drawer(2, THROUGH))
     return value

@@ -1,6 +1,7 @@
-"""Chance that is asked for by name, for programs that want nothing patched.
+"""Time and randomness that a program asks for by name, with nothing patched: `run.nondet`.
 
-A source from `run.nondet` is on the tape. `Drifting` is not, and shows that a replay notices.
+The values of `run.nondet` are on the tape. Those of `Drifting` are not: it is the negative control
+that shows that a replay notices nondeterminism.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TypeVar
 
 from tracefork_core.chance import system_clock
 from tracefork_core.chance.clock import RecordedClock
-from tracefork_core.chance.draws import observers, sighted
+from tracefork_core.chance.draws import observers, report_draw
 from tracefork_core.chance.entropy import RecordedEntropy, real_urandom
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.call_sites import call_site
@@ -37,7 +38,7 @@ class NondetSource(ABC):
         """Return `size` random bytes.
 
         Raises:
-            ValueError: the size is below zero.
+            ValueError: `size` is negative.
         """
 
     def now(self) -> dt.datetime:
@@ -49,23 +50,23 @@ class NondetSource(ABC):
         return uuid.UUID(bytes=self.urandom(16), version=4)
 
     def random(self) -> float:
-        """Return a number from 0.0 up to, and without, 1.0."""
+        """Return a random float `x` with `0.0 <= x < 1.0`."""
         return (int.from_bytes(self.urandom(7)) >> 56 - _FLOAT_BITS) / (1 << _FLOAT_BITS)
 
     def choice(self, options: Sequence[T]) -> T:
-        """Return one of a sequence that is not empty.
+        """Return a random element of `options`.
 
         Raises:
-            IndexError: it is empty.
+            IndexError: `options` is empty.
         """
         if not options:
-            raise IndexError("tracefork: there is nothing to choose from: the sequence is empty.")
-        # 128 bits more than needed: what is left of the bias, nobody can measure.
+            raise IndexError("tracefork: cannot choose from an empty sequence.")
+        # 128 bits more than needed: the bias that is left cannot be measured.
         return options[int.from_bytes(self.urandom(24)) % len(options)]
 
 
 class OnTape(NondetSource):
-    """The source of a run: recorded, or read back."""
+    """The source of a run: recorded, or answered from the tape."""
 
     def __init__(self, session: Session, clock: RecordedClock, entropy: RecordedEntropy) -> None:
         self._session = session
@@ -76,32 +77,32 @@ class OnTape(NondetSource):
         frame, where = self._asked()
         now = self._clock.read(where)
         if observers:
-            sighted("clock", now, frame)
+            report_draw("clock", now, frame)
         return now
 
     def urandom(self, size: int) -> bytes:
         frame, where = self._asked()
         if size < 0:
-            raise ValueError(f"tracefork: there are no {size} bytes: a size is 0 or more.")
+            raise ValueError(f"tracefork: size must be 0 or more (got {size}).")
         drawn = self._entropy.draw(where, size)
         if observers:
-            sighted("entropy", drawn, frame)
+            report_draw("entropy", drawn, frame)
         return drawn
 
     def _asked(self) -> tuple[FrameType | None, str]:
         if not self._session.active:
             raise UsageError(
                 "tracefork: this source belongs to a run that has ended, or to another process. "
-                "Take `run.nondet` of the run that is open here."
+                "Use `run.nondet` of the run that is open here."
             )
         where, frame = call_site(2, ())
         return frame, where or "?"
 
 
 class Drifting(NondetSource):
-    """Fresh values in every run, replays too: the negative control of a test of determinism.
+    """New values in every run, replays too: the negative control for a test of determinism.
 
-    What comes from here is on no tape; a replay of what it went into diverges.
+    The values are on no tape, so a replay of an agent that sends them diverges.
     """
 
     def _time_ns(self) -> int:

@@ -1,8 +1,8 @@
-"""The global generator of numpy, which is C and one for the whole process.
+"""Record and restore the global generator of numpy, which lives in C, one for the process.
 
-It goes on from the state it has; that state is put on the tape once somebody drew from it. Loaded
-inside a session, it begins with a seed from that session's entropy. `default_rng()` without a seed
-draws from `secrets`, and needs nothing here.
+A recording leaves the generator in the state that it has, and writes that state to the tape once it
+has moved on. If numpy is imported inside a session, it gets a seed from that session's entropy.
+`default_rng()` without a seed draws from `secrets`, which `process_entropy` covers.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ class NumpyGenerator:
         self._arrival: Arrival | None = None
 
     def on(self) -> None:
-        """Put the generator into its recorded state, or remember the one it has."""
+        """Set the generator to its recorded state, or remember the one it has."""
         self._around = _state()
-        if _home() is None:
+        if _mtrand() is None:
             self._arrival = Arrival(HOME, self._settle)
             self._arrival.on()
         elif self._entropy.recorded is not None:
             self._settle()
 
     def off(self) -> None:
-        """After a replay, leave it as it was found: a program goes on with chance of its own."""
+        """After a replay, restore the state from before, or a random one."""
         if self._arrival is not None:
             self._arrival.off()
-        if self._entropy.recorded is None or (home := _home()) is None:
+        if self._entropy.recorded is None or (mtrand := _mtrand()) is None:
             return
         if self._around is not None:
-            _set(home, self._around)
+            _set(mtrand, self._around)
         else:
-            home.seed(_SEED_WORDS.unpack(real_urandom(_SEED_WORDS.size)))
+            mtrand.seed(_SEED_WORDS.unpack(real_urandom(_SEED_WORDS.size)))
 
     def fresh(self) -> list[GeneratorState]:
-        """Return the state it began with, once it has moved on from there."""
+        """Return the state it began with, once, after the generator has moved on."""
         if not self._written and self._entropy.forked:
             self._written = True
             return [self._given] if self._given is not None else []
@@ -63,23 +63,23 @@ class NumpyGenerator:
         return [GeneratorState(NAME, self._around)]
 
     def _settle(self) -> None:
-        home = _home()
-        if home is None:
+        mtrand = _mtrand()
+        if mtrand is None:
             return
         if self._given is not None:
-            _set(home, self._given.state)
+            _set(mtrand, self._given.state)
         else:
-            home.seed(_SEED_WORDS.unpack(self._entropy.of_process("numpy", _SEED_WORDS.size)))
+            mtrand.seed(_SEED_WORDS.unpack(self._entropy.of_process("numpy", _SEED_WORDS.size)))
 
 
-def _home() -> Any:
+def _mtrand() -> Any:
     return sys.modules.get(HOME)
 
 
 def _state() -> bytes | None:
-    """Return the state; None where numpy is not loaded or has another generator."""
-    home = _home()
-    state = home.get_state(legacy=False) if home is not None else None
+    """Return the state; None if numpy is not loaded or uses another algorithm."""
+    mtrand = _mtrand()
+    state = mtrand.get_state(legacy=False) if mtrand is not None else None
     if state is None or state["bit_generator"] != _KIND:
         return None
     inner = state["state"]
@@ -87,6 +87,6 @@ def _state() -> bytes | None:
     return packed([*inner["key"], inner["pos"]], gauss)
 
 
-def _set(home: Any, state: bytes) -> None:
+def _set(mtrand: Any, state: bytes) -> None:
     (*key, position), gauss = unpacked(state)
-    home.set_state((_KIND, key, position, int(gauss is not None), gauss or 0.0))
+    mtrand.set_state((_KIND, key, position, int(gauss is not None), gauss or 0.0))

@@ -1,11 +1,11 @@
-"""Entropy of the whole process, answered by sessions while any is open.
+"""Switch the patches of entropy on for the whole process, while any session is open.
 
-Only functions of Python are touched. TLS, and whatever else draws in C, keeps real entropy; so does
-everything below a seam, outside a session and in a forked child.
+Only Python functions are patched. TLS and other C code keeps real entropy, and so does everything
+below a seam, outside a session and in a forked child.
 
-tempfile keeps one generator of names for the process, older than the session and shared by all
-threads: here each lane has a generator for them. A name that exists already is passed over, so a
-file that was left behind by the recorded run makes the replay take another.
+tempfile has one generator of names per process, older than the session and shared by all threads.
+Here each lane has its own. tempfile skips a name that exists: if the recorded run left a file
+behind, the replay gets another name.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _real_rng = vars(_Names)["rng"]
 
 
 def start(entropy: RecordedEntropy) -> None:
-    """Let draws of this process be answered by `entropy` inside its session."""
+    """Answer draws of this process from `entropy`, in the code of its session."""
     _patches.on()
     sessions.all.append(entropy)
 
 
 def stop(entropy: RecordedEntropy) -> None:
-    """Undo `start`. After a recording the global generator goes on where the run left it."""
+    """Undo `start`. After a recording, the real generator continues where the run left it."""
     sessions.all.remove(entropy)
     _patches.off()
     state = entropy.generators.state
@@ -41,7 +41,7 @@ def stop(entropy: RecordedEntropy) -> None:
 
 
 def _put_in(patches: Patches) -> None:
-    tempfile.gettempdir()  # Asked first, it tries names: not on somebody's lane.
+    tempfile.gettempdir()  # The first call tries names: they must not come from a lane.
     patches.replace(_Names, "rng", property(_rng))
     global_random.put_in(patches)
     patches.switch(_swaps.put_in, _swaps.take_out)

@@ -1,7 +1,10 @@
-"""What the agent's own code reads of its surroundings: noted in a recording, compared in a replay.
+"""Record what the agent's own code reads of its environment, and compare it at replay.
 
-Variables of the environment, the working directory, the name of the machine, the locale; and the
-timezone, wherever the clock is read. None of it is given back at replay: a difference is said.
+That is environment variables, the working directory, the host name, the locale, and the timezone
+if the clock is read. A replay does not restore any of it: it reports what differs.
+
+Only reads by the user's own code count. Libraries read dozens of variables that do not matter, and
+a copy of the whole environment (for a child process) says nothing about any single one.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from hashlib import sha256
 from types import FrameType
 from typing import Any
 
-from tracefork_core.chance.draws import Open, observers
+from tracefork_core.chance.draws import PerSession, observers
 from tracefork_core.exchange.caller import behind_made, is_users, place
 from tracefork_core.masking.names import is_secret_name, secret_values
 from tracefork_core.patching.patch import Patches, Shared
@@ -31,25 +34,25 @@ from tracefork_core.tape.writer import TapeWriter
 VARIABLE, FOLDER, HOST, LOCALE, TIMEZONE = "variable", "folder", "host", "locale", "timezone"
 _CALLED = {
     FOLDER: "the working directory",
-    HOST: "the name of the machine",
+    HOST: "the host name",
     LOCALE: "the locale",
     TIMEZONE: "the timezone",
 }
 _OURS = frozenset({"PYTHONPATH", "PYTHONHASHSEED"})
 _OUR_PREFIX = "TRACEFORK_"
-"""Variables that a session sets itself."""
+"""Prefix of the variables that a session sets itself."""
 _LONGEST = 200
 
 
 class Lookout:
-    """Sees what the agent of one session reads first of each thing around it.
+    """Records, or compares, the first read of each thing by the agent of one session.
 
     Args:
-        session: whose agent is watched.
+        session: the session of the agent.
         mask: returns a text with the session's secrets masked.
-        secret: names of variables that are secret besides those that look it.
-        keeps_values: whether values are noted, or names alone.
-        recorded: what the tape holds; None where one is being written.
+        secret: names of variables that are secret, besides those that look secret.
+        keeps_values: whether values are recorded, or only names.
+        recorded: what the tape holds; None while recording.
     """
 
     def __init__(
@@ -70,15 +73,15 @@ class Lookout:
         self._writes = recorded is None
         self._met: set[tuple[str, str]] = set()
         self._fresh: list[Seen] = []
-        # Re-entrant: a finalizer that runs in the middle of this may look around as well.
+        # Re-entrant: a finalizer that runs in the middle of this may read the environment, too.
         self._lock = threading.RLock()
 
     def has_met(self, kind: str, name: str) -> bool:
-        """Return whether this was read before: only the first time counts."""
+        """Return whether this was read before; only the first read counts."""
         return (kind, name) in self._met
 
     def look(self, kind: str, name: str, value: str | None, frame: FrameType | None) -> None:
-        """Take in what was read; what was read before is known already."""
+        """Record or compare one read, unless the same was read before."""
         key = (kind, name)
         if key in self._met or name in _OURS or name.startswith(_OUR_PREFIX):
             return
@@ -95,7 +98,7 @@ class Lookout:
                 self._compare(then, seen)
 
     def flush(self, sink: TapeWriter) -> None:
-        """Put what was read since the last flush on the tape, ahead of what depends on it."""
+        """Write the reads since the last flush to the tape, ahead of what depends on them."""
         if self._fresh:
             with self._lock:
                 fresh, self._fresh = self._fresh, []
@@ -119,7 +122,7 @@ def _is_secret(name: str, value: str | None) -> bool:
 
 
 def _shortened(text: str) -> str:
-    """Return a text as it is kept: of a long one the beginning, and what tells it from others."""
+    """Return a text as it is stored: a long one as its beginning, its length and a digest."""
     if len(text) <= _LONGEST:
         return text
     digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
@@ -135,15 +138,15 @@ def _difference(then: Seen, now: Seen) -> str:
 
 
 _THROUGH = frozenset("os collections _collections_abc pathlib platform socket".split())
-"""Modules that read for whoever calls them, by the first part of their names."""
+"""Modules that read on behalf of their caller, by the first part of their names."""
 _PATHS = frozenset({"ntpath", "posixpath"})
-"""`os.path`, which reads the folder for whoever calls it; variables it reads for what they hold."""
-lookouts: Open[Lookout] = Open()
+"""`os.path` reads the folder on behalf of its caller; variables it reads for itself."""
+lookouts: PerSession[Lookout] = PerSession()
 _lock = threading.Lock()
 
 
 class _Iterated(threading.local):
-    """Names that came out of iterating the environment here: who reads these reads all of it."""
+    """Names that this thread got by iterating over the environment: it reads all of them."""
 
     def __init__(self) -> None:
         self.names: dict[object, object] = {}
@@ -154,7 +157,7 @@ _iterated = _Iterated()
 
 @contextmanager
 def on_the_lookout(lookout: Lookout) -> Iterator[None]:
-    """Let `lookout` see what its session's agent reads of its surroundings."""
+    """Report to `lookout` what its session's agent reads of its environment."""
     _patches.on()
     lookouts.all.append(lookout)
     try:
@@ -166,7 +169,7 @@ def on_the_lookout(lookout: Lookout) -> Iterator[None]:
 
 @contextmanager
 def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
-    """Let `lookout` see the timezone when the agent's own code first reads the clock."""
+    """Report the timezone to `lookout` when the agent's own code first reads the clock."""
 
     def observe(source: str, value: object, frame: FrameType | None) -> None:
         if source != "clock" or (frame := behind_made(frame)) is None or not is_users(frame):
@@ -187,10 +190,10 @@ def timezone_seen(lookout: Lookout, recorded_at: float) -> Iterator[None]:
         stop()
 
 
-def _saw(kind: str, name: str, value: str | None) -> None:
+def _report(kind: str, name: str, value: str | None) -> None:
     lookout = lookouts.here()
     if lookout is None or lookout.has_met(kind, name):
-        return  # To look at a frame is dear: it is audited, and a guard listens.
+        return  # Looking at frames is expensive: it raises an audit event that a guard handles.
     frame: FrameType | None = sys._getframe(2)
     through = _THROUGH | _PATHS if kind == FOLDER else _THROUGH
     while frame is not None and _package(frame) in through:
@@ -211,10 +214,10 @@ def _watched_getitem(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             value = original(self, key)
         except KeyError:
-            _saw(VARIABLE, os.fsdecode(key), None)
+            _report(VARIABLE, os.fsdecode(key), None)
             raise
         if _iterated.names.get(key) is not key:
-            _saw(VARIABLE, os.fsdecode(key), os.fsdecode(value))
+            _report(VARIABLE, os.fsdecode(key), os.fsdecode(value))
         return value
 
     return getitem
@@ -236,7 +239,7 @@ def _watched(kind: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         @wraps(original)
         def read(*args: Any, **kwargs: Any) -> Any:
             value = original(*args, **kwargs)
-            _saw(kind, "", _spelled(value))
+            _report(kind, "", _spelled(value))
             return value
 
         return read
@@ -254,10 +257,10 @@ _Plain: Any = type(os.environ)
 
 
 class _Watched(_Plain):  # type: ignore[misc]
-    """The class of `os.environ` meanwhile.
+    """The class of `os.environ` while a session is open.
 
-    Not its own with other methods: Python 3.13 stops noticing that `__getitem__` was replaced after
-    a thousand changes of a class, and a test suite has hundreds of sessions.
+    To replace methods of the original class does not work: after a thousand changes of a class,
+    Python 3.13 no longer notices a new `__getitem__`, and a test suite has hundreds of sessions.
     """
 
     __getitem__ = _watched_getitem(_Plain.__getitem__)

@@ -1,13 +1,15 @@
-"""The wall clock of this process, taken over at C level.
+"""Replace the wall clock of this process, in C, by way of time-machine.
 
-time-machine patches `datetime` and `time` in C, so names bound before us are covered and types stay
-what they are; `monotonic`, `perf_counter`, event loops and timeouts are not touched. What follows
-is private to it and ours to watch: `traveller_stack`, whose top it asks for the time, its
-`Traveller._stop`, and `_time_machine.original_time_ns`, by which a journey goes on.
-tests/chance/test_time_machine.py fails by name if one of them moves.
+time-machine patches `datetime` and `time` in C. So names that were imported before are covered, and
+types stay the same; `monotonic`, `perf_counter`, event loops and timeouts are not touched.
 
-A journey that the program begins inside of a session goes on by the session's clock; one that it is
-on already is what that clock reads. freezegun, which replaces names, lies above all that.
+Three private names of time-machine are used: `traveller_stack`, whose top element it asks for the
+time; `Traveller._stop`; and `_time_machine.original_time_ns`, from which travelled time ticks.
+tests/chance/test_time_machine.py fails by name if one of them changes.
+
+If the program itself travels with time-machine inside a session, its time ticks by the session's
+clock. If it travels already, the session's clock reads the travelled time. freezegun replaces
+names, and so lies above all of this.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from tracefork_core.patching.patch import Patches
 
 
 class Traveller(Protocol):
-    """What time-machine asks for the time."""
+    """The interface that time-machine asks for the time."""
 
     def time_ns(self) -> int: ...
 
@@ -33,14 +35,14 @@ class Traveller(Protocol):
 
 
 def real_ns() -> int:
-    """Return the time as it is without us: real, or that of a journey the program is on."""
+    """Return the time without tracefork: the real one, or that of the program's own travel."""
     return _real_ns()
 
 
 _patches = Patches()
 _original_ns = _real_ns = time.time_ns
 _asking = threading.local()
-"""Whether this thread asks the journey around the sessions for its time."""
+"""Whether this thread is asking the program's own traveller, from before the sessions."""
 _FROZEN = "FakeDatetime"
 
 
@@ -53,7 +55,7 @@ def take(traveller: Traveller) -> None:
     native: Any = import_module("_time_machine")
     stack = time_machine.traveller_stack
     around = stack[-1] if stack else None
-    # Patches if nobody has yet, and pushes a traveller of its own, whose place ours takes.
+    # This patches, if time-machine has not yet, and pushes a traveller, which ours replaces.
     _begun(time_machine.travel(0))._stop()  # noqa: SLF001
     stack[-1] = traveller  # type: ignore[call-overload]
     _original_ns = native.original_time_ns
@@ -62,7 +64,7 @@ def take(traveller: Traveller) -> None:
 
 
 def give_back(traveller: Traveller) -> None:
-    """Undo `take`, also below a journey that was begun since and goes on."""
+    """Undo `take`, also if the program has begun to travel since and has not ended."""
     global _original_ns, _real_ns
     import time_machine
 
@@ -76,7 +78,7 @@ def give_back(traveller: Traveller) -> None:
 
 
 def _asked(around: Traveller) -> int:
-    """Return the time of the journey that the program was on before."""
+    """Return the time of the program's own traveller, from before the sessions."""
     _asking.around = True
     try:
         return around.time_ns()
@@ -85,12 +87,12 @@ def _asked(around: Traveller) -> int:
 
 
 def _passing(traveller: Traveller) -> int:
-    """Return what a journey goes on by."""
+    """Return the time from which travelled time ticks."""
     return _original_ns() if getattr(_asking, "around", False) else traveller.time_ns()
 
 
 def _begun(journey: Any) -> Any:
-    """Begin a journey where freezegun is active too, beside which time-machine begins none."""
+    """Start to travel, also while freezegun is active, which time-machine refuses."""
     now = dt.datetime
     if now.__name__ != _FROZEN:
         return journey.start()
@@ -102,9 +104,9 @@ def _begun(journey: Any) -> Any:
 
 
 def _load() -> None:
-    """Import time-machine without the pytest it loads for its plugin, wherever there is one.
+    """Import time-machine without pytest, which it loads for its plugin if it is installed.
 
-    That costs half a second, and a library that looks for pytest would think it is being tested.
+    pytest costs half a second, and a library that looks for it would believe it is under test.
     """
     hidden = "pytest" not in sys.modules
     if hidden:

@@ -1,8 +1,9 @@
-"""`uuid1`, `uuid6` and `uuid7` while sessions are open, and those of the package uuid6.
+"""Patch `uuid1`, `uuid6` and `uuid7`, and those of the package uuid6.
 
-Their time comes from the clock and their bytes from entropy. What is left is what the module keeps
-between calls, so that no two are the same: a lane keeps its own. The host's address, which a replay
-elsewhere would not have, is replaced by a random one, as RFC 9562 allows.
+Their time comes from the clock and their bytes from entropy, which are recorded. What is left is
+the state that the module keeps between calls so that no two ids are equal: each lane gets its own.
+The network address of the host, which differs on another machine, is replaced by a random one, as
+RFC 9562 allows.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from tracefork_core.exchange.lane import current_lane
 from tracefork_core.patching.bound_names import Pair, Swaps
 from tracefork_core.patching.instrument import Instrument, Undo
 
-Kept = dict[str, object]
+State = dict[str, object]
 Names = dict[str, Any]
 
 _MULTICAST = 1 << 40
-"""The bit that says an address is no host's."""
+"""The bit that marks a network address as random (RFC 9562, section 6.10)."""
 
 _lock = threading.RLock()
-_by_lane: WeakKeyDictionary[RecordedEntropy, dict[tuple[str, str], Kept]] = WeakKeyDictionary()
+_by_lane: WeakKeyDictionary[RecordedEntropy, dict[tuple[str, str], State]] = WeakKeyDictionary()
 
 
 def _on_lane(
     module: Names, function: Callable[..., uuid.UUID], *, asks_host: bool
 ) -> Callable[..., uuid.UUID]:
-    """Return a function that makes ids as one of a module does, alike in every run."""
+    """Return a version of an id function that gives the same ids at replay."""
 
     @functools.wraps(function)
     def make(*args: int | None, **kwargs: int | None) -> uuid.UUID:
@@ -48,31 +49,33 @@ def _on_lane(
             if given.get("clock_seq") is None:
                 given["clock_seq"] = int.from_bytes(urandom(2)) & 0x3FFF
             args, kwargs = (), given
-        return _with_own(entropy, module, lambda: function(*args, **kwargs))
+        return _with_state_of_lane(entropy, module, lambda: function(*args, **kwargs))
 
     return make
 
 
-def _with_own(entropy: RecordedEntropy, module: Names, make: Callable[[], uuid.UUID]) -> uuid.UUID:
-    """Call `make` with what the module kept when this lane made its last one."""
+def _with_state_of_lane(
+    entropy: RecordedEntropy, module: Names, make: Callable[[], uuid.UUID]
+) -> uuid.UUID:
+    """Call `make` with the state that the module had after this lane's last id."""
     own = module["__name__"], current_lane(entropy.session)
     with _lock:
         lanes = _by_lane.setdefault(entropy, {})
-        around = _kept(module)
+        around = _state(module)
         module.update(lanes.get(own) or dict.fromkeys(around))
         try:
             return make()
         finally:
-            lanes[own] = _kept(module)
+            lanes[own] = _state(module)
             module.update(around)
 
 
-def _kept(module: Names) -> Kept:
+def _state(module: Names) -> State:
     return {name: value for name, value in module.items() if name.startswith("_last_")}
 
 
 def _pairs(module: Names, names: str, asking: str = "") -> list[Pair]:
-    """Return functions of a module with what stands in for them; those `asking` ask the host."""
+    """Return the named functions and their stand-ins; those in `asking` use the host's address."""
     return [
         (module[name], _on_lane(module, module[name], asks_host=name in asking.split()))
         for name in names.split()

@@ -1,7 +1,8 @@
-"""Names that modules bound for themselves: `from os import urandom`, `from random import random`.
+"""Replace functions under every name that a module gave them: `from os import urandom`.
 
-They are found by identity in every loaded module. What else holds such a function (a default, an
-attribute of a class, a closure) is not found, and keeps the real one.
+To patch `os.urandom` alone would miss the modules that imported the function by name. The names are
+found by identity in every loaded module. Defaults, class attributes and closures that hold the
+function are not found, and keep the real one.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 
 _OURS = "tracefork_core."
-"""Where the real functions are kept."""
+"""Our own modules keep the real functions."""
 
 Pair = tuple[object, object]
 
 
 class Swaps:
-    """Functions and what stands in for them while it is switched on."""
+    """Pairs of a function and its stand-in, switched on and off together."""
 
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self._pairs = list(pairs)
@@ -28,27 +29,27 @@ class Swaps:
         self._holding: dict[str, list[str]] = {}
 
     def put_in(self) -> None:
-        """Rebind every name of a function to its stand-in."""
+        """Bind every name of a function to its stand-in."""
         self._rebind({id(real): stand_in for real, stand_in in self._pairs})
 
     def take_out(self) -> None:
-        """Undo `put_in`, also in modules that bound a stand-in since."""
+        """Undo `put_in`, also in modules that imported a stand-in since."""
         self._rebind({id(stand_in): real for real, stand_in in self._pairs})
 
-    def _rebind(self, instead: Mapping[int, object]) -> None:
+    def _rebind(self, replacements: Mapping[int, object]) -> None:
         self._look_around()
         for key, held in self._holding.items():
             names = names_of(sys.modules.get(key)) or {}
             for name in held:
-                if (other := instead.get(id(names.get(name)))) is not None:
+                if (other := replacements.get(id(names.get(name)))) is not None:
                     names[name] = other
 
     def _look_around(self) -> None:
-        """Find out which names are bound to one of the functions or stand-ins.
+        """Find the names that are bound to one of the functions or stand-ins.
 
         To look at a hundred thousand names takes 10 ms, and half of that to see that no module
-        grew. Where none was loaded since, only the program itself and those that were not quite
-        loaded are looked at.
+        grew. If no module was loaded since the last time, only `__main__` and the modules that
+        were still loading then are looked at.
         """
         latest = len(sys.modules), next(reversed(sys.modules))
         keys = self._growing if latest == self._latest else list(sys.modules)
@@ -64,10 +65,10 @@ class Swaps:
             return
         self._looked_at[key] = state
         self._holding.pop(key, None)
-        if not key.startswith(_OURS) and (held := self._found(names)):
+        if not key.startswith(_OURS) and (held := self._names_held(names)):
             self._holding[key] = held
 
-    def _found(self, names: dict[str, object]) -> list[str]:
+    def _names_held(self, names: dict[str, object]) -> list[str]:
         if self._sought.isdisjoint(map(id, list(names.values()))):
             return []
         return [name for name, held in list(names.items()) if id(held) in self._sought]
@@ -79,7 +80,7 @@ def _is_loading(key: str) -> bool:
 
 
 def names_of(module: object) -> dict[str, object] | None:
-    """Return the names of a module without asking it: a lazy one would load itself."""
+    """Return a module's namespace without an attribute access, which loads a lazy module."""
     if not issubclass(type(module), ModuleType):
         return None
     names: dict[str, object] = object.__getattribute__(module, "__dict__")

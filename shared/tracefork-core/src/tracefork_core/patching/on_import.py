@@ -1,4 +1,4 @@
-"""A call when a module has been loaded, for what must be settled before anybody uses it."""
+"""Call a function as soon as a module is loaded, before any code uses the module."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 # No base classes: `importlib.abc` loads half of the library, into child processes too.
 class Arrival:
-    """Calls `arrived` when the module `name` is loaded: once, and not when switched off by then."""
+    """Calls `arrived` once, when the module `name` is loaded, unless it is off by then."""
 
     def __init__(self, name: str, arrived: Callable[[], None]) -> None:
         self._name = name
         self._arrived = arrived
 
     def on(self) -> None:
-        """Begin to look out for it."""
+        """Watch for the module from now on."""
         sys.meta_path.insert(0, self)
 
     def off(self) -> None:
@@ -35,7 +35,7 @@ class Arrival:
         if fullname != self._name:
             return None
         finders = list(sys.meta_path)
-        # Only those behind it: another one that waits for the same module would ask back.
+        # Only the finders behind this one: another `Arrival` for the same module would ask back.
         for finder in finders[finders.index(self) + 1 :] if self in finders else ():
             find = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find(fullname, path, target) if find is not None else None
@@ -46,13 +46,13 @@ class Arrival:
         return None
 
     def _announce(self) -> None:
-        if self in sys.meta_path:  # A lazy module may load after `off`.
+        if self in sys.meta_path:  # A lazy module may be loaded after `off`.
             self.off()
             self._arrived()
 
 
 class _Announcing:
-    """Loads as another loader does, and is gone when the module is there."""
+    """Loads a module with another loader, gives it that loader, and announces the module."""
 
     def __init__(self, loader: Loader, announce: Callable[[], None]) -> None:
         self._loader = loader

@@ -1,7 +1,7 @@
-"""The time that passes, by a clock that no library of the program's stops.
+"""Read the time that passes from a clock that no library can stop.
 
-freezegun replaces `time.monotonic` and its like by a frozen time, in every module that holds one by
-a name: here they are held in a class.
+freezegun replaces `time.monotonic` by a frozen clock, under every name in every module. A class
+attribute escapes it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import sys
 import time
 
 
-class _Kept:
-    # Where this is imported while time is frozen, freezegun alone still has the real one.
+class _Real:
+    # If time is frozen while this is imported, only freezegun still has the real function.
     ns = getattr(sys.modules.get("freezegun.api"), "real_monotonic_ns", time.monotonic_ns)
 
 
 def monotonic_ns() -> int:
-    """Return nanoseconds of a clock that only goes forward."""
-    now: int = _Kept.ns()
+    """Return nanoseconds of a clock that never goes back."""
+    now: int = _Real.ns()
     return now

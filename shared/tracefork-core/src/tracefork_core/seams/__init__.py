@@ -1,7 +1,7 @@
 """The places where exchanges leave the agent. A seam knows its library and nothing else.
 
 Every seam works in two ways. *Ambient*: a session patches the classes of the libraries in `AMBIENT`
-while it is open, and the agent needs no change; `of_adapters` adds what adapters bring. *Bound*:
+while it is open, and the agent needs no change; installed adapters add theirs. *Bound*:
 `libraries` returns a client that asks for the current session at each request, for people who want
 no patching.
 

@@ -1,9 +1,8 @@
-"""Name the line of the agent's code that draws from a source the tape does not hold.
+"""Report the line of the agent's code that draws from a source the tape does not hold.
 
-Two rules keep false alarms away. Only the line that asks for a value counts: code of the user, or a
-library whose whole business is such values (`ulid`, `faker`) on behalf of a line of the user. What
-an HTTP client, an event loop or a logger draws for itself is not looked at. And each line is named
-once for each thing it does.
+Two rules prevent false alarms. Only draws that the user's code asks for count, directly or through
+a library that exists to make such values (`ulid`, `faker`). What an HTTP client, an event loop or a
+logger draws for itself does not count. And each line is reported once for each thing it does.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Literal
 
-from tracefork_core.chance.draws import Open
+from tracefork_core.chance.draws import PerSession
 from tracefork_core.chance.guard.known_sources import VALUES
 from tracefork_core.errors import BoundaryError, BoundaryWarning, UsageError
 from tracefork_core.exchange.caller import behind_made, is_users, place
 
 Mode = Literal["warn", "raise", "note"]
-"""`note` only lists what it finds."""
+"""`note` only lists what it finds, in the receipt."""
 
 _MODES: tuple[Mode, ...] = ("warn", "raise", "note")
 
@@ -30,20 +29,20 @@ OUTSIDE = "is not on the tape"
 
 
 def as_mode(name: str | None) -> Mode | None:
-    """Return the mode of this name; None guards nothing.
+    """Return the mode of this name; None switches the guard off.
 
     Raises:
         UsageError: there is no such mode.
     """
-    found = next((mode for mode in _MODES if mode == name), None)
-    if name is not None and found is None:
-        raise UsageError(f"tracefork: no boundary {name!r}: it is {', '.join(_MODES)}.")
-    return found
+    mode = next((mode for mode in _MODES if mode == name), None)
+    if name is not None and mode is None:
+        raise UsageError(f"tracefork: boundary must be one of {', '.join(_MODES)} (got {name!r}).")
+    return mode
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """Something that a replay cannot give again: what was done, why that is so, what to do."""
+    """A draw that a replay cannot repeat: its line, what it does, why it leaks, and a remedy."""
 
     site: str
     what: str
@@ -55,14 +54,14 @@ class Leak:
 
 
 class BoundaryGuard:
-    """Watches the draws of one session that go past its tape.
+    """Reports the draws of one session that its tape does not hold.
 
     Args:
-        session: whose agent is watched.
+        session: the session of the agent.
         mode: `warn` (a BoundaryWarning, once for each line and thing), `raise` or `note`.
-        on_tape: the sources that this session puts on its tape.
-        leaks: where what was found is listed, as text.
-        on_leak: told of each error in mode `raise`, so that the run cannot hide it.
+        on_tape: the sources that this session records.
+        leaks: each leak is appended here, as text.
+        on_leak: called with each error in mode `raise`, so that the run cannot hide it.
     """
 
     def __init__(
@@ -80,20 +79,20 @@ class BoundaryGuard:
         self._raises = mode == "raise"
         self._leaks = leaks
         self._on_leak = on_leak
-        self._met: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         # Re-entrant: a finalizer that runs in the middle of this may draw as well.
         self._lock = threading.RLock()
 
-    def met(self, frame: FrameType, what: str, why: str, fix: str) -> None:
-        """Name what the line of `frame` is about to do.
+    def report(self, frame: FrameType, what: str, why: str, fix: str) -> None:
+        """Report what the line of `frame` is about to do.
 
         Raises:
             BoundaryError: the mode is `raise`.
         """
         leak = Leak(place(frame), what, why, fix)
         with self._lock:
-            if fresh := (leak.site, what) not in self._met:
-                self._met.add((leak.site, what))
+            if fresh := (leak.site, what) not in self._reported:
+                self._reported.add((leak.site, what))
                 self._leaks.append(str(leak))
         if self._raises:
             error = BoundaryError(f"tracefork: {leak}")
@@ -105,14 +104,14 @@ class BoundaryGuard:
             warnings.warn_explicit(text, BoundaryWarning, file, frame.f_lineno)
 
 
-guards: Open[BoundaryGuard] = Open()
-"""Where a draw of this process looks for the guard of its session."""
+guards: PerSession[BoundaryGuard] = PerSession()
+"""A draw finds the guard of its session here."""
 
 
-def asking(depth: int, through: Collection[str] = VALUES) -> FrameType | None:
-    """Return the line of the user's code that asks, directly or `through` libraries of values.
+def asking_frame(depth: int, through: Collection[str] = VALUES) -> FrameType | None:
+    """Return the frame of the user's code that asks for a value, directly or `through` libraries.
 
-    `depth` is as in `sys._getframe`, counted from the caller. None where another library asks.
+    `depth` counts as in `sys._getframe`, from the caller. None if another library asks.
     """
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:

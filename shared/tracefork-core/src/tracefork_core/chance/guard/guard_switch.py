@@ -1,7 +1,7 @@
-"""Switch a guard on: wrapped functions, a clock that is only looked at, and audit events.
+"""Switch a guard on: it wraps functions, watches reads of the clock, and listens to audit events.
 
-The events are those by which a run leaves what a session can follow: programs that do not join it.
-An audit hook stays for the life of the process: with no guard it returns at once.
+The audit events are those of programs that start and do not join the session. Python never removes
+an audit hook: without a guard ours returns at once.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from types import FrameType
 
 from tracefork_core.chance import clock, system_clock
 from tracefork_core.chance.guard import wrapped_calls
-from tracefork_core.chance.guard.boundary import OUTSIDE, BoundaryGuard, asking, guards
+from tracefork_core.chance.guard.boundary import OUTSIDE, BoundaryGuard, asking_frame, guards
 from tracefork_core.chance.guard.known_sources import CLOCK, DOORS, STARTERS
 
 ProgramName = Callable[[str, tuple[object, ...]], str | None]
-"""Names the program that an audit event announces; None where that will be watched itself."""
+"""Returns the name of the program that an audit event announces; None if it joins the session."""
 
 _PROGRAMS = frozenset({"subprocess.Popen", "os.system", "os.posix_spawn", "os.spawn", "pty.spawn"})
 _EVENTS = _PROGRAMS | {"os.exec", "os.fork"}
 
-_TOOL = "Hand the agent what it says, or make it an exchange."
+_TOOL = "Pass its output to the agent from outside, or call it in a tool (tracefork.tool)."
 
 _lock = threading.Lock()
 _clocks: dict[BoundaryGuard, clock.RecordedClock] = {}
@@ -30,16 +30,16 @@ _installed = False
 
 
 class _SeenClock(clock.RecordedClock):
-    """The real clock of a session that keeps it off its tape."""
+    """The clock of a session that does not record it: real, and each read is reported."""
 
     def __init__(self, guard: BoundaryGuard) -> None:
         super().__init__(guard.session)
-        self.is_plain = False  # Whoever reads it is looked at each time.
+        self.is_plain = False  # So that `read` is called each time.
         self._guard = guard
 
     def read(self, site: str) -> int:
-        if not wrapped_calls.is_asked() and (frame := asking(1)) is not None:
-            self._guard.met(
+        if not wrapped_calls.is_inside() and (frame := asking_frame(1)) is not None:
+            self._guard.report(
                 frame,
                 "a read of the clock",
                 f"{OUTSIDE}: the clock of this run was switched off",
@@ -49,7 +49,7 @@ class _SeenClock(clock.RecordedClock):
 
 
 def start(guard: BoundaryGuard, program_name: ProgramName) -> None:
-    """Begin to name what goes past the tape of a session."""
+    """Begin to report what the tape of a session does not hold."""
     global _installed, _program_name
     with _lock:
         _program_name = program_name
@@ -80,29 +80,30 @@ def _unnamed(event: str, args: tuple[object, ...]) -> str | None:
 _program_name: ProgramName = _unnamed
 
 
-def _told_to_spawn(frame: FrameType) -> tuple[object, ...]:
-    """Return the arguments of `os.spawn*` where that is what forks; nothing where it is not.
+def _spawn_arguments(frame: FrameType) -> tuple[object, ...]:
+    """Return the arguments of `os.spawn*` if it is what forks, else an empty tuple.
 
-    It has an event on Windows only. Elsewhere its child calls `exec`, where no guard is.
+    `os.spawn*` has an audit event on Windows only. Elsewhere it forks, and its child calls `exec`,
+    where no guard is.
     """
     if frame.f_globals.get("__name__") != "os" or frame.f_code.co_name != "_spawnvef":
         return ()
-    told = frame.f_locals
-    return tuple(told.get(name) for name in ("mode", "file", "args", "env"))
+    arguments = frame.f_locals
+    return tuple(arguments.get(name) for name in ("mode", "file", "args", "env"))
 
 
 def _hook(event: str, args: tuple[object, ...]) -> None:
     if not guards.all or event not in _EVENTS or (guard := guards.here()) is None:
         return
     if event == "os.fork":
-        event, args = "os.spawn", _told_to_spawn(sys._getframe(1))
+        event, args = "os.spawn", _spawn_arguments(sys._getframe(1))
         if not args:
             return
-    if wrapped_calls.is_asked() or (frame := asking(1, STARTERS)) is None:
+    if wrapped_calls.is_inside() or (frame := asking_frame(1, STARTERS)) is None:
         return
     if event == "os.exec":
-        guard.met(frame, "os.exec", "ends the run here", "Start the program as a child.")
+        guard.report(frame, "os.exec", "ends the run here", "Start a subprocess instead.")
     elif event == "os.posix_spawn" and sys._getframe(1).f_globals.get("__name__") == "subprocess":
         return  # Popen has announced it already.
     elif (name := _program_name(event, args)) is not None:
-        guard.met(frame, f"the program {name}", f"{OUTSIDE}, nor is what it says", _TOOL)
+        guard.report(frame, f"the program {name}", f"{OUTSIDE}, and neither is its output", _TOOL)

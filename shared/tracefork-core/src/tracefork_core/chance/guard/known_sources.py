@@ -1,7 +1,7 @@
-"""The functions that are known to draw from chance, and what to do instead of calling them.
+"""List the functions that are known to draw randomness or the time, with a remedy for each.
 
-Nothing here is imported: a function is looked up where its module is loaded already, or is once it
-gets loaded. What is not a function of a module cannot be hooked and is not in this table; see
+Nothing is imported here: a function is looked up in its module once that is loaded. Sources that
+are not Python functions cannot be wrapped, and are not in this table; see
 docs/explanation/determinism-boundary.md.
 """
 
@@ -19,28 +19,28 @@ VALUES = frozenset(
     whenever
     """.split()
 )
-"""Libraries that draw for whoever asks them, by the first part of their names."""
+"""Libraries that draw on behalf of their caller, by the first part of their names."""
 
 STARTERS = frozenset(
     "anyio asyncio concurrent multiprocessing os pty shutil subprocess uvloop".split()
 )
-"""Libraries that start programs and processes for whoever asks them."""
+"""Libraries that start programs and processes on behalf of their caller."""
 
 Asked = tuple[tuple[object, ...], Mapping[str, object]]
-"""How a function was called: its arguments."""
+"""Positional and named arguments of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """One function.
+    """One function that draws.
 
     Attributes:
-        module: where it is looked up.
-        name: its name there, with a class in front of a method.
-        why: what is said of a call that is not on the tape.
-        fix: what to do about it.
-        source: the source that puts it on the tape while that is switched on; None: nothing does.
-        draws: whether a call with these arguments draws; None: each does.
+        module: the module that it is looked up in.
+        name: its name there; a method with its class in front.
+        why: why a call is not on the tape, to go on after the function's name.
+        fix: the remedy, a sentence.
+        source: the source that records it while that is on; None if none does.
+        draws: returns whether a call with these arguments draws; None if each does.
     """
 
     module: str
@@ -52,12 +52,12 @@ class Door:
 
     @property
     def label(self) -> str:
-        """The function as people write it."""
+        """The function as users write it."""
         return f"{self.module}.{self.name.removesuffix('.__init__')}"
 
 
 def _unseeded(asked: Asked) -> bool:
-    """Return whether no seed was given as first argument or by name."""
+    """Return whether the call has no seed, neither as first argument nor by name."""
     given, named = asked
     seed = given[0] if given else named.get("seed", named.get("x"))
     return seed is None
@@ -111,7 +111,7 @@ DOORS = (
         Door(
             "time",
             name,
-            "reads the clock in C, past the tape",
+            "reads the clock in C, which is not on the tape",
             "Use time.strftime() or datetime.now().",
             draws=_no_time,
         )

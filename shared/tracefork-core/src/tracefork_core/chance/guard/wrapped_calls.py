@@ -1,8 +1,8 @@
-"""Wrap the functions of `known_sources` while a guard is on, also where they are imported later.
+"""Wrap the functions of `known_sources` while a guard is on, also those that are imported later.
 
-Names that the user's modules bound before (`from uuid_utils import uuid4`) are bound anew, and
-those in libraries of values. In other libraries nothing is: what they draw for themselves is not
-looked at.
+Names that the user's modules imported before (`from uuid_utils import uuid4`) are replaced, too,
+and so are names in libraries of values. Names in other libraries stay: what these draw for
+themselves does not count. That is why this is not `patching.bound_names`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tracefork_core.chance.draws import observers, sighted
-from tracefork_core.chance.guard.boundary import asking, guards
+from tracefork_core.chance.draws import observers, report_draw
+from tracefork_core.chance.guard.boundary import asking_frame, guards
 from tracefork_core.chance.guard.known_sources import DOORS, VALUES, Door
 from tracefork_core.exchange.caller import is_users_module
 from tracefork_core.patching.bound_names import names_of
@@ -22,22 +22,22 @@ from tracefork_core.patching.on_import import Arrival
 from tracefork_core.patching.patch import Patches
 
 _inside = threading.local()
-"""Whether this thread is in a wrapped call already: `uuid4` calls `urandom`, and counts once."""
+"""How deep this thread is in wrapped calls: `uuid4` calls `urandom`, and counts once."""
 
 _patches = Patches()
 _wrapped: dict[Door, tuple[Any, Any]] = {}
-"""Each function that is wrapped, and its wrapper."""
+"""Each wrapped function, and its wrapper."""
 _awaited: set[str] = set()
 """The modules that were not loaded when a guard began."""
 
 
-def is_asked() -> bool:
-    """Return whether this thread is in a call that was named already."""
+def is_inside() -> bool:
+    """Return whether this thread is inside a wrapped call, which was reported already."""
     return bool(getattr(_inside, "depth", 0))
 
 
 def wrap(doors: Iterable[Door]) -> None:
-    """Wrap the functions whose modules are loaded, and see to the others as they are."""
+    """Wrap the functions whose modules are loaded; the others when their modules are."""
     wanted = [door for door in doors if door not in _wrapped]
     _wrap_loaded(wanted)
     for module in {door.module for door in wanted} - sys.modules.keys() - _awaited:
@@ -47,7 +47,7 @@ def wrap(doors: Iterable[Door]) -> None:
 
 
 def unwrap() -> None:
-    """Put everything back. A library that bound a wrapper meanwhile has one that does nothing."""
+    """Undo `wrap`. A library that imported a wrapper meanwhile has one that does nothing."""
     _patches.undo()
     _rebind({id(wrapper): function for function, wrapper in _wrapped.values()})
     _wrapped.clear()
@@ -76,7 +76,7 @@ def _wrap_loaded(doors: Iterable[Door]) -> None:
 
 
 def _rebind(changed: dict[int, Any]) -> None:
-    """Let names that were bound before mean what they mean in the modules they come from now."""
+    """Replace functions under the names that user code and libraries of values gave them."""
     for module in list(sys.modules.values()):
         names = names_of(module)
         if names is None or not (is_users_module(names) or _top(names) in VALUES):
@@ -91,23 +91,23 @@ def _top(names: Mapping[str, object]) -> str:
 
 
 def _guarded(door: Door, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that names the line which calls it, and does what it did."""
+    """Return a function that reports the line which calls it, and calls `function`."""
 
     @functools.wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if is_asked() or (guard := guards.here()) is None or (frame := asking(1)) is None:
+        if is_inside() or (guard := guards.here()) is None or (frame := asking_frame(1)) is None:
             return function(*args, **kwargs)
         if door.draws is not None and not door.draws((args, kwargs)):
             return function(*args, **kwargs)
         _inside.depth = 1
         try:
             if door.source not in guard.on_tape:
-                guard.met(frame, f"{door.label}()", door.why, door.fix)
+                guard.report(frame, f"{door.label}()", door.why, door.fix)
             value = function(*args, **kwargs)
         finally:
             _inside.depth = 0
         if observers:
-            sighted(door.label, value, frame)
+            report_draw(door.label, value, frame)
         return value
 
     return guarded
