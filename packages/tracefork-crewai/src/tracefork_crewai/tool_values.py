@@ -67,8 +67,8 @@ class Values(FrameworkValues):
     def built(self, name: str, fields: dict[str, Any]) -> object:
         return self._models[name].model_validate(fields["fields"])
 
-    def told(self, value: object) -> object:
-        return value.item() if _is_number(value) else super().told(value)  # type: ignore[attr-defined]
+    def encode(self, value: object) -> object:
+        return value.item() if _is_number(value) else super().encode(value)  # type: ignore[attr-defined]
 
 
 def declared_by(function: Callable[..., Any], schema: object = None) -> Iterator[type]:

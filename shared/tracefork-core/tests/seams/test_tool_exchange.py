@@ -22,7 +22,13 @@ from tracefork_core import (
     replay,
     tool,
 )
-from tracefork_core.adapters import ToolMark, atool_exchange, tool_exchange, tool_mark
+from tracefork_core.adapters import (
+    FrameworkValues,
+    ToolMark,
+    atool_exchange,
+    tool_exchange,
+    tool_mark,
+)
 
 ran: list[str] = []
 
@@ -34,13 +40,13 @@ class Note:
         self.text = text
 
 
-class Notes:
-    """Tells notes by their text."""
+class Notes(FrameworkValues):
+    """Converts notes to their text."""
 
-    def told(self, value: object) -> object:
+    def encode(self, value: object) -> object:
         return {"note": value.text} if isinstance(value, Note) else value
 
-    def meant(self, value: object) -> object:
+    def decode(self, value: object) -> object:
         if not isinstance(value, dict):
             return value
         if value.keys() != {"note"}:
@@ -122,7 +128,7 @@ def test_what_does_not_come_back_is_refused(tape: Path) -> None:
     """A result that is told otherwise the second time could not be given again."""
 
     class Forgetful(Notes):
-        def meant(self, value: object) -> object:
+        def decode(self, value: object) -> object:
             return Note("")
 
     with record(tape), pytest.raises(UsageError, match="look_up has run, but a replay could not"):

@@ -50,7 +50,7 @@ __all__ = ["AMBIENT", "GROUP", "bind", "of_adapters"]
 
 @cache
 def of_adapters() -> tuple[Instrument, ...]:
-    """Return the instrument of each adapter that has one; of a broken one a warning is left."""
+    """Return the instruments of the installed adapters; warn of one that fails to load."""
     # Imported here: a child process needs neither.
     import warnings
     from importlib.metadata import entry_points
@@ -61,15 +61,15 @@ def of_adapters() -> tuple[Instrument, ...]:
             instruments.append(point.load())
         except Exception as error:
             warnings.warn(
-                f"tracefork: the adapter for {point.name} is left out: {error!r}. `tracefork "
-                "doctor` says more.",
+                f"tracefork: the adapter for {point.name} failed to load and is left out: "
+                f"{error!r}. Run `tracefork doctor` for details.",
                 stacklevel=2,
             )
     return tuple(instruments)
 
 
 def __getattr__(name: str) -> object:
-    # Loaded when it is used: a child process arms its seams before it has a use for them.
+    # Loaded on first use: a child process switches its seams on before it needs any of this.
     if name != "bind":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return import_module("tracefork_core.seams.libraries").bind

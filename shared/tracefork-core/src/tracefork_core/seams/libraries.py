@@ -17,14 +17,14 @@ C = TypeVar("C")
 
 
 def bind(client: C) -> C:
-    """Return `client` with its exchanges crossing the seam of whatever session is current.
+    """Return a copy of `client` whose requests belong to the session that is current at the time.
 
-    Takes clients of httpx and httpx2 and sessions of aiohttp and requests (a copy comes back, the
-    original is untouched), and SDK clients that hold an httpx or httpx2 client (`openai.OpenAI`,
-    `anthropic.AsyncAnthropic`, …: their own `copy` comes back).
+    Takes clients of httpx and httpx2, sessions of aiohttp and requests, and SDK clients that hold
+    an httpx or httpx2 client (`openai.OpenAI`, `anthropic.AsyncAnthropic`, …), which are copied by
+    their own `copy`. The original is untouched.
 
     Raises:
-        UsageError: nothing of a kind we know was found in `client`.
+        UsageError: `client` is none of these.
     """
     if httpx_client.is_client(client):
         return httpx_client.bind_client(client)  # type: ignore[no-any-return]
@@ -43,17 +43,15 @@ def bind(client: C) -> C:
 
 
 def check_kind(seam: str, kind: str) -> None:
-    """Refuse an exception that the library of a seam does not have.
-
-    What a tool raises is its own business.
+    """Check that the library of a seam has an exception of this name; a tool may raise any.
 
     Raises:
-        UsageError: nothing is called so.
+        UsageError: it has none.
     """
     known = _kinds(seam)
     if known and kind.partition("(")[0] not in known:
         raise UsageError(
-            f"tracefork: {kind} is no exception of {seam} (--fail). Give a status from 400 to 599, "
+            f"tracefork: {seam} has no exception {kind} (--fail). Give a status from 400 to 599, "
             f"or one of {', '.join(sorted(known))}."
         )
 
@@ -67,5 +65,5 @@ def _kinds(seam: str) -> frozenset[str]:
         if seam == "requests":
             return requests_failures.Failures(import_module(seam)).kinds
     except ModuleNotFoundError:
-        pass  # The agent will say so.
+        pass  # The agent will fail to import it, too.
     return frozenset()

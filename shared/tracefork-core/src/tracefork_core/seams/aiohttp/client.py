@@ -1,15 +1,16 @@
 """The seam of aiohttp: a middleware below all others, so that every attempt is an exchange.
 
-It lies below redirects, cookies, traces and the agent's own middlewares, and above the connector:
-each hop of a redirect is an exchange, and so is the second attempt that aiohttp makes on a dropped
-connection. Custom connectors, resolvers and proxies lie below it. aiohttp before 3.12 has no
-middlewares: a session refuses its requests.
+The seam lies below redirects, cookies, traces and the agent's own middlewares, and above the
+connector. Each hop of a redirect is an exchange, and so is the second attempt that aiohttp makes on
+a dropped connection. Custom connectors, resolvers and proxies lie below the seam. aiohttp before
+3.12 has no middlewares: a session refuses its requests.
 
-Bodies are taped as they came over the wire without its framing: `content-encoding` is still on
-them, as with httpx. So aiohttp is told not to decode, and the stream that the agent gets does.
+Bodies are recorded as they come over the wire, without the framing and still compressed, as with
+httpx. So aiohttp does not decompress them, and the stream that the agent reads does.
 
-Not exchanges: websockets, which pass through while recording (the receipt counts them) and are
-refused by the guard at replay, and requests made by another library that its own seam watches.
+Two kinds of requests are no exchanges: websockets, which pass through while recording (the receipt
+counts them) and which the guard refuses at replay; and requests of another library on top of
+aiohttp that has its own seam.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ _OLDEST = "3.12"
 
 @lru_cache(maxsize=4)
 def seam_of(lib: ModuleType) -> Seam:
-    """Return the seam's classes for one aiohttp."""
+    """Return the seam for a module of aiohttp."""
     return Seam(lib)
 
 
 def instrument(lib: ModuleType) -> Undo:
-    """Put the seam under every session of `lib`, and return what undoes it."""
+    """Patch every session of `lib`, and return what undoes it."""
     seam, patches = seam_of(lib), Patches()
 
     def crossing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,9 +67,9 @@ def is_client(value: object) -> bool:
 
 
 def bind_client(client: Any) -> Any:
-    """Return a copy of a session whose requests cross the seam; the original stays as it is.
+    """Return a copy of a session whose requests cross the seam; the original is untouched.
 
-    Both share one connector and one cookie jar. To close the copy closes the original too.
+    Both share one connector and one cookie jar. Closing the copy closes the original, too.
     """
     if hasattr(client, "tracefork_original"):
         return client
@@ -89,17 +90,17 @@ def _bound_class(kind: Any) -> Any:
         await self.tracefork_original.close()
 
     def warn_of_nothing(self: Any) -> None:
-        """Leave it to the original to complain that nobody closed it."""
+        """Do not warn about an unclosed session: the original does."""
 
     body = {"_request": request, "close": close, "__del__": warn_of_nothing}
     with warnings.catch_warnings():
-        # aiohttp would rather be composed, but it is instances of its class that people pass on.
+        # aiohttp deprecates subclasses of its session, but agents check `isinstance`.
         warnings.simplefilter("ignore", DeprecationWarning)
         return type(kind.__name__, (kind,), {**body, "__module__": kind.__module__})
 
 
 class Seam:
-    """The seam of one aiohttp."""
+    """The seam of one module of aiohttp."""
 
     def __init__(self, lib: ModuleType) -> None:
         self.lib = lib
@@ -119,7 +120,7 @@ class Seam:
         url: Any,
         options: dict[str, Any],
     ) -> Any:
-        """Return the coroutine of a request, each attempt of which crosses the seam."""
+        """Return the coroutine of a request; each of its attempts crosses the seam."""
         if current_session() is None or is_crossing_seam() or _is_websocket(options):
             return original(client, method, url, **options)
         _check_version(self.lib)
@@ -128,13 +129,15 @@ class Seam:
         chosen = options.get("middlewares")
         middlewares = client._middlewares if chosen is None else chosen
         if any(isinstance(middleware, Crossing) for middleware in middlewares):
-            return original(client, method, url, **options)  # Bound, and instrumented as well.
+            return original(
+                client, method, url, **options
+            )  # The session is bound, and patched, too.
         options["middlewares"] = (*middlewares, crossing)
         return original(client, method, url, **options)
 
 
 class Crossing:
-    """What one request of the agent's passes at each of its attempts."""
+    """The middleware of one request, which is called for each of its attempts."""
 
     def __init__(self, seam: Seam, client: Any, options: Mapping[str, Any]) -> None:
         self._seam = seam
@@ -175,7 +178,7 @@ class Crossing:
             if response is not None:
                 response.close()
             if getattr(request._timer, "_cancelled", False):
-                # aiohttp's own limit on the whole request: it becomes a TimeoutError above us.
+                # aiohttp's own timeout for the whole request: above us it becomes a TimeoutError.
                 live.fail(Failure("TimeoutError", ""))
             else:
                 live.cancel(asking.rounds)
@@ -191,10 +194,10 @@ class Crossing:
         return LiveSource(response.content, live, self._seam.failures)
 
     def _heard(self, response: Any, request: Any, source: LiveSource) -> Any:
-        """Return a live response with a body that tells the session what is read of it."""
+        """Return a live response whose body records what the agent reads of it."""
         lib = self._seam.lib
         if response.content is lib.EMPTY_PAYLOAD:
-            source.drained()  # Nobody has to read it to its end.
+            source.drained()  # The agent need not read it to its end.
             return response
         try:
             response.content = self._reader(request, response.headers, source)

@@ -1,8 +1,8 @@
-"""aiohttp's exceptions on tape: by name and message, and back through a fixed table.
+"""Record aiohttp's exceptions by name and message, and rebuild them through a fixed table.
 
-A message says enough to build the exception again: "[Errno 111] Connection refused" is an errno and
-a text, "407 Proxy Authentication Required" a status and a reason. An exception that a custom
-connector derives from one of these is taped as the one it derives from.
+The message is enough to rebuild the exception: "[Errno 111] Connection refused" is an errno and a
+text, "407 Proxy Authentication Required" a status and a reason. If a custom connector derives its
+own exception from one of these, the base class is recorded.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ _ERRNO = re.compile(r"\[Errno (-?\d+|None)\] (.*)", re.DOTALL)
 
 
 class Failures:
-    """The table of one aiohttp."""
+    """The exceptions of one module of aiohttp."""
 
     def __init__(self, lib: ModuleType) -> None:
-        # Some are not in the package's own namespace, some are not in every version.
+        # Some are not in the namespace of the package, and some not in every version.
         known = vars(lib.client_exceptions)
         self._plain = {name: known[name] for name in _PLAIN if name in known} | _BUILTIN
         self._connector = {name: known[name] for name in _CONNECTOR if name in known}
@@ -65,11 +65,11 @@ class Failures:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The names of what an attempt may end in."""
+        """The names of the exceptions that an attempt may end with."""
         return frozenset({*self._plain, *self._connector, *self._response})
 
     def failure(self, error: BaseException) -> Failure:
-        """Return an exception as it goes onto the tape."""
+        """Return an exception in the form that the tape stores."""
         kind = next(
             (base.__name__ for base in type(error).__mro__ if self._knows(base)),
             type(error).__name__,
@@ -77,7 +77,7 @@ class Failures:
         return Failure(kind, self._message(kind, error))
 
     def exception(self, failure: Failure, request: Any) -> Exception:
-        """Return a recorded failure of `request` as the exception it was."""
+        """Rebuild the exception of a recorded failure of `request`."""
         kind, message = failure.kind, failure.message
         if kind in self._connector:
             return self._from_connector(kind, message, request)
@@ -128,7 +128,7 @@ class Failures:
 
 
 def _spelled(reason: BaseException) -> str:
-    """Spell an OSError with its errno, which the str() of some of them leaves out."""
+    """Return the text of an OSError with its errno, which some classes leave out."""
     if isinstance(reason, OSError) and reason.strerror is not None:
         return f"[Errno {reason.errno}] {reason.strerror}"
     return str(reason)

@@ -1,12 +1,12 @@
-"""The stream that an agent reads a response of aiohttp from.
+"""The stream from which an agent reads a response of aiohttp.
 
-A subclass of aiohttp's own that takes a piece from its source when the agent wants more than it
-holds. So a chunk goes onto the tape when the agent gets it, in the task that gets it, and what is
-pulled at once is one chunk: `iter_any` gives the same pieces at replay. `iter_chunks` does too,
-but for an HTTP chunk that came in several reads: its parts count as whole chunks then. The empty
-piece that aiohttp adds where the end came later than the last chunk is left out.
+It is a subclass of aiohttp's stream that pulls a piece from its source when the agent wants more
+than the stream holds. So a chunk is recorded when the agent gets it, in the task that gets it, and
+each pull is one chunk: `iter_any` yields the same pieces at replay. So does `iter_chunks`, except
+for an HTTP chunk that came in several reads, whose parts then count as whole chunks. The empty
+piece that aiohttp adds if the end comes later than the last chunk is left out.
 
-Sources give the bytes of the wire; the reader decodes them with aiohttp's own decoder.
+Sources yield the bytes of the wire; the reader decompresses them with aiohttp's own decoder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GIVEN_UP = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit, SystemExit
 
 
 class Piece(NamedTuple):
-    """What one pull gave; the end of an HTTP chunk is known only where chunks were asked for."""
+    """The result of one pull. `ends_chunk` is known only if the pull asked for chunks."""
 
     data: bytes
     ends_chunk: bool = False
@@ -31,32 +31,32 @@ class Piece(NamedTuple):
 
 
 class Source(Protocol):
-    """Where a reader takes its pieces from."""
+    """The source of a reader's pieces."""
 
     async def pull(self, *, by_chunk: bool) -> Piece: ...
 
     def pull_nowait(self) -> Piece:
-        """Return what is there without waiting."""
+        """Return what has arrived, without waiting."""
 
     def arrived(self) -> bool:
-        """Return whether the end is known to have arrived, though not all of it was pulled."""
+        """Return whether the end has arrived, though perhaps not all was pulled."""
 
     def drained(self) -> bool:
-        """Return whether nothing is left to pull; to say so is to have read to the end."""
+        """Return whether nothing is left to pull; True records the end of the body."""
 
     def broken(self) -> BaseException | None:
-        """Return the exception that every pull ends in from now on."""
+        """Return the exception that every further pull raises; None if the body is intact."""
 
     def close(self, *error: BaseException) -> None:
         """Note that the agent stopped reading."""
 
 
 class LiveSource:
-    """Takes from the stream that aiohttp fills, and tells the session.
+    """Pulls from the stream that aiohttp fills, and records the pieces.
 
-    A piece waits here for its place among the deliveries: whoever reads on after a read was
-    cancelled gets it. What comes behind it meanwhile is kept if the body breaks off, too, though
-    aiohttp drops what nobody has read by then: without us it had been read.
+    A piece waits here for its turn among the deliveries. If the read is cancelled meanwhile, the
+    next read gets the piece. If the body breaks off meanwhile, the data that arrived is kept;
+    aiohttp would drop it as unread, but without tracefork the agent would have read it by then.
     """
 
     def __init__(self, raw: Any, live: Live | None, failures: Failures) -> None:
@@ -69,7 +69,7 @@ class LiveSource:
         self._between_chunks = False
 
     async def quiet(self) -> None:
-        """Wait for a place among the deliveries."""
+        """Wait for this delivery's turn."""
         if self._live is None:
             return
         was_whole = self.broken() is None
@@ -85,7 +85,7 @@ class LiveSource:
                 self._held = await self._next(by_chunk=by_chunk)
             await self.quiet()
         except GIVEN_UP:
-            # Not the end: a stream of aiohttp can be read on after a read was cancelled.
+            # Not the end: a stream of aiohttp can be read further after a cancelled read.
             self._gave_up = True
             raise
         return self._passed_on(*self._taken())
@@ -114,7 +114,7 @@ class LiveSource:
         return data, ends_chunk
 
     def _break_off(self) -> None:
-        """Let the body break off, once all that came before has been read."""
+        """Let the body break off once the data before that has been read."""
         if self._broken_behind is not None and not self._raw._buffer:
             self._raw.set_exception(self._broken_behind)
 
@@ -146,12 +146,12 @@ class LiveSource:
         self._gave_up = False
         if self._live is not None and data:
             self._live.chunk(data)
-        # Where data came, the end is a delivery of its own: the agent asks for it.
+        # After data, the end is a delivery of its own: the agent asks for it.
         return Piece(data, ends_chunk, not data and self.drained())
 
 
 class TapeSource:
-    """Takes from the tape, each piece in its turn."""
+    """Pulls from the tape; each piece waits for its turn."""
 
     def __init__(
         self, answer: Recorded, request: Any, failures: Failures, *, chunked: bool
@@ -189,7 +189,7 @@ class TapeSource:
 
 
 class NoProtocol:
-    """Stands where a protocol would be: there is no socket to pause, but more to unpack perhaps."""
+    """Replaces a protocol: there is no socket to pause, but there may be more to decompress."""
 
     connected = True
     _reading_paused = False
@@ -205,7 +205,7 @@ class NoProtocol:
 
 
 def reader_class(lib: ModuleType) -> Any:
-    """Return the reader for one aiohttp."""
+    """Return the reader class for one module of aiohttp."""
 
     class PullingReader(lib.StreamReader):  # type: ignore[misc,name-defined]
         def __init__(
@@ -262,7 +262,7 @@ def reader_class(lib: ModuleType) -> Any:
                 self._take(Piece(b""))
 
         def _decode(self, data: bytes) -> None:
-            """Decode as far as aiohttp would: it holds back what is too much for one reading."""
+            """Decode as far as aiohttp would, which holds back what is too much for one read."""
             decoder: Any = self._decoder
             try:
                 if data or self._held_back:

@@ -1,9 +1,9 @@
-"""What aiohttp is about to send: read once, compared, and sent just so.
+"""Read the body that aiohttp is about to send, once, and let aiohttp send the same.
 
-The body is taken from aiohttp's payload as it would be written, and a payload that writes the same
-pieces is put in its place. So a generator or a file is read once, a multipart body keeps its
-boundary, and the framing on the wire is what it was. What `compress=` asks for is done below, by
-aiohttp's writer.
+The body is taken from aiohttp's payload as aiohttp would write it, and a payload that writes the
+same pieces replaces it. So a generator or a file is read once, a multipart body keeps its boundary,
+and the framing on the wire does not change. Compression (`compress=`) happens below, in aiohttp's
+writer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BODY_METHODS = frozenset({"PATCH", "POST", "PUT"})
 
 
 class Requests:
-    """Turn requests of one aiohttp into those of the contract."""
+    """Convert the requests of one module of aiohttp."""
 
     def __init__(self, lib: ModuleType) -> None:
         self._pieces = _pieces(lib)
@@ -25,13 +25,13 @@ class Requests:
         self._bytes = lib.BytesPayload
 
     async def read(self, request: Any) -> Request:
-        """Read the body of `request` and return it in the words of the contract."""
+        """Read the body of `request`, and return the `Request` of the contract."""
         body = await self._body(request)
         headers = [(str(name), str(value)) for name, value in request.headers.items()]
         if request.compress:
             headers = [pair for pair in headers if pair[0].lower() != "content-encoding"]
         if (
-            # aiohttp adds it at the last moment, while it writes.
+            # aiohttp adds this header at the last moment, while it writes.
             request.method in _BODY_METHODS
             and "content-type" not in request.skip_auto_headers
             and "content-type" not in request.headers
@@ -40,47 +40,47 @@ class Requests:
         return Request(request.method, str(request.url), tuple(headers), body, "aiohttp")
 
     def send_instead(self, request: Any, asked: Request | None) -> None:
-        """Let `request` send what a fork asks in its place, if that is something else."""
+        """Change `request` into what a fork sends instead; None changes nothing."""
         if asked is None:
             return
-        place = _place(request)
-        original = getattr(request, place)
+        name = _body_attribute(request)
+        original = getattr(request, name)
         if not isinstance(original, self._captured):
             original = self._captured(self._bytes(b""), [], None)
-        setattr(request, place, original.with_body(asked.body))
+        setattr(request, name, original.with_body(asked.body))
         if "Content-Length" in request.headers:
             request.headers["Content-Length"] = str(len(asked.body))
         if str(request.url) != asked.url:
             request.url = type(request.url)(asked.url)
 
     async def _body(self, request: Any) -> bytes:
-        place = _place(request)
-        payload = getattr(request, place)
+        name = _body_attribute(request)
+        payload = getattr(request, name)
         if not payload:
             return b""
         if isinstance(payload, (bytes, bytearray)):
             return bytes(payload)
         if isinstance(payload, self._captured):
-            payload = payload.original  # A second attempt reads a rewound file again.
+            payload = payload.original  # A second attempt reads the rewound file again.
         pieces = self._pieces()
         error: Exception | None = None
         try:
             await payload.write_with_length(pieces, request._get_content_length())
         except Exception as raised:
-            # While it is sent is when aiohttp expects it, and wraps it.
+            # Raised again while the body is sent: aiohttp expects it there, and wraps it.
             error = raised
-        setattr(request, place, self._captured(payload, pieces.written, error))
+        setattr(request, name, self._captured(payload, pieces.written, error))
         return b"".join(pieces.written)
 
 
-def _place(request: Any) -> str:
+def _body_attribute(request: Any) -> str:
     # In the first releases of 3.12 `body` is an attribute, later a property that warns when set.
     return "_body" if hasattr(type(request), "_body") else "body"
 
 
 def _pieces(lib: ModuleType) -> type:
     class Pieces(lib.abc.AbstractStreamWriter):  # type: ignore[misc,name-defined]
-        """A writer that keeps what is written."""
+        """A writer that keeps the pieces written to it."""
 
         def __init__(self) -> None:
             self.written: list[bytes] = []
@@ -103,7 +103,7 @@ def _pieces(lib: ModuleType) -> type:
 
 def _captured(lib: ModuleType) -> type:
     class Captured(lib.Payload):  # type: ignore[misc,name-defined]
-        """A payload that was read, and writes what was read; the rest is as the original says."""
+        """A payload that writes what was read from the original, and is like it in all else."""
 
         def __init__(self, original: Any, pieces: list[bytes], error: Exception | None) -> None:
             self.original = original
@@ -115,7 +115,7 @@ def _captured(lib: ModuleType) -> type:
             self._given_size: int | None = None
 
         def with_body(self, body: bytes) -> Captured:
-            """Return the same with another body."""
+            """Return a copy with another body."""
             other = Captured(self.original, [body], None)
             other._given_size = len(body)
             return other

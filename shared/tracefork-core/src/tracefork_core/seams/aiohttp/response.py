@@ -1,8 +1,8 @@
-"""Responses of aiohttp: their heads in the words of the contract, and back without a connection.
+"""Convert the responses of aiohttp, and rebuild them without a connection.
 
-At replay aiohttp's own code sends the request into a connection that leads nowhere and reads the
+At replay, aiohttp's own code sends the request into a connection that leads nowhere, and reads the
 response from it. So the response is what this version of aiohttp makes of such a head, and the
-agent's traces are told what they are always told.
+agent's traces get their usual callbacks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MakeReader = Callable[[Any, Any, TapeSource], Any]
 
 
 class Responses:
-    """Responses of one aiohttp."""
+    """Convert the responses of one module of aiohttp."""
 
     def __init__(self, lib: ModuleType, failures: Failures) -> None:
         self._lib = lib
@@ -44,11 +44,11 @@ class Responses:
         )
 
     async def response(self, answer: Recorded, request: Any, make_reader: MakeReader) -> Any:
-        """Return the recorded response to `request`, or raise what it ended in."""
+        """Return the recorded response to `request`, or raise its recorded failure."""
 
         async def read_head() -> tuple[Any, Any]:
             if request._writer is not None:
-                await asyncio.wait([request._writer])  # The answer follows what was asked.
+                await asyncio.wait([request._writer])  # The response comes after the request.
             head = await answer.areceive_head()
             if isinstance(head, Failure):
                 raise self._failures.exception(head, request)
@@ -69,7 +69,7 @@ class Responses:
             raise
 
     def _message(self, head: Head) -> Any:
-        """Return what aiohttp's parser makes of such a head."""
+        """Return the message that aiohttp's parser makes of such a head."""
         raw = [(n.encode("latin-1"), v.encode("latin-1")) for n, v in head.headers]
         made = self._lib.client_reqrep
         named = ((_text(name), _text(value)) for name, value in raw)
@@ -89,7 +89,7 @@ class Responses:
 
 
 class Refusal:
-    """A recorded side that was never recorded: it says no. See `refusal`."""
+    """A synthetic answer that refuses the request; see `seams.failures`."""
 
     def __init__(self, error: TraceforkError) -> None:
         self._head, self._body = refusal(error)
@@ -111,9 +111,9 @@ class Refusal:
 
 
 def _known_names(lib: ModuleType) -> dict[str, str]:
-    """Return how aiohttp spells the names of headers that it knows, however they came.
+    """Return lower-case header names with aiohttp's spelling, which its C parser restores.
 
-    Its parser in Python spells none.
+    Its parser in Python keeps the spelling that was received.
     """
     if lib.http_parser.HttpResponseParser is lib.http_parser.HttpResponseParserPy:
         return {}
@@ -160,7 +160,7 @@ class _Protocol(NoProtocol):
     async def _drain_helper(self) -> None: ...
 
     def set_exception(self, *error: BaseException) -> None:
-        """A body that cannot be written: the tape holds what became of it."""
+        """Ignore a request body that cannot be written: the tape holds the outcome."""
 
 
 class _Connection:

@@ -1,4 +1,4 @@
-"""httpx and httpx2: `client` instruments, `transports` and `streams` stand in for theirs.
+"""httpx and httpx2: `client` patches them, `transports` and `streams` replace theirs.
 
-`family` converts requests, responses and errors of either library.
+`family` converts the requests, responses and errors of either library.
 """

@@ -1,8 +1,8 @@
 """The seam of httpx and httpx2: one transport around the client's own, sync and async.
 
 The seam lies below redirects, cookies, retries and authentication, and above the connection pool:
-every attempt is an exchange. It wraps what `Client._transport_for_url` chooses, so that custom
-transports, mounts and proxies from the environment are covered too.
+every attempt is an exchange. It wraps the transport that `Client._transport_for_url` chooses, which
+covers custom transports, mounts and proxies from the environment.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def transports(lib: ModuleType) -> Transports:
 
 
 def instrument(lib: ModuleType) -> Undo:
-    """Put the seam under every client of `lib`, and return what undoes it."""
+    """Patch every client of `lib`, and return what undoes it."""
     seam, patches = transports(lib), Patches()
 
     def crossing(original: Callable[..., Any]) -> Callable[..., Any]:
         if hasattr(original, "tracefork"):
-            return original  # httpx2.alias_httpx() makes both names one module.
+            return original  # After httpx2.alias_httpx(), both names are one module.
 
         def transport_for_url(self: Any, url: Any) -> Any:
             return seam.wrap(self, original(self, url))
@@ -50,10 +50,10 @@ def is_client(value: object) -> bool:
 
 
 def bind_client(client: Any) -> Any:
-    """Return a copy of a client whose transports cross the seam; the original stays as it is.
+    """Return a copy of a client whose transports cross the seam; the original is untouched.
 
-    The copy shares the original's pool and keeps it alive, since SDK clients close theirs when
-    they are collected.
+    The copy shares the original's pool and keeps the original alive: an SDK client closes its pool
+    when it is garbage-collected.
     """
     seam = transports(_library_of(client))
     bound = copy.copy(client)

@@ -1,7 +1,6 @@
-"""httpx and httpx2 in the words of the contract, and back: each library has its own classes.
+"""Convert the requests, responses and exceptions of httpx and httpx2, which have classes each.
 
-Responses, streams and exceptions are built from the library of the client being wrapped: the
-clients insist on it.
+Responses, streams and exceptions are built from the library of the client: it accepts no others.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class Family:
         self.replayed_sync, self.replayed_async = replayed_streams(lib, self.exception)
 
     def read(self, request: Any) -> Request:
-        """Read the body of a request once, and return it in the words of the contract."""
+        """Read the body of a request, once, and return the `Request` of the contract."""
         if not isinstance(request.stream, self.lib.ByteStream):
             pieces = list(request.stream)
             request.stream = self.held_sync(request.stream, pieces)
@@ -42,7 +41,7 @@ class Family:
         return self._request(request, request.read())
 
     async def aread(self, request: Any) -> Request:
-        """Do what `read` does, on an event loop."""
+        """Do the same as `read`, async."""
         if not isinstance(request.stream, self.lib.ByteStream):
             pieces = [piece async for piece in request.stream]
             request.stream = self.held_async(request.stream, pieces)
@@ -54,7 +53,7 @@ class Family:
         return Request(request.method, str(request.url), headers, body, self.lib.__name__)
 
     def sent(self, request: Any, live: Live) -> Any:
-        """Return what is sent: what the agent asked, or what a fork asks instead."""
+        """Return the request to send: the agent's, or the one that a fork sends instead."""
         if (asked := live.sends) is None:
             return request
         framed = _FRAMING if str(request.url) == asked.url else _FRAMING | {"host"}
@@ -68,7 +67,7 @@ class Family:
 
     def head(self, response: Any) -> Head:
         """Return the head of a live response."""
-        # HTTP/2 has no reason phrase, nor has a mock: the response knows the usual one.
+        # HTTP/2 and mocks have no reason phrase: the response returns the usual one.
         reason = response.extensions.get("reason_phrase")
         return Head(
             response.status_code,
@@ -90,18 +89,18 @@ class Family:
         )
 
     def heard(self, response: Any, live: Live, live_stream: type) -> Any:
-        """Return a live response with a body that tells the session what is read of it."""
+        """Return a live response whose body records what the agent reads of it."""
         head = self.head(response)
         if not hasattr(response, "_content"):
             live.head(head)
             response.stream = live_stream(response.stream, live)
             return response
-        # A transport of the agent's own has read it (or made it up): nobody reads the stream again.
+        # The agent's own transport has read the body or made it up: the stream is not read again.
         body = response.content
         if isinstance(response.stream, self.lib.ByteStream):
             body = b"".join(response.stream)
         elif "content-encoding" in response.headers:
-            # What came over the wire is gone. Without these headers the rest tells the truth.
+            # The bytes of the wire are gone. Without these headers, head and body agree again.
             kept = tuple(pair for pair in head.headers if pair[0].lower() not in _ENCODED)
             head = head._replace(headers=kept)
         live.head(head)
@@ -111,27 +110,27 @@ class Family:
         return response
 
     def refuse(self, request: Request, error: TraceforkError) -> Any:
-        """Answer with a refusal, or raise it: see `refusal`."""
+        """Answer with a refusal, or raise the error: see `seams.failures`."""
         if not wants_response(request):
             raise error
         head, body = refusal(error)
         return self.response(head, self.lib.ByteStream(body))
 
     def failure(self, error: BaseException) -> Failure:
-        """Return an exception of the library as it goes onto the tape."""
+        """Return an exception in the form that the tape stores."""
         return Failure(type(error).__name__, str(error))
 
     def exception(self, failure: Failure, request: Any) -> Exception:
-        """Return a recorded failure as the exception it was."""
+        """Rebuild the exception of a recorded failure."""
         known = self.failures.get(failure.kind)
         if known is not None:
             return known(failure.message, request=request)  # type: ignore[no-any-return]
         if (builtin := builtin_of(failure)) is not None:
-            return builtin  # A client on an event loop that is closed raises a RuntimeError.
+            return builtin  # A client on a closed event loop raises a RuntimeError.
         message = f"{failure.kind}: {failure.message}"
         return self.lib.TransportError(message, request=request)  # type: ignore[no-any-return]
 
 
 def _decoded(headers: Any) -> Headers:
-    # A list first: a generator takes a third longer, and each exchange has two of these.
+    # A list first: a generator takes a third longer, and each exchange calls this twice.
     return tuple([(n.decode("latin-1"), v.decode("latin-1")) for n, v in headers.raw])

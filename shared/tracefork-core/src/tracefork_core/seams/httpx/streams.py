@@ -1,7 +1,7 @@
-"""The streams that the seam of httpx and httpx2 puts in place of theirs.
+"""The streams with which the seam of httpx and httpx2 replaces theirs.
 
-*Held*: a request body that had to be read to be compared, and is sent in the pieces it came in.
-*Live*: a response body that tells the session what is read of it. *Replayed*: one from the tape.
+*Held*: a request body that had to be read to be compared, sent in the pieces that it came in.
+*Live*: a response body that records what the agent reads. *Replayed*: a body from the tape.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def held_streams(lib: ModuleType) -> tuple[type, type]:
             self._pieces: list[bytes] | None = pieces
 
         def __iter__(self) -> Iterator[bytes]:
-            # A second reading is up to the original, which may well refuse it.
+            # The original stream answers a second read, and may refuse it.
             pieces, self._pieces = self._pieces, None
             yield from self._inner if pieces is None else pieces
 
@@ -70,7 +70,7 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
                     self._live.chunk(chunk)
                     yield chunk
             except GeneratorExit:
-                raise  # The consumer stopped between two chunks; `close` says so.
+                raise  # The agent stopped reading between two chunks; `close` records that.
             except GIVEN_UP:
                 self._live.cancel()
                 raise
@@ -127,7 +127,7 @@ def live_streams(lib: ModuleType, failure: ToFailure) -> tuple[type, type]:
 def replayed_streams(lib: ModuleType, exception: ToException) -> tuple[type, type]:
     """Return the sync and async class of replayed streams."""
 
-    # Stateful on purpose: the openai SDK iterates a stream again to drain it.
+    # Stateful on purpose: the openai SDK iterates over a stream again to drain it.
     class ReplayedSyncStream(lib.SyncByteStream):  # type: ignore[misc,name-defined]
         def __init__(self, answer: Recorded, request: Any) -> None:
             self._answer = answer

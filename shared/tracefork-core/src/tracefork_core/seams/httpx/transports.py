@@ -1,7 +1,7 @@
 """The transports of the seam of httpx and httpx2, around those of a client.
 
-What asks for a websocket is no exchange, as in the seam of aiohttp: what is said on it passes by.
-While recording it passes through, and the receipt counts it; at replay the guard refuses it.
+WebSocket upgrades are not recorded, as in the seam of aiohttp; their traffic bypasses the tape.
+They pass through while recording, and the receipt counts them; at replay the guard refuses them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracefork_core.seams.httpx.streams import GIVEN_UP
 
 
 class Transports:
-    """The transports of one library."""
+    """The transports of httpx or of httpx2."""
 
     def __init__(self, family: Family) -> None:
         self._lib = family.lib
@@ -26,9 +26,10 @@ class Transports:
         self._async = _async_transport(family)
 
     def wrap(self, client: Any, transport: Any) -> Any:
-        """Return a client's transport behind the seam.
+        """Return a client's transport with the seam around it.
 
-        The client tells sync from async: a transport can be both (`MockTransport`).
+        The class of the client decides between sync and async: a transport can be both
+        (`MockTransport`).
         """
         if isinstance(transport, (self._sync, self._async)):
             return transport
@@ -61,7 +62,7 @@ def _sync_transport(seam: Family) -> type:
             return _record(answer, request, self._inner)
 
         def close(self) -> None:
-            """Leave the inner transport to the client that owns it."""
+            """Do nothing: the client that owns the inner transport closes it."""
 
     def _replay(answer: Recorded, request: Any) -> Any:
         head = answer.receive_head()
@@ -109,7 +110,7 @@ def _async_transport(seam: Family) -> type:
             return await _arecord(answer, request, self._inner)
 
         async def aclose(self) -> None:
-            """Leave the inner transport to the client that owns it."""
+            """Do nothing: the client that owns the inner transport closes it."""
 
     async def _areplay(answer: Recorded, request: Any) -> Any:
         head = await answer.areceive_head()
@@ -144,6 +145,6 @@ def _is_websocket(request: Any) -> bool:
 def _check_loop() -> None:
     if not loop_is_running():
         raise UsageError(
-            "tracefork: async code is recorded and replayed on asyncio, and this runs on another "
-            "loop (trio?). Nothing was sent. Run it on asyncio."
+            "tracefork: async code can be recorded and replayed on asyncio only, and this runs on "
+            "another event loop (trio?). Nothing was sent. Run it on asyncio."
         )

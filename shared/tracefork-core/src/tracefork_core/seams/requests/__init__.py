@@ -1,4 +1,4 @@
-"""requests: `client` instruments its adapter, `body` its response bodies.
+"""requests: `client` patches its adapter, `body` reads response bodies.
 
 `failures` converts the exceptions of requests and urllib3.
 """

@@ -1,10 +1,9 @@
-"""Response bodies of requests: urllib3 reads them as ever, from a connection that is watched.
+"""Response bodies of requests: urllib3 itself reads them, from a connection of ours.
 
-A response of urllib3 takes its body from one of `http.client`, by asking it for bytes or, where the
-body comes in chunks, for lines and bytes of the framing. *Heard* stands before the live one and
-tells the session what is read of it; *replayed* gives the same bytes from a tape, each recorded
-piece as a chunk of its own where there are chunks. So decoding, lengths and errors are urllib3's
-own in both, and an agent gets the pieces that it got.
+A response of urllib3 reads its body from a response of `http.client`: bytes, or for a chunked body
+lines and bytes of the framing. `Heard` wraps the live one and records what is read; `Replayed`
+returns the same bytes from a tape, each recorded piece as a chunk if the body is chunked. So
+decoding, lengths and errors are urllib3's own in both, and an agent gets the same pieces.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ GIVEN_UP = (KeyboardInterrupt, SystemExit)
 
 
 class BrokenError(Exception):
-    """Says that the recorded body was cut short here."""
+    """The recorded body was cut short here."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
@@ -31,7 +30,7 @@ class BrokenError(Exception):
 
 
 class Pieces(Protocol):
-    """Where a replayed body comes from: an exchange of a tape, or a refusal."""
+    """The source of a replayed body: an exchange of a tape, or a refusal."""
 
     def receive_chunk(self) -> bytes | Failure | None: ...
 
@@ -39,7 +38,7 @@ class Pieces(Protocol):
 
 
 class Heard:
-    """A live body, and the session that is told of it."""
+    """A live body that records what is read of it."""
 
     def __init__(self, inner: Any, live: Live, *, enforced: bool) -> None:
         self._inner = inner
@@ -59,15 +58,15 @@ class Heard:
     def read(self, *amount: Any) -> bytes:
         with self._breaking():
             data = self._inner.read(*amount)
-        return self._passed_on(data, amount)
+        return self._record(data, amount)
 
     def read1(self, *amount: Any) -> bytes:
         with self._breaking():
             data = self._inner.read1(*amount)
-        return self._passed_on(data, amount)
+        return self._record(data, amount)
 
     def readline(self, *limit: Any) -> bytes:
-        """Read a line of the framing: how long the next chunk is, or, after the last, a trailer."""
+        """Read a line of the framing: the size of the next chunk, or a trailer after the last."""
         with self._breaking():
             line: bytes = self._inner.fp.readline(*limit)
         if self._left is None and not self._is_trailing:
@@ -89,7 +88,7 @@ class Heard:
             data: bytes = self._inner._safe_read(amount)
             self._left -= len(data)
             if self._left == 0:
-                # Before the chunk is told of: if this breaks, the agent does not get it either.
+                # Before the chunk is recorded: if this fails, the agent does not get it either.
                 self._crlf = self._inner._safe_read(2)
                 self._left = None
         self._live.chunk(data)
@@ -102,7 +101,7 @@ class Heard:
 
     @contextmanager
     def _breaking(self) -> Iterator[None]:
-        """Read below the seam; if that fails, urllib3 is about to close this and to say why."""
+        """Read below the seam; if that fails, urllib3 closes this next, and raises the reason."""
         try:
             with crossing_seam():
                 yield
@@ -110,13 +109,13 @@ class Heard:
             self._is_breaking = True
             raise
 
-    def _passed_on(self, data: bytes, amount: tuple[Any, ...]) -> bytes:
+    def _record(self, data: bytes, amount: tuple[Any, ...]) -> bytes:
         if data:
             self._live.chunk(data)
         wants = not amount or amount[0] != 0
         closed = getattr(self._inner, "isclosed", bool)()
         if closed or (wants and not data):
-            # urllib3 says that less came than was promised, if it was told to.
+            # urllib3 raises an error if the body is shorter than announced, if that is enforced.
             self._is_breaking = self._enforced and bool(getattr(self._inner, "length", None))
             if not self._is_breaking:
                 self._live.end()
@@ -124,7 +123,7 @@ class Heard:
 
 
 class Replayed:
-    """A body from the tape, as `http.client` gives one to urllib3."""
+    """A body from the tape, with the interface of a response of `http.client`."""
 
     def __init__(self, answer: Pieces, message: http.client.HTTPMessage, method: str) -> None:
         self._answer = answer
@@ -152,7 +151,7 @@ class Replayed:
         return self._next(amount if amount > 0 else None) if amount else b""
 
     def readline(self, limit: int = -1) -> bytes:
-        """Return how long the next piece is, or that it was the last."""
+        """Return the size of the next piece as a line of the framing; 0 at the end."""
         if self._ended:
             return b""
         self._pull()
@@ -174,14 +173,14 @@ class Replayed:
         self._answer.close()
 
     def _next(self, amount: int | None = None) -> bytes:
-        """Return a recorded piece, or as much of it as is asked for."""
+        """Return the next recorded piece, at most `amount` bytes of it."""
         self._pull()
         cut = len(self._piece) if amount is None else amount
         data, self._piece = self._piece[:cut], self._piece[cut:]
         if self._length is not None and data:
             self._length -= len(data)
             if self._length <= 0 and not self._piece:
-                self._pull()  # Nobody asks for the end where the length tells it.
+                self._pull()  # urllib3 does not read up to the end if it knows the length.
         self._is_read = self._ended
         return data
 
@@ -197,21 +196,21 @@ class Replayed:
 
 @lru_cache(maxsize=8)
 def crossing(kind: Any, failures: Failures) -> Any:
-    """Return a class of urllib3's responses that says, and brings back, how a body broke."""
+    """Return a subclass of urllib3's response that records, and raises again, a broken body."""
 
     class Crossing(kind):  # type: ignore[misc]
         tracefork_live: Live | None = None
 
         def read(self, *amount: Any, **options: Any) -> Any:
-            with _told(self.tracefork_live, failures):
+            with _recording_failure(self.tracefork_live, failures):
                 return super().read(*amount, **options)
 
         def read1(self, *amount: Any, **options: Any) -> Any:
-            with _told(self.tracefork_live, failures):
+            with _recording_failure(self.tracefork_live, failures):
                 return super().read1(*amount, **options)
 
         def read_chunked(self, *amount: Any, **options: Any) -> Iterator[bytes]:
-            with _told(self.tracefork_live, failures):
+            with _recording_failure(self.tracefork_live, failures):
                 yield from super().read_chunked(*amount, **options)
 
     Crossing.__name__, Crossing.__qualname__ = kind.__name__, kind.__qualname__
@@ -220,7 +219,7 @@ def crossing(kind: Any, failures: Failures) -> Any:
 
 
 @contextmanager
-def _told(live: Live | None, failures: Failures) -> Iterator[None]:
+def _recording_failure(live: Live | None, failures: Failures) -> Iterator[None]:
     try:
         yield
     except BrokenError as broken:

@@ -1,12 +1,12 @@
 """The seam of requests: the adapter of HTTP that every session sends through.
 
-It lies below redirects, cookies and authentication, and above the pool of urllib3: each hop of a
-redirect is an exchange. An adapter that was given a `Retry` tries again inside of urllib3: all of
-its attempts are one exchange, that of the last. Adapters that do not derive from `HTTPAdapter`
-(of other schemes, or somebody's own) are not seen.
+The seam lies below redirects, cookies and authentication, and above the pool of urllib3: each hop
+of a redirect is an exchange. An adapter with a `Retry` retries inside urllib3: all of its attempts
+are one exchange, with the outcome of the last. Adapters that do not derive from `HTTPAdapter` (for
+other schemes, or custom ones) are not recorded.
 
-Bodies are taped as they came over the wire without its framing: `content-encoding` is still on
-them, and urllib3 decodes what comes from a tape as it does what comes from a server.
+Bodies are recorded as they come over the wire, without the framing and still compressed. urllib3
+decodes a body from a tape as it decodes one from a server.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ Send = Callable[..., Any]
 
 @lru_cache(maxsize=4)
 def seam_of(lib: ModuleType) -> Seam:
-    """Return the seam's classes for one requests."""
+    """Return the seam for a module of requests."""
     return Seam(lib)
 
 
 def instrument(lib: ModuleType) -> Undo:
-    """Put the seam under every session of `lib`, and return what undoes it."""
+    """Patch every session of `lib`, and return what undoes it."""
     seam, patches = seam_of(lib), Patches()
 
     def crossing_seam_of(original: Send) -> Send:
@@ -68,9 +68,9 @@ def is_client(value: object) -> bool:
 
 
 def bind_client(client: Any) -> Any:
-    """Return a copy of a session whose adapters cross the seam; the original stays as it is.
+    """Return a copy of a session whose adapters cross the seam; the original is untouched.
 
-    Both share their pools and one cookie jar. To close the copy closes the original's pools too.
+    Both share their pools and one cookie jar. Closing the copy closes the original's pools, too.
     """
     bound = _copied(client, type(client))
     bound.adapters = type(client.adapters)(
@@ -86,7 +86,7 @@ def _bound_adapter(adapter: Any) -> Any:
 
 
 def _copied(value: Any, kind: Any) -> Any:
-    # Not `copy`: both kinds are pickled without what holds the connections.
+    # Not `copy`: sessions and adapters copy by pickling, which drops the connection pools.
     made = object.__new__(kind)
     vars(made).update(vars(value))
     return made
@@ -106,7 +106,7 @@ def _bound_class(kind: Any) -> Any:
 
 
 class Seam:
-    """The seam of one requests."""
+    """The seam of one module of requests."""
 
     def __init__(self, lib: ModuleType) -> None:
         self.lib = lib
@@ -115,7 +115,7 @@ class Seam:
     def send(
         self, original: Send, adapter: Any, request: Any, args: Any, options: dict[str, Any]
     ) -> Any:
-        """Answer an attempt: from the network, through `original`, or from the tape."""
+        """Answer an attempt from the network, through `original`, or from the tape."""
         session = current_session()
         if session is None or is_crossing_seam():
             return original(adapter, request, *args, **options)
@@ -135,7 +135,7 @@ class Seam:
             return self._record(answer, original, adapter, request, args, options)
 
     def _read(self, request: Any) -> tuple[Request, Held]:
-        """Read the body of a request once, and return it in the words of the contract."""
+        """Read the body of a request, once, and return the `Request` of the contract."""
         held = Held(request)
         headers = tuple((_text(name), _text(value)) for name, value in request.headers.items())
         return Request(request.method, _text(request.url), headers, held.data, "requests"), held
@@ -172,14 +172,14 @@ class Seam:
         raw = response.raw
         live.head(_head(raw))
         enforced = getattr(raw, "enforce_content_length", False)
-        # Both: a body that is given up in the middle is closed by the other name.
+        # Both: urllib3 closes a body that is given up in the middle by the second name.
         raw._fp = raw._original_response = Heard(raw._fp, live, enforced=enforced)
         raw.__class__ = crossing(cast(Hashable, type(raw)), self.failures)
         raw.tracefork_live = live
         return response
 
     def _sent(self, request: Any, live: Live) -> Any:
-        """Return what is sent: what the agent asked, or what a fork asks instead."""
+        """Return the request to send: the agent's, or the one that a fork sends instead."""
         if (asked := live.sends) is None:
             return request
         sent = request.copy()
@@ -193,7 +193,7 @@ class Seam:
         return sent
 
     def _response(self, head: Head, answer: Pieces, adapter: Any, request: Any) -> Any:
-        """Build a response as the adapter does, over a body from the tape."""
+        """Build a response as the adapter does, with a body from the tape."""
         message = http.client.HTTPMessage()
         for name, value in head.headers:
             message[name] = value
@@ -210,15 +210,16 @@ class Seam:
             original_response=source,
             request_method=request.method,
         )
-        raw.version_string = _USUAL  # What urllib3 speaks, whatever it hears.
+        raw.version_string = _USUAL  # The version urllib3 sends, whatever the server answers.
         with rebuilding():
             return adapter.build_response(request, raw)
 
 
 class Held:
-    """The body of a request, read to be compared; inside a `with` it can be sent once more.
+    """The body of a request, read to be compared; inside a `with` block it can be sent again.
 
-    `data` is what was read. A body that can be read once stays used up, as if it had been sent.
+    `data` is what was read. After that, a body that can be read only once is used up, as if it had
+    been sent.
     """
 
     def __init__(self, request: Any) -> None:
@@ -242,7 +243,7 @@ class Held:
 
 
 class Refusal:
-    """A response that no tape holds."""
+    """The body of a synthetic response that refuses a request."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
@@ -255,7 +256,7 @@ class Refusal:
 
 
 def _given(pieces: list[bytes]) -> Iterator[bytes]:
-    # No list: requests frames what has a length otherwise.
+    # Not a list: requests frames a body that has a length in another way.
     yield from pieces
 
 

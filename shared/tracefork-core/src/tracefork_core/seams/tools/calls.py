@@ -1,4 +1,4 @@
-"""One call of a tool under a session, sync and async: recorded, or answered from the tape."""
+"""Make one call of a tool in a session, sync or async: record it, or answer it from the tape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What came of it: a `body` for the tape and what is `given`, or a `failure` and an `error`."""
+    """The outcome of a call.
+
+    Either a `body` for the tape and the value `given` to the agent, or a `failure` for the tape
+    and the `error` that the agent gets.
+    """
 
     body: bytes = b""
     given: Any = None
@@ -24,7 +28,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """One call, recorded by `live`."""
+    """One call that runs the function and is recorded by `live`."""
 
     tool: Tool
     live: Live
@@ -33,14 +37,14 @@ class Running:
     kwargs: Kwargs
 
     def start(self) -> Any:
-        """Call the function as the agent did, or as a fork does in its place."""
+        """Call the function with the agent's arguments, or with those that a fork sets."""
         args, kwargs = self.args, self.kwargs
         if (sends := self.live.sends) is not None:
             args, kwargs = self.tool.instead(self.asked, sends, args, kwargs)
         return self.tool.function(*args, **kwargs)
 
     def kept(self, value: object, *, ending: bool = False) -> Ended:
-        """Return a result as the tape and the agent get it, or the error that it is none."""
+        """Return the outcome of a result, or of the error that it cannot be recorded."""
         try:
             body, given = self.tool.keep(value, ending=ending)
         except UsageError as error:
@@ -48,9 +52,9 @@ class Running:
         return Ended(body, given)
 
     def raised(self, error: BaseException, rounds: int = 0) -> Ended:
-        """Return what the tape and the agent get of an exception of the tool; raise any other.
+        """Return the outcome of an exception of the tool; raise any other exception.
 
-        `rounds` are those of the event loop that it took to cancel it.
+        `rounds` is the number of event-loop rounds that the cancellation took.
         """
         if isinstance(error, TraceforkError) or not isinstance(error, Exception):
             self.live.cancel(rounds)
@@ -62,13 +66,13 @@ class Running:
         return Ended(failure=failure, error=seen)
 
     def check(self, ended: Ended) -> None:
-        """Put the error that came of it onto the tape, and raise it, if one did."""
+        """Record and raise the error of an outcome that has one."""
         if ended.failure is not None and ended.error is not None:
             self.live.fail(ended.failure)
             raise ended.error
 
     async def quiet(self) -> None:
-        """Wait for the turn of a delivery. An agent that gives up meanwhile has not seen it."""
+        """Wait for this delivery's turn. If the agent gives up meanwhile, it gets nothing."""
         try:
             await self.live.quiet()
         except BaseException:
@@ -77,10 +81,10 @@ class Running:
 
 
 def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any:
-    """Return what the tool returns, or returned.
+    """Return the result of the tool: its own, or the recorded one.
 
     Raises:
-        TraceforkError: the session is poisoned, or this call poisons it.
+        TraceforkError: the session has failed, or fails with this call.
     """
     asked = tool.request(args, kwargs)
     answer = session.open(asked)
@@ -92,10 +96,10 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any:
 
 
 async def acall(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any:
-    """Return what the tool returns, or returned.
+    """Return the result of the tool: its own, or the recorded one.
 
     Raises:
-        TraceforkError: the session is poisoned, or this call poisons it.
+        TraceforkError: the session has failed, or fails with this call.
     """
     asked = tool.request(args, kwargs)
     answer = session.open(asked)
@@ -140,7 +144,7 @@ async def _arecord(running: Running) -> Any:
 
 
 def _head(body: bytes) -> Head:
-    # With its length, so that the last byte is the end: one delivery less to wait for.
+    # With the length, so that the last byte is the end: that saves a delivery.
     length = str(len(body))
     return Head(200, "OK", (("content-type", "application/json"), ("content-length", length)))
 

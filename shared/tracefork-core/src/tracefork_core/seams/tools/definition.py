@@ -1,4 +1,4 @@
-"""What is known of one tool: how a call of it is asked, and what its answers mean."""
+"""Describe one tool: convert calls of it to requests, and its results to bytes and back."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Given = tuple[Args, Kwargs]
 
 
 class Tool:
-    """One function and what was said of it.
+    """One function and its options.
 
     Attributes:
-        function: what runs while recording.
-        name: what it is called on the tape.
-        effect: what it does to the world, where that was said.
-        failures: what becomes of its exceptions.
-        annotated: the function whose annotation says what it returns.
+        function: the function that runs while recording.
+        name: its name on the tape.
+        effect: its side effects; None if unknown.
+        failures: converts its exceptions.
+        annotated: the function whose return annotation describes the result.
     """
 
     def __init__(
@@ -42,46 +42,48 @@ class Tool:
     ) -> None:
         if isinstance(function, (staticmethod, classmethod, type)) or not callable(function):
             raise UsageError(
-                f"tracefork: {function!r} is no function. Put @tool next to the function, below "
-                "@staticmethod or @classmethod."
+                f"tracefork: @tool needs a function (got {function!r}). Put it directly above the "
+                "function, below @staticmethod or @classmethod."
             )
         if effect is not None and effect not in _EFFECTS:
-            raise UsageError(f"tracefork: no effect {effect!r}: it is {', '.join(_EFFECTS)}.")
+            raise UsageError(
+                f"tracefork: effect must be one of {', '.join(_EFFECTS)} (got {effect!r})."
+            )
         self.function = function
         self.name = _name_of(function) if name is None else name
         if not _NAME.fullmatch(self.name):
             raise UsageError(
-                f"tracefork: a tool cannot be called {self.name!r}. Give it a name of letters, "
-                "digits and . : / - _, as @tool(name=…)."
+                f"tracefork: {self.name!r} is not a valid name of a tool. Give it a name of "
+                "letters, digits and . : / - _: @tool(name=…)."
             )
         self.failures = Failures(self.name, raises)
         self.effect = effect
         self.annotated = function
 
     def request(self, args: Args, kwargs: Kwargs) -> Request:
-        """Return a call as it is compared.
+        """Return the request that stands for a call, to be compared.
 
         Raises:
             TypeError: the function does not take these arguments.
-            UsageError: one of them has no JSON.
+            UsageError: an argument has no JSON form.
         """
         from tracefork_core.seams.tools.values import NoValueError, compared
 
         try:
-            body = compared(_told(self._bound(args, kwargs)))
+            body = compared(_compared_arguments(self._bound(args, kwargs)))
         except NoValueError as error:
             raise UsageError(
-                f"tracefork: the tool {self.name} was not called: its argument {error.where} is a "
-                f"{error.kind}{error.why}, which no tape holds. Pass what identifies it, or "
+                f"tracefork: the tool {self.name} was not called: a tape cannot hold its argument "
+                f"{error.where}, a {error.kind}{error.why}. Pass something that identifies it, or "
                 "decorate a function further down that takes plain values."
             ) from error
         return Request("CALL", f"tool:{self.name}", (), body, "tool", self.effect)
 
     def instead(self, asked: Request, sends: Request, args: Args, kwargs: Kwargs) -> Given:
-        """Return the arguments of a call of which a fork has changed some.
+        """Return the arguments of a call after a fork has changed some.
 
         Raises:
-            UsageError: the tool takes no such argument.
+            UsageError: the tool does not take an argument that the fork sets.
         """
         before, now = (_arguments(request) for request in (asked, sends))
         bound = self._bound(args, kwargs)
@@ -95,14 +97,14 @@ class Tool:
         return bound.args, bound.kwargs
 
     def keep(self, value: object, *, ending: bool = False) -> tuple[bytes, Any]:
-        """Return a result as a tape holds it, and as both runs are given it.
+        """Return a result as bytes for the tape, and as the value that both runs get.
 
         Args:
-            value: what the tool returned, or yielded.
-            ending: whether it is what a generator returned.
+            value: the value that the tool returned, or yielded.
+            ending: whether a generator returned it.
 
         Raises:
-            UsageError: it could not be given again.
+            UsageError: a replay could not rebuild the value.
         """
         from tracefork_core.seams.tools.values import NoValueError, kept, rebuilt
 
@@ -120,26 +122,26 @@ class Tool:
             why = f"{error.kind}{error.why}{where}"
         held = f" with {', '.join(sorted(inside))} inside" if inside else ""
         raise UsageError(
-            f"tracefork: the tool {self.name} has run, but a replay could not give again what it "
-            f"returned, a {type(value).__qualname__}{held}: {why}. Return plain values, or "
-            f"annotate what it returns{self._unread}."
+            f"tracefork: the tool {self.name} has run, but a replay could not rebuild its result, "
+            f"a {type(value).__qualname__}{held}: {why}. Return plain values, or annotate the "
+            f"return type{self._unread}."
         )
 
     def rebuild(self, body: bytes, *, ending: bool = False) -> Any:
-        """Return what a tape holds of a result as the agent is given it.
+        """Return the recorded result as a value for the agent.
 
         Raises:
-            ReplayError: it is none that this function returns.
+            ReplayError: the function's annotation no longer fits the recorded result.
         """
         from tracefork_core.seams.tools.values import NoValueError, rebuilt
 
         try:
-            # Nothing at all is what a fork leaves of an answer that it drops.
+            # An answer that a fork drops has an empty body.
             return rebuilt(body or b"null", self._ending if ending else self._result)
         except NoValueError as error:
             raise ReplayError(
-                f"tracefork: what the tape holds of the tool {self.name} is not what it returns "
-                f"now: {error.kind}{error.why}{self._unread}."
+                f"tracefork: the recorded result of the tool {self.name} does not fit what the "
+                f"tool returns now: {error.kind}{error.why}{self._unread}. Record the run again."
             ) from error
 
     def _bound(self, args: Args, kwargs: Kwargs) -> inspect.BoundArguments:
@@ -151,25 +153,27 @@ class Tool:
             bound.apply_defaults()
             return bound
         if type(self.function) is FunctionType and not hasattr(self.function, "__wrapped__"):
-            self.function(*args, **kwargs)  # In Python's own words, which a model may be told.
+            self.function(
+                *args, **kwargs
+            )  # Raises in Python's words, which agents show to a model.
         raise TypeError(f"{self.name}() does not take these arguments")
 
     @cached_property
     def _signatures(self) -> list[inspect.Signature]:
-        """That of the function that is decorated most deeply, and that of what is called."""
+        """The signature of the innermost decorated function, and that of the called one."""
         try:
             inner = inspect.signature(self.function)
             outer = inspect.signature(self.function, follow_wrapped=False)
         except ValueError as error:
             raise UsageError(
-                f"tracefork: nobody knows what the tool {self.name} takes: {error}. Decorate a "
-                "function of Python that calls it."
+                f"tracefork: the arguments of the tool {self.name} are unknown: {error}. Decorate "
+                "a Python function that calls it."
             ) from error
         return [inner] if inner == outer else [inner, outer]
 
     @cached_property
     def _annotation(self) -> tuple[object, str]:
-        """What the function says it returns, and why that is not known."""
+        """The return annotation of the function, and why it could not be resolved."""
         function: Any = inspect.unwrap(self.annotated)
         while isinstance(function, partial):
             function = function.func
@@ -182,7 +186,7 @@ class Tool:
             names = getattr(function, "__globals__", {})
             return get_type_hints(alone, names, include_extras=True)["return"], ""
         except Exception as error:
-            return None, f" (the annotation {hints['return']!r} is not understood: {error})"
+            return None, f" (its annotation {hints['return']!r} cannot be resolved: {error})"
 
     @property
     def _unread(self) -> str:
@@ -190,7 +194,7 @@ class Tool:
 
     @cached_property
     def _result(self) -> object:
-        """The annotation of what is returned, or yielded."""
+        """The annotation of the returned, or yielded, values."""
         annotation, _ = self._annotation
         function = self.function
         if not (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
@@ -200,18 +204,18 @@ class Tool:
 
     @cached_property
     def _ending(self) -> object:
-        """The annotation of what a generator returns."""
+        """The annotation of a generator's return value."""
         annotation, _ = self._annotation
         items = get_args(annotation)
         return items[2] if get_origin(annotation) is Generator and len(items) == 3 else None
 
 
-def _told(bound: inspect.BoundArguments) -> dict[str, Any]:
-    """Return what is compared of arguments: all but the object whose method it is."""
-    told = dict(bound.arguments)
-    if (first := next(iter(told), None)) in _OWNERS:
-        del told[first]
-    return told
+def _compared_arguments(bound: inspect.BoundArguments) -> dict[str, Any]:
+    """Return all arguments but the object of a method."""
+    arguments = dict(bound.arguments)
+    if (first := next(iter(arguments), None)) in _OWNERS:
+        del arguments[first]
+    return arguments
 
 
 def _arguments(request: Request) -> dict[str, Any]:
@@ -222,8 +226,8 @@ def _arguments(request: Request) -> dict[str, Any]:
 
 
 def _name_of(function: Callable[..., Any]) -> str:
-    """Return "search", or "Shop.search" of a method."""
+    """Return "search" for a function, "Shop.search" for a method."""
     name = getattr(function, "__qualname__", None)
     if name is None:
-        raise UsageError(f"tracefork: {function!r} has no name: give it one, as @tool(name=…).")
+        raise UsageError(f"tracefork: {function!r} has no name. Give it one: @tool(name=…).")
     return str(name).rpartition("<locals>.")[2]

@@ -1,7 +1,7 @@
-"""One call of a tool that yields: each value is a line of JSON, and comes in its turn.
+"""Make one call of a tool that yields: each value is a line of JSON and a delivery of its own.
 
-What the agent sends or throws into a generator is not on the tape, so no tool that hears it can be
-replayed: a value that is sent is refused, and an exception that is thrown ends the stream.
+What the agent sends or throws into a generator is not on the tape, so a tool that uses it could not
+be replayed. A value that is sent is refused, and an exception that is thrown ends the stream.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
 
 HEAD = Head(200, "OK", (("content-type", "application/x-ndjson"),))
 RETURN, _RETURNED = b'{"$return":', b"}\n"
-"""Around what a generator returns: no value begins like this."""
+"""These surround the return value of a generator: no yielded value begins like this."""
 
 
 def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Generator[Any, Any, Any]:
-    """Yield what the tool yields, or yielded.
+    """Yield the values of the tool: its own, or the recorded ones.
 
     Raises:
-        TraceforkError: the session is poisoned, or this call poisons it.
+        TraceforkError: the session has failed, or fails with this call.
     """
     asked = tool.request(args, kwargs)
     answer = session.open(asked)
@@ -38,10 +38,10 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Generator[
 async def acall(
     tool: Tool, session: Session, args: Args, kwargs: Kwargs
 ) -> AsyncGenerator[Any, Any]:
-    """Yield what the tool yields, or yielded.
+    """Yield the values of the tool: its own, or the recorded ones.
 
     Raises:
-        TraceforkError: the session is poisoned, or this call poisons it.
+        TraceforkError: the session has failed, or fails with this call.
     """
     asked = tool.request(args, kwargs)
     answer = session.open(asked)
@@ -155,20 +155,20 @@ async def _areplay(tool: Tool, answer: Recorded) -> AsyncGenerator[Any, Any]:
 
 
 def _lines(tool: Tool, piece: Head | Failure | bytes) -> list[bytes]:
-    """Return the lines of a piece; a failure is raised as what the tool raised."""
+    """Return the lines of a piece; raise the tool's exception for a failure."""
     if isinstance(piece, Failure):
         raise tool.failures.exception(piece)
     return piece.splitlines() if isinstance(piece, bytes) else []
 
 
 def _returned(ended: Ended) -> bytes:
-    """Return the line of what a generator returned; nothing where that is None."""
+    """Return the line for the return value of a generator; empty for None."""
     return b"" if ended.given is None else RETURN + ended.body + _RETURNED
 
 
 def _refuse(tool: Tool, sent: object) -> None:
     if sent is not None:
         raise UsageError(
-            f"tracefork: a value was sent into the tool {tool.name}, a generator. What is sent is "
-            "not on the tape: give it as an argument, or make two tools of it."
+            f"tracefork: the agent sent a value into the tool {tool.name}, a generator. Sent "
+            "values are not on the tape. Pass it as an argument, or make it two tools."
         )

@@ -1,13 +1,12 @@
-"""The seam of tools: a function of the agent's own is an exchange, as a call of a model is.
+"""The seam of tools: a call of one of the agent's own functions is an exchange, as a model call is.
 
-The session is asked when the tool is called. While recording, the function runs for real, and what
-it returns, yields or raises goes onto the tape; at replay it does not run. What it does meanwhile
-(asks the network, reads the clock, calls other tools) is below the seam: part of that exchange, and
-none of its own.
+A call looks for the current session. While recording, the function runs, and what it returns,
+yields or raises is written to the tape; at replay it does not run. What the function does meanwhile
+(network requests, reads of the clock, calls of other tools) is below the seam: it is part of this
+exchange, and recorded in no other way.
 
-Both runs are given the same: what the tape holds of a result, decoded. So an agent that keeps hold
-of the very object its tool returned, or whose object has more to it than its fields, does so in the
-recording no more than in the replay.
+Both runs get the same result: the decoded bytes of the tape. So the agent never gets the very
+object that its function returned, nor more of an object than its fields, not even while recording.
 """
 
 from __future__ import annotations
@@ -46,28 +45,28 @@ def tool(
     name: str | None = None,
     raises: Iterable[type[Exception]] = (),
 ) -> F | Callable[[F], F]:
-    """Make a function an exchange: recorded when it is called, answered from the tape at replay.
+    """Record the calls of a function, and answer them from the tape at replay.
 
-    For functions and methods, sync and async, and for generators of both kinds: each value that is
-    yielded comes in its turn. Outside a session the function is what it was.
+    Works for functions and methods, sync and async, and for generators of both kinds: each value
+    that they yield is a delivery of its own. Outside a session the function is unchanged.
 
-    Arguments are compared as JSON, defaults included, the first one left out if it is called `self`
-    or `cls`. Results are given as the tape holds them: JSON values, tuples, sets, bytes, dates and
-    times (time zones become their offset), Decimal, UUID, Path; dataclasses, NamedTuples, enums,
-    Structs of msgspec and models of pydantic, if the function is annotated to return them.
+    Arguments are compared as JSON, including defaults, but without a first one called `self` or
+    `cls`. Results can be JSON values, tuples, sets, bytes, dates and times (a time zone becomes its
+    offset), Decimal, UUID and Path; and dataclasses, NamedTuples, enums, Structs of msgspec and
+    models of pydantic, if the function is annotated to return them.
 
     Args:
-        function: what is decorated.
-        effect: what it does to the world: `read`, `write`, or nothing (`pure`). A fork repeats no
-            write unless told to; where it is not said, it may be one.
-        name: what it is called on the tape; its own name if not given, `Class.method` of a method.
-        raises: exceptions that come back as what they are, built from their message alone, beside
-            the builtin ones. Any other is a `ToolError`, in the recording as well.
+        function: the function to decorate.
+        effect: the function's side effects: `read`, `write`, or none (`pure`). A fork repeats no
+            write unless you allow it, and treats a tool without `effect` as a possible write.
+        name: the name on the tape; by default the function's own, `Class.method` for a method.
+        raises: exceptions that keep their class, besides the builtin ones; they are rebuilt from
+            their message. All others become a `ToolError`, in the recording, too.
 
     Raises:
-        UsageError: no such effect, no such name, nothing to decorate. When called in a session: an
-            argument that has no JSON (the tool does not run), or a result that could not be given
-            again (the tool has run; the replay raises the same).
+        UsageError: the effect or the name is invalid, or this is not a function. When called in a
+            session: an argument has no JSON form (the tool does not run), or a replay could not
+            rebuild the result (the tool has run; the replay raises the same).
     """
 
     def decorate(decorated: F) -> F:
@@ -80,7 +79,7 @@ def tool(
 
 
 def session_here() -> Session | None:
-    """Return the session that a call is an exchange of."""
+    """Return the session that records a call made here; None below a seam."""
     session = current_session()
     return None if session is None or is_crossing_seam() else session
 
@@ -96,8 +95,8 @@ def _wrapped(tool: Tool) -> Callable[..., Any]:
     return _function(tool, function)
 
 
-# Each of the kind it wraps: frameworks look at functions to know how to call them. What a session
-# needs is imported under one: a program that never records one pays for none of it.
+# A wrapper is of the same kind as its function, because frameworks inspect functions to know how to
+# call them. The imports are inside: a program that runs outside a session does not pay for them.
 
 
 def _function(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,15 +1,15 @@
-"""Values of Python as JSON: what tools are given, and what they return.
+"""Convert arguments and results of tools between Python and JSON.
 
-Plain JSON is itself. What JSON has no word for is an object with one name that begins with `$`:
+JSON values stay as they are. Other values become an object with one name that begins with `$`:
 
-    $tuple $set $frozenset $dict     containers; the pairs of a dictionary whose keys are no text
-    $bytes $str $int $float          base64; text that is no Unicode; large integers; nan and inf
+    $tuple $set $frozenset $dict     containers; a dictionary as pairs, if its keys are not text
+    $bytes $str $int $float          base64; text that is not Unicode; large integers; nan and inf
     $datetime $date $time $timedelta $decimal $uuid $path
-    $object $enum                    an object by its fields, an enum by its value, unnamed
+    $object $enum                    an object as its fields, an enum as its value, without a class
 
-A tape names no class, so nothing of a stranger's choosing is built. `$object` and `$enum` become
-what the function says it returns: msgspec builds dataclasses, NamedTuples, Structs and enums,
-pydantic its models.
+A tape names no class, so a hostile tape cannot choose one to be built. `$object` and `$enum` are
+built as the function's return annotation says: msgspec builds dataclasses, NamedTuples, Structs and
+enums, pydantic its models.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tracefork_core.tape.json_pointer import escaped
 _OBJECT, _ENUM = "$object", "$enum"
 _PATH = type(Path())
 _WORDS = 2**63
-"""Integers from here on are no JSON to many readers."""
+"""Many JSON readers do not accept integers from here on."""
 
 
 class NoValueError(Exception):
-    """A value that is not kept: at `where` (a JSON pointer), of a class called `kind`."""
+    """A value that a tape cannot hold: its JSON pointer `where`, its class `kind`, and `why`."""
 
     def __init__(self, where: str, kind: str, why: str = "") -> None:
         self.where = where
@@ -47,26 +47,26 @@ class NoValueError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kept:
-    """A value as a tape holds it, and the classes in it, which no tape names."""
+    """A value as JSON, and the classes in it, which the tape does not name."""
 
     body: bytes
     classes: tuple[type, ...]
 
 
 def compared(values: dict[str, object]) -> bytes:
-    """Return values as they are compared: canonical, objects by their fields, tuples as lists.
+    """Return arguments as canonical JSON, to be compared: objects as fields, tuples as lists.
 
     Raises:
-        NoValueError: something in them has no such form.
+        NoValueError: a value has no JSON form.
     """
     return canonical(_Tree(exact=False).of_mapping(values, ""))
 
 
 def kept(value: object) -> Kept:
-    """Return a value as it is kept, in the order its dictionaries have.
+    """Return a result as JSON from which it can be rebuilt; dictionaries keep their order.
 
     Raises:
-        NoValueError: something in it could not be rebuilt.
+        NoValueError: a part of the value could not be rebuilt.
     """
     tree = _Tree(exact=True)
     body = msgspec.json.encode(tree.of(value, ""))
@@ -74,7 +74,7 @@ def kept(value: object) -> Kept:
 
 
 class _Tree:
-    """One value on its way to JSON; `exact` keeps what is needed to build it again."""
+    """Converts one value to JSON; `exact` keeps what is needed to rebuild it."""
 
     def __init__(self, *, exact: bool) -> None:
         self.classes: list[type] = []
@@ -135,13 +135,13 @@ class _Tree:
     def of_set(self, tag: str, items: Iterable[object], where: str) -> object:
         before = len(self.classes)
         tree = sorted((self._of(item, where) for item in items), key=canonical)
-        # In an order of their own: which of the classes came first is up to their hashes.
+        # Sorted: the order of a set, and so of its classes, depends on hashes.
         self.classes[before:] = sorted(self.classes[before:], key=lambda kind: kind.__qualname__)
         return {tag: tree}
 
 
 def _fields(value: object) -> dict[str, object] | tuple[object, ...] | None:
-    """Return the fields that an object can be built from, with or without names; None of others."""
+    """Return the fields from which an object can be built, named or not; None if there are none."""
     kind = type(value)
     if dataclasses.is_dataclass(kind):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(kind) if f.init}
@@ -157,9 +157,9 @@ def _fields(value: object) -> dict[str, object] | tuple[object, ...] | None:
 
 
 def _fields_of_struct(value: msgspec.Struct) -> dict[str, object] | tuple[object, ...]:
-    config, told = value.__struct_config__, value.__struct_encode_fields__
+    config, encoded_names = value.__struct_config__, value.__struct_encode_fields__
     tag = {config.tag_field: config.tag} if config.tag_field else {}
-    names = zip(told, value.__struct_fields__, strict=True)
+    names = zip(encoded_names, value.__struct_fields__, strict=True)
     fields = {**tag, **{name: getattr(value, field) for name, field in names}}
     return tuple(fields.values()) if config.array_like else fields
 
@@ -191,7 +191,7 @@ def _int(number: int) -> object:
 
 
 def _moment(moment: datetime) -> datetime:
-    """Return a moment whose zone is its offset: zones are looked up by name."""
+    """Return a datetime with its offset as time zone: named zones depend on the machine."""
     offset = moment.utcoffset()
     return moment if offset is None else moment.replace(tzinfo=timezone(offset))
 
@@ -201,7 +201,7 @@ def _tagging(tag: str, spell: Callable[..., object]) -> Callable[[_Tree, object,
 
 
 _WRITERS: dict[type, Callable[..., object]] = {
-    # Of classes of which one is the other's base, the narrower first.
+    # If one class is the base of another, the derived class comes first.
     str: lambda tree, value, where: _str(str(value)),
     int: lambda tree, value, where: _int(value),
     float: lambda tree, value, where: _float(float(value)),
@@ -222,27 +222,27 @@ _WRITERS: dict[type, Callable[..., object]] = {
 
 
 def rebuilt(body: bytes, annotation: object) -> object:
-    """Return the value that a tape holds, its objects built as `annotation` says (None: nothing).
+    """Return the recorded value, with its objects built as `annotation` says (None: unknown).
 
     Raises:
-        NoValueError: it is no value, or not one of that annotation.
+        NoValueError: the body is not a value, or does not fit the annotation.
     """
     reader = _Reader()
     try:
         value = reader.of(msgspec.json.decode(body))
         if reader.has_objects:
             if annotation is None:
-                raise TypeError("nothing says what its objects are")
+                raise TypeError("it contains objects, and no annotation says of which class")
             value = msgspec.convert(value, type=annotation, dec_hook=_build)
     except RecursionError:
         raise NoValueError("", "value", " that is too deep") from None
-    except Exception as error:  # whatever a class makes of fields that it does not expect
+    except Exception as error:  # any class may be built here, and raise anything
         raise NoValueError("", "value", f": {type(error).__name__}: {error}") from error
     return value
 
 
 def _build(kind: type, value: object) -> object:
-    """Build what msgspec does not know: models of pydantic. Others are what they are, or wrong."""
+    """Build models of pydantic, which msgspec does not know; check instances of other classes."""
     validate = getattr(kind, "model_validate", None)
     if callable(validate):
         return validate(value)
@@ -252,7 +252,7 @@ def _build(kind: type, value: object) -> object:
 
 
 class _Reader:
-    """One value on its way back."""
+    """Converts one value back from JSON."""
 
     def __init__(self) -> None:
         self.has_objects = False
@@ -293,7 +293,7 @@ class _Reader:
     def _set(self, kind: type[set[object] | frozenset[object]], inner: list[object]) -> object:
         before, self.has_objects = self.has_objects, False
         items = [self.of(item) for item in inner]
-        # The fields of an object have no hash: msgspec makes a set of the objects.
+        # The fields of an object are not hashable: msgspec builds the objects, and then the set.
         value = items if self.has_objects else kind(items)
         self.has_objects = self.has_objects or before
         return value
