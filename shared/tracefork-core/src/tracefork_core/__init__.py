@@ -35,8 +35,8 @@ TYPE_CHECKING = False  # typing's own is the same to a type checker, and is most
 if TYPE_CHECKING:
     from tracefork_core.blaming.bisect import bisect
     from tracefork_core.blaming.blame import blame
-    from tracefork_core.blaming.document import Report
     from tracefork_core.blaming.oracles.judge import Judge
+    from tracefork_core.blaming.report import Report
     from tracefork_core.chance.nondet_source import Drifting, NondetSource
     from tracefork_core.errors import (
         BoundaryError,
@@ -74,7 +74,7 @@ _HOMES = {
     "NondetSource": "chance.nondet_source",
     "Replace": "session.interventions",
     "ReplayError": "errors",
-    "Report": "blaming.document",
+    "Report": "blaming.report",
     "Resample": "session.interventions",
     "SurroundingsWarning": "errors",
     "Tape": "tape",

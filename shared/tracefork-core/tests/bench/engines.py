@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 
 from tracefork_core.bench.cases import Instance
-from tracefork_core.bench.driving import Asking, Engine, Interval, Said
+from tracefork_core.bench.driver import Asking, Engine, Interval, Said
 from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 
 Reach = Callable[[str], None]

@@ -7,9 +7,8 @@ import pytest
 
 from tracefork_core.bench import audits
 from tracefork_core.bench.audits import BUDGETS, budgeted, grouped, transported, undefined
-from tracefork_core.bench.blame_engine import blame_engine
-from tracefork_core.bench.driving import Asking, Interval, Said
-from tracefork_core.bench.transport import AskingWorld
+from tracefork_core.bench.driver import Asking, Interval, Said, blame_engine
+from tracefork_core.bench.simulation import AskingWorld
 from tracefork_core.blaming.engine.probe import Exhausted, Probe
 
 from .engines import Reach, lying, uniform

@@ -6,8 +6,7 @@ from random import Random
 
 import pytest
 
-from tracefork_core.bench.exact import THRESHOLD, Recorded
-from tracefork_core.bench.planting import fault, graded, planted
+from tracefork_core.bench.planted_agent import THRESHOLD, Recorded, fault, graded, planted
 
 STEPS = 8
 BRANCHES = (range(4), range(4, STEPS))

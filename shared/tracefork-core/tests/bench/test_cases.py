@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tracefork_core.bench.cases import CASES, SIZES, Instance
-from tracefork_core.bench.exact import THRESHOLD, Recorded
+from tracefork_core.bench.planted_agent import THRESHOLD, Recorded
 
 SEEDS = range(4)
 ENOUGH = 0.7

@@ -44,7 +44,7 @@ def test_it_ends_with_1_where_a_rule_is_broken(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With an engine that lies: the rules are named, the misses listed, and how to see one."""
-    monkeypatch.setattr("tracefork_core.bench.blame_engine.blame_engine", lying)
+    monkeypatch.setattr("tracefork_core.bench.driver.blame_engine", lying)
     code, out = run(capsys, *FREE, "--seed", "5")
     assert code == 1
     assert out.startswith("✗ 6 rules broken: flaky n=8, coin n=8, ")

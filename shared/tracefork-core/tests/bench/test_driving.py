@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from random import Random
 
 from tracefork_core.bench.cases import CASES
-from tracefork_core.bench.driving import Asking, Interval, Said, drive
-from tracefork_core.bench.world import World
+from tracefork_core.bench.driver import Asking, Interval, Said, drive
+from tracefork_core.bench.simulation import World
 from tracefork_core.blaming.engine.probe import Probe
 
 from .engines import Reach, knowing, uniform

@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from tracefork_core.bench.cases import CASES
-from tracefork_core.bench.causal_program import Program, Step
-from tracefork_core.bench.exact import Recorded, changes, responsibility
+from tracefork_core.bench.planted_agent import Program, Recorded, Step, changes, responsibility
 from tracefork_core.blaming.engine.shares import interaction
 
 STATES, RESPONSES = 3, 3

@@ -15,7 +15,7 @@ from tracefork_core.bench.rivals import (
     point_of_commitment,
     single_order_shapley,
 )
-from tracefork_core.bench.world import World
+from tracefork_core.bench.simulation import World
 
 SINGLE = ("echo", "delayed", "background", "recovery", "and-2")
 

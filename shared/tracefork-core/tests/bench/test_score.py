@@ -7,14 +7,11 @@ from random import Random
 
 import pytest
 
-from tracefork_core.bench.blame_engine import blame_engine
+from tracefork_core.bench.bench import Report, bench
 from tracefork_core.bench.cases import CASES
-from tracefork_core.bench.driving import Asking
-from tracefork_core.bench.quantiles import at_most, quantile
-from tracefork_core.bench.results import Report
-from tracefork_core.bench.running import bench
-from tracefork_core.bench.score import accepted, score, scored_once
-from tracefork_core.bench.truth import Answer
+from tracefork_core.bench.driver import Asking, blame_engine
+from tracefork_core.bench.scenarios import Answer
+from tracefork_core.bench.score import accepted, at_most, quantile, score, scored_once
 
 from .engines import Reach, knowing, lying, uniform
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tracefork_core.bench.cases import CASES
-from tracefork_core.bench.world import World
+from tracefork_core.bench.simulation import World
 from tracefork_core.blaming.engine.probe import Probe
 
 RUN = CASES["echo"].instance(8, 3).recorded

@@ -8,8 +8,8 @@ from hashlib import sha256
 
 import msgspec
 
-from tracefork_core.blaming.document import Report
-from tracefork_core.blaming.engine.settings import Settings
+from tracefork_core.blaming.engine.probe import Settings
+from tracefork_core.blaming.report import Report
 from tracefork_testkit import ModelRequest, ProviderServer, ReceivedRequest, Reply
 from tracefork_testkit.http1 import Delivery
 

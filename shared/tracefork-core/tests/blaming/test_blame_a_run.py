@@ -13,7 +13,7 @@ import pytest
 from tracefork_core import UsageError, record
 from tracefork_core.adapters import begin_step, current_step, end_step
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.sentence import sentence
+from tracefork_core.blaming.report import sentence
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.runner import Progress
 from tracefork_core.blaming.trials.trial_journal import JOURNAL, read

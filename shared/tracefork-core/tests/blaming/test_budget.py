@@ -7,7 +7,7 @@ import pytest
 from tracefork_core import UsageError
 from tracefork_core.blaming.engine.probe import Probe, Trial
 from tracefork_core.blaming.trials.budget import Allowed, Budget, Purse
-from tracefork_core.blaming.trials.live_part import Spending, Taken
+from tracefork_core.blaming.trials.spending import Spending, Taken
 
 FRESH, HELD = Probe(frozenset()), Probe(frozenset({0, 1}))
 

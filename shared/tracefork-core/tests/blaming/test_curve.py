@@ -12,7 +12,7 @@ import pytest
 from scipy import special
 
 from tracefork_core.blaming.engine.curve import Belief, Posterior, decisive, gains
-from tracefork_core.blaming.engine.search import next_positions
+from tracefork_core.blaming.engine.localise import next_positions
 
 CASES = [
     ([0, 1, 0, 3, 2], [4, 3, 2, 3, 2], [0.3, 0.1, 0.25, 0.4]),

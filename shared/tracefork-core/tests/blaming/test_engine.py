@@ -7,8 +7,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from tracefork_core.blaming.engine.probe import Settings
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.engine.settings import Settings
 
 from .worlds import (
     Agent,

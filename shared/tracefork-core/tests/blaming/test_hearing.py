@@ -9,10 +9,9 @@ from typing import Any, cast
 import pytest
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
-from tracefork_core.blaming.trials.budget import Budget, Purse
-from tracefork_core.blaming.trials.live_part import Spending, Taken
-from tracefork_core.blaming.trials.rate_limit import Pacer
+from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
 from tracefork_core.blaming.trials.runner import Hearing
+from tracefork_core.blaming.trials.spending import Spending, Taken
 from tracefork_core.blaming.trials.trial import Job, Oracle
 
 FRESH = Probe(frozenset())

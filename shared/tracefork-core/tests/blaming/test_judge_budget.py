@@ -11,8 +11,8 @@ from tracefork_core import UsageError
 from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.oracles.judge import Judge, UngradeableError
 from tracefork_core.blaming.trials.budget import Budget
-from tracefork_core.blaming.trials.live_part import Taken
 from tracefork_core.blaming.trials.runner import Progress
+from tracefork_core.blaming.trials.spending import Taken
 from tracefork_core.blaming.trials.trial import trial_number
 from tracefork_core.providers import hosts
 

@@ -8,7 +8,7 @@ import pytest
 
 from tracefork_core import UsageError
 from tracefork_core.blaming import blame as blaming
-from tracefork_core.blaming.trials.rate_limit import Pacer
+from tracefork_core.blaming.trials.budget import Pacer
 
 from . import drawing
 from .drawn import SHORT, Drawing

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from tracefork_core.blaming.document import Report
+from tracefork_core.blaming.engine.probe import Settings
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.engine.settings import Settings
 from tracefork_core.blaming.parts import Part, Weighed, weighed
+from tracefork_core.blaming.report import Report
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.trial_journal import Header
 from tracefork_core.blaming.trials.units import UnitName

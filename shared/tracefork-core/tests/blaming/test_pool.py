@@ -14,7 +14,7 @@ import pytest
 
 from tracefork_core import Tape, UsageError, fork, record
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.engine.settings import Settings
+from tracefork_core.blaming.engine.probe import Settings
 from tracefork_core.blaming.trials.pool import Pool
 
 from .drawn import QUICK, ROOT, SHORT, Drawing, outcome

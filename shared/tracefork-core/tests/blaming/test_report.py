@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from tracefork_core.blaming.engine.probe import Settings
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.engine.settings import Settings
 
 from .worlds import Agent, both, errs, judged, plain, ran, single
 

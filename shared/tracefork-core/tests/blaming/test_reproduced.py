@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.document import Report
 from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.report import Report
 from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 from tracefork_core.cli.display.blame_report import document
 from tracefork_core.errors import UsageError

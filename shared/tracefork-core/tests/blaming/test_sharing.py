@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tracefork_core.blaming.engine.counts import Book
+from tracefork_core.blaming.engine.evidence import Book
 from tracefork_core.blaming.engine.probe import Trial
 from tracefork_core.blaming.engine.shares import coalitions, designed, interaction, shapley, worths
 

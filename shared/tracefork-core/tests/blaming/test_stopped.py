@@ -29,7 +29,7 @@ from pathlib import Path
 
 import drawing
 from tracefork_core.blaming.blame import blame
-from tracefork_core.blaming.engine.settings import Settings
+from tracefork_core.blaming.engine.probe import Settings
 
 if __name__ == "__main__":
     settings = Settings(patience=1.0, samples=60, grades=1)

@@ -8,9 +8,8 @@ from random import Random
 
 from tracefork_core.blaming.engine.engine import blame
 from tracefork_core.blaming.engine.evidence import Standing
-from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
+from tracefork_core.blaming.engine.probe import Exhausted, Probe, Settings, Trial
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.engine.settings import Settings
 
 Draw = Callable[[Sequence[int], Random], int]
 """One step: given the responses before it, answers. 0 is good, and 1 is bad."""

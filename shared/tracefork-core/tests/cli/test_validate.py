@@ -12,9 +12,9 @@ import pytest
 
 from tracefork_core import Tape
 from tracefork_core.blaming import blame as blaming
-from tracefork_core.blaming.document import Report
 from tracefork_core.blaming.engine.probe import Probe
 from tracefork_core.blaming.engine.result import Verdict
+from tracefork_core.blaming.report import Report
 from tracefork_core.blaming.trials.trial import Job, carry_out
 from tracefork_core.cli.commands import validate
 from tracefork_core.cli.main import main

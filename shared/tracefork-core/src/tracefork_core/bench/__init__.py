@@ -1,9 +1,8 @@
-"""Runs whose truth is known exactly: what blame is held to, beside the rules of others.
+"""Hold blame to simulated runs whose truth is computed exactly, beside the rules of other tools.
 
-A `causal_program` is an agent that is a finite table. `planting` builds one, `stories` say what
-happened to it, `cases` are all of them; `exact` computes the truth, and `truth` what is right to
-say of it. `world` carries probes out, `driving` runs a `blame_engine` there, `transport` counts
-live calls over HTTP. `running` is a whole bench: its `score`, the `rivals` and their `standing`,
-`audits`; `checks` are its rules, `results` its document. `rng` and `quantiles` are drawn and looked
-up.
+A `planted_agent` is an agent that is a finite table, with faults planted in it. `scenarios` say what
+happened to it and who is to blame, `cases` lists them all. `simulation` carries probes out on a
+recorded run, and `driver` runs an engine there and counts its live calls. `score` compares what the
+engine says with the truth, and with `rivals`; `audits` check the budget, groups and lost outcomes.
+`bench` runs all of it and applies the acceptance rules.
 """

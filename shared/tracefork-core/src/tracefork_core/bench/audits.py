@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracefork_core.bench.cases import CASES, Instance
-from tracefork_core.bench.driving import Engine, Said, drive
-from tracefork_core.bench.exact import responsibility
-from tracefork_core.bench.rng import chance
+from tracefork_core.bench.driver import Engine, Said, drive
+from tracefork_core.bench.planted_agent import chance, responsibility
 from tracefork_core.bench.score import accepted
-from tracefork_core.bench.transport import AskingWorld
-from tracefork_core.bench.world import World
-from tracefork_core.blaming.oracles.http_library import http_library
+from tracefork_core.bench.simulation import AskingWorld, World
+from tracefork_core.blaming.oracles.judge import http_library
 
 BUDGETS = (0, 3, 20, 90, 300)
 _SIZE = 16

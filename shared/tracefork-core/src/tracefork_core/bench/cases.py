@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from tracefork_core.bench import stories
-from tracefork_core.bench.exact import Recorded
-from tracefork_core.bench.rng import chance
-from tracefork_core.bench.stories import Story
-from tracefork_core.bench.truth import Truth
+from tracefork_core.bench import scenarios
+from tracefork_core.bench.planted_agent import Recorded, chance
+from tracefork_core.bench.scenarios import Story, Truth
 
 SIZES = (8, 16, 32)
 _TRIES = 200_000
@@ -67,26 +65,26 @@ class Case:
 CASES: Mapping[str, Case] = {
     case.name: case
     for case in (
-        Case(1, "echo", 0.95, stories.echo),
-        Case(2, "delayed", 0.95, stories.delayed),
-        Case(3, "background", 0.95, stories.background),
-        Case(4, "and-2", 0.95, stories.and_2),
-        Case(5, "and-3", 0.90, stories.and_3),
-        Case(6, "or", 0.90, stories.either),
-        Case(7, "preemption", 0.90, stories.preemption),
-        Case(8, "recovery", 0.95, stories.recovery),
-        Case(9, "hopeless", 0.95, stories.hopeless),
-        Case(9, "coin", 0.95, stories.coin),
-        Case(9, "toss", 0.95, stories.toss),
-        Case(10, "flaky", 1.00, stories.flaky, free=True),
-        Case(11, "xor", 0.90, stories.xor),
-        Case(12, "drift", 1.00, stories.drift),
-        Case(13, "mixed", 0.90, stories.mixed),
-        Case(15, "cold", 1.00, stories.cold),
-        Case(15, "escalated", 0.95, stories.escalated),
-        Case(16, "fixture-echo", 1.00, stories.fixture_echo, size=7),
-        Case(16, "fixture-joint", 1.00, stories.fixture_joint, size=7),
-        Case(16, "fixture-all", 1.00, stories.fixture_all, size=7),
+        Case(1, "echo", 0.95, scenarios.echo),
+        Case(2, "delayed", 0.95, scenarios.delayed),
+        Case(3, "background", 0.95, scenarios.background),
+        Case(4, "and-2", 0.95, scenarios.and_2),
+        Case(5, "and-3", 0.90, scenarios.and_3),
+        Case(6, "or", 0.90, scenarios.either),
+        Case(7, "preemption", 0.90, scenarios.preemption),
+        Case(8, "recovery", 0.95, scenarios.recovery),
+        Case(9, "hopeless", 0.95, scenarios.hopeless),
+        Case(9, "coin", 0.95, scenarios.coin),
+        Case(9, "toss", 0.95, scenarios.toss),
+        Case(10, "flaky", 1.00, scenarios.flaky, free=True),
+        Case(11, "xor", 0.90, scenarios.xor),
+        Case(12, "drift", 1.00, scenarios.drift),
+        Case(13, "mixed", 0.90, scenarios.mixed),
+        Case(15, "cold", 1.00, scenarios.cold),
+        Case(15, "escalated", 0.95, scenarios.escalated),
+        Case(16, "fixture-echo", 1.00, scenarios.fixture_echo, size=7),
+        Case(16, "fixture-joint", 1.00, scenarios.fixture_joint, size=7),
+        Case(16, "fixture-all", 1.00, scenarios.fixture_all, size=7),
     )
 }
 

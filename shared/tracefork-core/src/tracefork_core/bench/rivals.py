@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
-from tracefork_core.bench.world import World
+from tracefork_core.bench.simulation import World
 from tracefork_core.blaming.engine.intervals import wilson
 
 BENIGN = 0

@@ -1,17 +1,36 @@
-"""Scores an engine on planted cases over many seeds, beside the rules of others."""
+"""Scores an engine on planted cases over many seeds, beside the rules of other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, exp, fsum, lgamma, log, log1p
 
 from tracefork_core.bench.cases import Case, Instance
-from tracefork_core.bench.driving import Engine, Interval, Said, drive
-from tracefork_core.bench.quantiles import at_most, quantile
-from tracefork_core.bench.rivals import Pick, picks
-from tracefork_core.bench.rng import chance
-from tracefork_core.bench.truth import INNOCENT
-from tracefork_core.bench.world import World
+from tracefork_core.bench.driver import Engine, Interval, Said, drive
+from tracefork_core.bench.planted_agent import chance
+from tracefork_core.bench.rivals import LADDER, RIVALS, Pick, picks
+from tracefork_core.bench.scenarios import INNOCENT
+from tracefork_core.bench.simulation import World
+
+
+def quantile(values: Sequence[int], share: float) -> int:
+    """Return the smallest value that at least this share of the values does not exceed."""
+    return sorted(values)[max(0, ceil(share * len(values)) - 1)]
+
+
+def at_most(hits: int, of: int, chance: float) -> float:
+    """Return the exact chance of so few hits, or fewer, in so many tries of this chance."""
+    return fsum(_exactly(n, of, chance) for n in range(hits + 1))
+
+
+def _exactly(hits: int, of: int, chance: float) -> float:
+    if chance in (0, 1):
+        return float(hits == of * chance)
+    # In logarithms: the ways to choose from a thousand are more than a float can hold.
+    ways = lgamma(of + 1) - lgamma(hits + 1) - lgamma(of - hits + 1)
+    return exp(ways + hits * log(chance) + (of - hits) * log1p(-chance))
+
 
 LOCALISING = frozenset({"replay", "baseline", "localise"})
 """The phases until a first suspect is named: rivals do nothing but this."""
@@ -150,3 +169,87 @@ def calls_of(scored: Iterable[Scored]) -> tuple[int, int]:
     """Return the median of the live calls, and their 90th percentile."""
     calls = [one.calls for one in scored]
     return quantile(calls, 0.5), quantile(calls, 0.9)
+
+
+SHIPPED = 10
+"""How many forks at each step others make unless told otherwise."""
+ENOUGH = 0.95
+"""The share of first suspects that have to be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rivalry:
+    """What a rule of others comes to.
+
+    Attributes:
+        rule: its name.
+        found: the share of steps it finds with 10 forks at each step.
+        calls: the live calls this takes, at the median.
+        each: the fewest forks at each step from which on it finds 95 %; None if it never does.
+        enough: the live calls that takes, at the median.
+    """
+
+    rule: str
+    found: float
+    calls: int
+    each: int | None
+    enough: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Runs of one size that have a culprit, in all cases together.
+
+    Attributes:
+        size: how many steps they have.
+        runs: how many there are.
+        found: the share of first suspects that are right.
+        suspect: the live calls until the first suspect is named, at the median.
+        verdict: the live calls until the full verdict, at the median.
+        rivals: the rules of others.
+    """
+
+    size: int
+    runs: int
+    found: float
+    suspect: int
+    verdict: int
+    rivals: tuple[Rivalry, ...]
+
+    def rival(self, rule: str) -> Rivalry:
+        """Return what one rule comes to."""
+        return next(rival for rival in self.rivals if rival.rule == rule)
+
+
+def standings(cells: Sequence[Cell]) -> list[Standing]:
+    """Return how the engine stands at each size, over the cells whose runs have a culprit."""
+    culprits = [cell for cell in cells if None not in cell.scored[0].instance.truth.decisive]
+    sizes = sorted({cell.size for cell in culprits if cell.case.size is None})
+    return [_standing(size, [cell for cell in culprits if cell.size == size]) for size in sizes]
+
+
+def _standing(size: int, cells: Sequence[Cell]) -> Standing:
+    scored = [one for cell in cells for one in cell.scored]
+    return Standing(
+        size,
+        len(scored),
+        sum(one.found for one in scored) / len(scored),
+        quantile([one.localising for one in scored], 0.5),
+        quantile([one.calls for one in scored], 0.5),
+        tuple(_rivalry(rule, cells, len(scored)) for rule in RIVALS),
+    )
+
+
+def _rivalry(rule: str, cells: Sequence[Cell], runs: int) -> Rivalry:
+    share = {each: sum(cell.found_by(rule, each) for cell in cells) / runs for each in LADDER}
+    calls = {
+        each: quantile([pick.calls for cell in cells for pick in cell.rivals[rule, each]], 0.5)
+        for each in LADDER
+    }
+    steady = None
+    for each in reversed(LADDER):
+        if share[each] < ENOUGH:
+            break
+        steady = each
+    enough = None if steady is None else calls[steady]
+    return Rivalry(rule, share[SHIPPED], calls[SHIPPED], steady, enough)

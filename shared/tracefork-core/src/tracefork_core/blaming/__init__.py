@@ -1,7 +1,7 @@
 """Find the step that made a run fail: fork it many times and weigh the outcomes.
 
 `blame` is the call. The `engine` decides what to fork next, `trials` runs the forks, and `oracles`
-grades them. `parts` breaks the result down by task and agent, `document` is the report with all its
-evidence, `sentence` says it in words. `bisect` is a shorter search for runs that always fail the
-same way.
+grades them. `parts` breaks the result down by task and agent. `report` is the result with all its
+evidence, and its verdict in words. `bisect` is a shorter search for runs that always fail the same
+way.
 """

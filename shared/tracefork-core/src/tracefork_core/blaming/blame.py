@@ -12,19 +12,16 @@ from random import Random
 
 import msgspec
 
-from tracefork_core.blaming.document import Grading, Report
 from tracefork_core.blaming.engine import engine
-from tracefork_core.blaming.engine.probe import Probe, Trial
+from tracefork_core.blaming.engine.probe import Probe, Settings, Trial
 from tracefork_core.blaming.engine.result import Result, Verdict
-from tracefork_core.blaming.engine.settings import Settings
 from tracefork_core.blaming.oracles import noise
 from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
-from tracefork_core.blaming.sentence import CREDIT
-from tracefork_core.blaming.trials.budget import Budget, Purse
-from tracefork_core.blaming.trials.live_part import Spending, Taken
+from tracefork_core.blaming.report import CREDIT, Grading, Report
+from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
-from tracefork_core.blaming.trials.rate_limit import Pacer
 from tracefork_core.blaming.trials.runner import Hearing, Progress
+from tracefork_core.blaming.trials.spending import Spending, Taken
 from tracefork_core.blaming.trials.trial import Agent, Job, Oracle, Placed, check_functions
 from tracefork_core.blaming.trials.trial_journal import (
     JOURNAL,

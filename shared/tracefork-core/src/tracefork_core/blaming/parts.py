@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from tracefork_core.blaming.engine.certify import Contrast
-from tracefork_core.blaming.engine.counts import Tally
+from tracefork_core.blaming.engine.evidence import Tally
 from tracefork_core.blaming.engine.intervals import simultaneous
 from tracefork_core.blaming.engine.result import Interval, Point, Result
 from tracefork_core.errors import UsageError

@@ -1,7 +1,8 @@
 """Decide what to fork next and what the results mean. Runs nothing and reads no tape.
 
-`engine` yields a `probe` at a time, in phases: `replay_check`, `localise` (`search`, `curve`),
-`preemption`, `certify`, `peel`, `repair`, `controls`, `shares`. It keeps its `evidence` with
-`counts`; `settings` are its limits, `intervals` its statistics. `result` and `verdict` are what it
-comes to.
+`engine` yields batches of probes (`probe`), phase by phase: `controls` (does the recorded run fail
+when it is replayed?), `localise` (which step, by the `curve` of risk along the run), `certify` (is
+the difference proven?), `causes` (joint, preempting and second causes), `controls` again, and
+`shares`. `evidence` holds the trials so far and `intervals` the statistics. `verdict` puts the
+`result` together.
 """

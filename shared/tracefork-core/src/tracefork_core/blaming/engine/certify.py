@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from tracefork_core.blaming.engine.counts import Tally
-from tracefork_core.blaming.engine.evidence import Asking, Inquiry
+from tracefork_core.blaming.engine.evidence import Asking, Inquiry, Tally
 from tracefork_core.blaming.engine.intervals import (
     Count,
     Interval,

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Sequence
 from random import Random
 
+from tracefork_core.blaming.engine.causes import (
+    Peeled,
+    peel,
+    preempting,
+    repair,
+    repaired_live,
+    scan,
+)
 from tracefork_core.blaming.engine.certify import allowed, certify, proven
-from tracefork_core.blaming.engine.controls import controls, unsuspected
+from tracefork_core.blaming.engine.controls import controls, reproduces, unsuspected
 from tracefork_core.blaming.engine.evidence import (
     RECORDED,
     Asking,
@@ -21,13 +29,8 @@ from tracefork_core.blaming.engine.evidence import (
     prefixes,
 )
 from tracefork_core.blaming.engine.localise import Finding, believed, localise
-from tracefork_core.blaming.engine.peel import Peeled, peel
-from tracefork_core.blaming.engine.preemption import preempting, scan
-from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
-from tracefork_core.blaming.engine.repair import repair, repaired_live
-from tracefork_core.blaming.engine.replay_check import reproduces
+from tracefork_core.blaming.engine.probe import Exhausted, Probe, Settings, Trial
 from tracefork_core.blaming.engine.result import Kind, Result, Verdict
-from tracefork_core.blaming.engine.settings import Settings
 from tracefork_core.blaming.engine.shares import LARGEST, designed
 from tracefork_core.blaming.engine.verdict import Case, report
 

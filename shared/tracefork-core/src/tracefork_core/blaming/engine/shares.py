@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from math import factorial
 
-from tracefork_core.blaming.engine.counts import Book
+from tracefork_core.blaming.engine.evidence import Book
 from tracefork_core.blaming.engine.probe import Probe
 
 Worths = Mapping[frozenset[int], float]

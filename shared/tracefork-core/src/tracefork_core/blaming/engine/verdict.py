@@ -7,15 +7,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from tracefork_core.blaming.engine.causes import Repaired
 from tracefork_core.blaming.engine.certify import contrasted
 from tracefork_core.blaming.engine.controls import checked
-from tracefork_core.blaming.engine.counts import Tally, counted
 from tracefork_core.blaming.engine.curve import Belief
 from tracefork_core.blaming.engine.evidence import (
     RECORDED,
     Chain,
     Inquiry,
+    Tally,
     World,
+    counted,
     first_unit,
     members,
     prefixes,
@@ -23,7 +25,6 @@ from tracefork_core.blaming.engine.evidence import (
 from tracefork_core.blaming.engine.intervals import corrected_effect, wilson, worst_case
 from tracefork_core.blaming.engine.localise import believed
 from tracefork_core.blaming.engine.probe import Trial
-from tracefork_core.blaming.engine.repair import Repaired
 from tracefork_core.blaming.engine.result import (
     Decisive,
     Group,

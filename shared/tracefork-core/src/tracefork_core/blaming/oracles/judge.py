@@ -14,16 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
 import msgspec
 
-from tracefork_core.blaming.oracles.http_library import http_library
-from tracefork_core.blaming.trials import call_tickets
-from tracefork_core.blaming.trials.budget import INSISTING
-from tracefork_core.blaming.trials.live_part import Spending, Taken, charge, set_aside
+from tracefork_core.blaming.trials.budget import INSISTING, take_ticket, tickets_taken
+from tracefork_core.blaming.trials.spending import Spending, Taken, charge, set_aside
 from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.providers.decode import decode, model_call
 from tracefork_core.providers.prices import cost
@@ -133,7 +132,7 @@ class Judge:
                 dearest.tokens = max(dearest.tokens, call.tokens)
                 if dearest.usd is not None:
                     dearest.usd = max(dearest.usd, call.usd or 0.0)
-        total.calls = max(total.calls, call_tickets.taken(folder / _CALLS))
+        total.calls = max(total.calls, tickets_taken(folder / _CALLS))
         return Spending(total, dearest)
 
     def _guessed(self) -> Taken:
@@ -189,7 +188,7 @@ class Judge:
         return ask()
 
     def _take_ticket(self) -> None:
-        if not call_tickets.take(Path(self.folder or ".") / _CALLS, self.most):
+        if not take_ticket(Path(self.folder or ".") / _CALLS, self.most):
             raise UngradeableError("the budget allowed no more calls of the judge")
 
 
@@ -266,3 +265,13 @@ def _alone(path: Path) -> Iterator[None]:
     with path.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def http_library() -> ModuleType | None:
+    """Return httpx2 or httpx; None where neither is installed."""
+    for name in ("httpx2", "httpx"):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return None

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tracefork_core.blaming.engine.intervals import Count, corrected_effect
-from tracefork_core.blaming.engine.probe import Trial
+from tracefork_core.blaming.engine.probe import Settings, Trial
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.engine.settings import Settings
 
 LEAST = 3
 """Grades of an end below which errors cannot be told from ends."""

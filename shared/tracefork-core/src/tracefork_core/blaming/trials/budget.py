@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
-from tracefork_core.blaming.trials.live_part import Spending, Taken
+from tracefork_core.blaming.trials.spending import Spending, Taken
 from tracefork_core.errors import UsageError
 
 _USD = re.compile(r"\$\s*(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s*(?:\$|usd|dollars?)", re.IGNORECASE)
@@ -229,3 +232,83 @@ class Purse:
 
 def _pico(usd: float) -> int:
     return round(usd * 1e12)
+
+
+def take_ticket(folder: Path, most: int | None) -> bool:
+    """Take the next number, which nobody else has; return whether there was one below the limit."""
+    number = tickets_taken(folder)
+    folder.mkdir(exist_ok=True)
+    while most is None or number < most:
+        try:
+            os.close(os.open(folder / str(number), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            number += 1
+        else:
+            return True
+    return False
+
+
+def tickets_taken(folder: Path) -> int:
+    """Return how many were taken."""
+    return sum(1 for _ in folder.iterdir()) if folder.exists() else 0
+
+
+_MINUTE = 60.0
+
+
+class Pacer:
+    """Says when forks may begin. What one fork asks of its own is not held back.
+
+    Args:
+        rate: live calls a minute; None for as many as come.
+        clock: seconds that only grow.
+        sleep: waits for some seconds.
+
+    Raises:
+        UsageError: the rate is none.
+    """
+
+    def __init__(
+        self,
+        rate: float | None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        if rate is not None and not rate > 0:
+            raise UsageError(
+                "tracefork: a rate (--rate) is a number of live calls a minute, above 0."
+            )
+        self._rate = rate
+        self._clock = clock
+        self._sleep = sleep
+        self._made: deque[tuple[float, int]] = deque()
+
+    def take(self, live: Sequence[int]) -> int:
+        """Wait until the first of some forks may begin; return how many may begin with it.
+
+        `live` says how many calls each of them is going to make. One that makes more than a minute
+        allows begins when nothing was asked for a minute.
+        """
+        while self._rate is not None:
+            recent = self._recent()
+            count, planned = 0, 0
+            for calls in live:
+                if recent + planned + calls > self._rate:
+                    break
+                count, planned = count + 1, planned + calls
+            if count or not recent:
+                return max(1, count)
+            self._sleep(max(0.0, self._made[0][0] + _MINUTE - self._clock()))
+        return len(live)
+
+    def made(self, calls: int) -> None:
+        """Count the live calls of a fork that is over."""
+        if self._rate is not None and calls:
+            self._made.append((self._clock(), calls))
+
+    def _recent(self) -> int:
+        """Return how many calls were made in the last minute."""
+        since = self._clock() - _MINUTE
+        while self._made and self._made[0][0] <= since:
+            self._made.popleft()
+        return sum(calls for _, calls in self._made)

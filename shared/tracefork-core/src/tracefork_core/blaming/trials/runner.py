@@ -12,10 +12,9 @@ import msgspec
 from tracefork_core.blaming.engine.evidence import Standing
 from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.trials.budget import Purse
-from tracefork_core.blaming.trials.live_part import Taken, lost_with
+from tracefork_core.blaming.trials.budget import Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
-from tracefork_core.blaming.trials.rate_limit import Pacer
+from tracefork_core.blaming.trials.spending import Taken, lost_with
 from tracefork_core.blaming.trials.trial import Job, Placed
 from tracefork_core.blaming.trials.trial_journal import Journal
 from tracefork_core.errors import TapeError

@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
-from tracefork_core.blaming.trials.live_part import Spending, Taken, lost_with, set_aside, taken
+from tracefork_core.blaming.trials.spending import Spending, Taken, lost_with, set_aside, taken
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.exchange.current import outside
 from tracefork_core.explaining.divergence import LEFTOVER

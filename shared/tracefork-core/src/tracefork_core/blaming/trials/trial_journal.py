@@ -13,8 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.blaming.engine.evidence import Standing
-from tracefork_core.blaming.engine.probe import Trial
-from tracefork_core.blaming.engine.settings import Settings
+from tracefork_core.blaming.engine.probe import Settings, Trial
 from tracefork_core.errors import TapeError, UnwritableError, UsageError
 
 JOURNAL = "journal.jsonl"

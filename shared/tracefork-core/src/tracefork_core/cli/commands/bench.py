@@ -49,8 +49,8 @@ def bench(
     intervals and live calls are compared with that. The exit status is 0 where every acceptance
     rule holds, else 1.
     """
-    from tracefork_core.bench.blame_engine import blame_engine
-    from tracefork_core.bench.running import bench as run
+    from tracefork_core.bench.bench import bench as run
+    from tracefork_core.bench.driver import blame_engine
     from tracefork_core.cli.display.bench_report import document, print_report
 
     chosen, steps, began = _cases(cases), _sizes(sizes), time.monotonic()

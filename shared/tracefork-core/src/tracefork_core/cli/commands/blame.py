@@ -22,9 +22,9 @@ from tracefork_core.cli.fork_options import read_edit
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracefork_core.blaming.document import Report
+    from tracefork_core.blaming.report import Report
     from tracefork_core.blaming.trials.budget import Budget
-    from tracefork_core.blaming.trials.estimate import Estimate
+    from tracefork_core.blaming.trials.units import Estimate
 
 UNDECIDED = 1
 
@@ -105,8 +105,7 @@ def blame(
     from tracefork_core.blaming.oracles.oracles import read_oracle
     from tracefork_core.blaming.parts import parts_by
     from tracefork_core.blaming.trials.budget import Budget
-    from tracefork_core.blaming.trials.estimate import estimate
-    from tracefork_core.blaming.trials.units import Run
+    from tracefork_core.blaming.trials.units import Run, estimate
     from tracefork_core.cli.agent.callable_agent import Program
     from tracefork_core.cli.display.blame_progress import following
     from tracefork_core.run.replay import answering

@@ -11,10 +11,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tracefork_core.bench.checks import Check
-    from tracefork_core.bench.results import Report
-    from tracefork_core.bench.score import Cell, Scored
-    from tracefork_core.bench.standing import Standing
+    from tracefork_core.bench.bench import Check, Report
+    from tracefork_core.bench.score import Cell, Scored, Standing
 
 _SHOWN = 12
 _NOTE = (
@@ -60,8 +58,7 @@ def _verdict(report: Report, seconds: float) -> str:
 
 
 def _print_cases(console: Console, cells: Sequence[Cell]) -> None:
-    from tracefork_core.bench.score import calls_of
-    from tracefork_core.bench.standing import SHIPPED
+    from tracefork_core.bench.score import SHIPPED, calls_of
 
     table = screen.grid(
         "",
@@ -100,7 +97,7 @@ def _print_cases(console: Console, cells: Sequence[Cell]) -> None:
 
 
 def _print_standing(console: Console, standing: Standing) -> None:
-    from tracefork_core.bench.standing import SHIPPED
+    from tracefork_core.bench.score import SHIPPED
 
     columns = (
         f"~n={standing.size}",

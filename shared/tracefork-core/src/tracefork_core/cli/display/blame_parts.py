@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tracefork_core.blaming.sentence import interval_words
+from tracefork_core.blaming.report import interval_words
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tracefork_core.blaming.document import Report
     from tracefork_core.blaming.parts import Weighed
+    from tracefork_core.blaming.report import Report
 
 _SHOWN = 12
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tracefork_core.blaming.sentence import interval_words, is_credit, sentence
+from tracefork_core.blaming.report import interval_words, is_credit, sentence
 from tracefork_core.cli import tape_names
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.blame_parts import print_parts
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tracefork_core.blaming.document import Report
     from tracefork_core.blaming.engine.result import Point
+    from tracefork_core.blaming.report import Report
 
 _WIDTH = 20
 

@@ -15,7 +15,7 @@ from tracefork_core.run.fork import fork
 from tracefork_core.run.record import record
 
 if TYPE_CHECKING:
-    from tracefork_core.blaming.document import Report
+    from tracefork_core.blaming.report import Report
     from tracefork_core.session.interventions import Intervention
 
 _ATTEMPTS = 40

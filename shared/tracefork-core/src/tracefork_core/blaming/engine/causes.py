@@ -3,17 +3,75 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tracefork_core.blaming.engine.certify import certify, proven
-from tracefork_core.blaming.engine.evidence import Asking, Inquiry, World, prefixes
+from tracefork_core.blaming.engine.evidence import RECORDED, Asking, Inquiry, World, prefixes
 from tracefork_core.blaming.engine.localise import localise
-from tracefork_core.blaming.engine.peel import Peeled, peel
 from tracefork_core.blaming.engine.probe import Probe, Trial
+
+_LARGEST = 5
+_DOUBTS = 2
+_ENOUGH = 0.4, 0.9
+"""A set that dooms a run does so far more often than not; one that lacks a member does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peeled:
+    """A set of units that doom a run together.
+
+    Attributes:
+        units: its members, in order.
+        unproven: whether a member is believed to be one, and not proven.
+    """
+
+    units: tuple[int, ...]
+    unproven: bool
+
+
+def peel(inquiry: Inquiry, first: int, world: World = RECORDED) -> Asking[Peeled]:
+    """Hold the decisive unit and search what is left of the curve, until nothing jumps.
+
+    What is held then dooms the run by itself: v(H) is high. Members that the others make
+    do without are dropped, so that each is but-for (NESS: Wright 1985; Halpern 2015).
+    """
+    chain = prefixes(inquiry.size)
+    members, unproven, doubts = [first], False, 0
+    while len(members) < _LARGEST:
+        held = world.holding(members)
+        found = yield from localise(inquiry, chain, held)
+        if found.unit is None:
+            if (yield from inquiry.mostly_fails(held.probe((), "peel"), *_ENOUGH)):
+                break
+        else:
+            kept, live = held.sides(chain, found.unit, "peel")
+            proof = yield from certify(inquiry, kept, live, among=len(members) + 1)
+            if proven(inquiry, proof, among=len(members) + 1):
+                members.append(found.unit)
+                continue
+        doubts += 1  # what was found does not hold: search again, with what was seen since
+        if unproven := doubts > _DOUBTS:
+            break
+    units = yield from _needed(inquiry, sorted(members), world)
+    return Peeled(units, unproven)
+
+
+def _needed(inquiry: Inquiry, units: list[int], world: World) -> Asking[tuple[int, ...]]:
+    """Return the units without which the others would not have been enough."""
+    if len(units) == 1:
+        return tuple(units)
+    chain, needed = prefixes(inquiry.size), list(units)
+    for unit in units:
+        others = [other for other in needed if other != unit]
+        probe = world.holding(others).probe(chain[unit], "peel")
+        if others and (yield from inquiry.mostly_fails(probe, *_ENOUGH)):
+            needed = others
+    return tuple(needed)
+
 
 _TRIES = 3
 _ROUNDS = 4
-_DRAWS = 24
+_TRANSPLANTS = 24
 _APART = 5  # the test of Wald (1945) of 1/4 against 3/4, odds 243
 
 
@@ -128,7 +186,7 @@ def _carries(inquiry: Inquiry, unit: int, world: World) -> Asking[bool]:
     """
     draw = Probe(frozenset(range(unit)), (), unit, "transplant")
     bad = good = 0
-    for _ in range(_DRAWS):
+    for _ in range(_TRANSPLANTS):
         (drawn,) = yield from inquiry.ask([draw])
         if drawn.undefined is not None:
             continue
@@ -146,3 +204,64 @@ def _transplanted(world: World, unit: int, drawn: Trial) -> Probe:
         return world.probe(range(unit + 1), "transplant")
     planted = replace(world, given=tuple(sorted((*world.given, (unit, drawn.number)))))
     return planted.probe(range(unit), "transplant")
+
+
+_HOLDS = 8
+_DIFFERENT = 3
+
+
+@dataclass(slots=True)
+class Alone:
+    """A unit drawn again while all the others are held.
+
+    Attributes:
+        drawn: times it answered otherwise than recorded.
+        flips: trials whose response made the run good, and did so again when it was graded anew.
+    """
+
+    drawn: int = 0
+    flips: list[int] = field(default_factory=list)
+
+
+def scan(inquiry: Inquiry) -> Asking[dict[int, Alone]]:
+    """Draw each unit again with all others as recorded: one live call each, and no tail.
+
+    A flip is an actual cause, even where a repair would not save a live run (Halpern's 2015
+    modification of Halpern & Pearl: what is held is held at its recorded value).
+    """
+    inquiry.enter("hold")
+    answers = inquiry.settings.answers
+    world = World(free=answers)
+    found = {unit: Alone() for unit in range(inquiry.size)}
+    for _ in range(_HOLDS):
+        units = [unit for unit in found if _open(inquiry, unit, found[unit])]
+        probes = [world.probe(inquiry.all - {unit}, "hold") for unit in units]
+        trials = []
+        for start in range(0, len(probes), inquiry.settings.batch):
+            trials += yield from inquiry.ask(probes[start : start + inquiry.settings.batch])
+        for unit, trial in zip(units, trials, strict=True):
+            if trial.same.get(unit, False) or trial.undefined is not None:
+                continue
+            found[unit].drawn += 1
+            if trial.failed is False:
+                again = Probe(trial.probe.held, ((unit, trial.number),), None, "hold")
+                if not (yield from inquiry.mostly_fails(again)):
+                    found[unit].flips.append(trial.number)
+    return found
+
+
+def _open(inquiry: Inquiry, unit: int, alone: Alone) -> bool:
+    """Return whether a unit may still flip the run: not one that never answers otherwise."""
+    changed, drawn = inquiry.book.changed(unit)
+    fixed = drawn >= _HOLDS and not changed
+    known = bool(alone.flips) or alone.drawn >= _DIFFERENT or fixed
+    return not known and unit not in inquiry.settings.answers | inquiry.settings.auxiliary
+
+
+def preempting(found: dict[int, Alone]) -> tuple[int, int] | None:
+    """Return the unit that flips the run most readily, and a trial it did in; None for none."""
+    flipping = [unit for unit in sorted(found) if found[unit].flips]
+    if not flipping:
+        return None
+    unit = max(flipping, key=lambda unit: len(found[unit].flips) / found[unit].drawn)
+    return unit, found[unit].flips[0]

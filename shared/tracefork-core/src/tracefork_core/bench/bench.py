@@ -1,0 +1,239 @@
+"""Runs a whole bench, applies its acceptance rules, and reports as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from tracefork_core.bench.audits import Audit, audits
+from tracefork_core.bench.cases import CASES, SIZES, Case
+from tracefork_core.bench.driver import Engine, Said
+from tracefork_core.bench.rivals import LADDER, RIVALS
+from tracefork_core.bench.scenarios import Answer
+from tracefork_core.bench.score import (
+    ENOUGH,
+    SHIPPED,
+    Cell,
+    Scored,
+    Standing,
+    accepted,
+    at_most,
+    quantile,
+    score,
+    standings,
+)
+
+MOST_ACCUSATIONS = 0.03
+COVERAGE = 0.95
+RATIO, RATIO_SIZE = 5, 32
+"""How many times fewer calls than the largest drop it has to take, at how many steps."""
+_RARELY = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A rule for all runs of a bench together.
+
+    Attributes:
+        name: what is looked at.
+        found: what it came to.
+        wanted: what it has to be at least, or at most.
+        holds: whether it is.
+    """
+
+    name: str
+    found: float
+    wanted: float
+    holds: bool
+
+
+def checks(cells: Sequence[Cell], standings: Sequence[Standing]) -> Iterator[Check]:
+    """Give the pooled rules."""
+    scored = [one for cell in cells for one in cell.scored]
+    finds = sum(one.found for one in scored)
+    yield Check(
+        "first suspect right", finds / len(scored), ENOUGH, accepted(finds, len(scored), ENOUGH)
+    )
+    fair = sum(not one.accuses for one in scored)
+    yield Check(
+        "false accusations",
+        1 - fair / len(scored),
+        MOST_ACCUSATIONS,
+        accepted(fair, len(scored), 1 - MOST_ACCUSATIONS),
+    )
+    yield from _coverage(scored)
+    for one in standings:
+        if one.size == RATIO_SIZE:
+            drop = one.rival("largest drop")
+            # Where it never finds enough, the most that was tried bounds what it would take.
+            calls = drop.enough or drop.calls * LADDER[-1] / SHIPPED
+            ratio = calls / max(1, one.suspect)
+            yield Check(f"times fewer calls, n={one.size}", ratio, RATIO, ratio >= RATIO)
+
+
+def _coverage(scored: Sequence[Scored]) -> Iterator[Check]:
+    """Give the audit of intervals: each run stops when it likes, so each is an adaptive stop.
+
+    Those of a curve have to hold all at once in 95 % of the runs. That fails where so few would be
+    rare for intervals that just do.
+    """
+    printed = sum(len(one.said.intervals) for one in scored)
+    if not printed:
+        return
+    share = 1 - sum(len(one.uncovered) for one in scored) / printed
+    yield Check("intervals that cover", share, COVERAGE, share >= COVERAGE)
+    kept = sum(not any(missed.name == "curve" for missed in one.uncovered) for one in scored)
+    holds = at_most(kept, len(scored), COVERAGE) >= _RARELY
+    yield Check("curves covered as a whole", kept / len(scored), COVERAGE, holds)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a bench came to.
+
+    Attributes:
+        seed: the first seed; the others follow it.
+        seeds: how many runs there are of each case at each size.
+        cells: the cases, each at each size.
+        standings: the engine beside the rules of others, by size.
+        checks: the rules over all cells together.
+        audits: what is looked at besides.
+    """
+
+    seed: int
+    seeds: int
+    cells: Sequence[Cell]
+    standings: Sequence[Standing]
+    checks: Sequence[Check]
+    audits: Sequence[Audit]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every rule holds."""
+        return not self.broken
+
+    @property
+    def broken(self) -> list[str]:
+        """The rules that do not hold, in words."""
+        cases = [f"{cell.case.name} n={cell.size}" for cell in self.cells if not cell.holds]
+        pooled = [check.name for check in self.checks if not check.holds]
+        return cases + pooled + [audit.name for audit in self.audits if not audit.holds]
+
+    @property
+    def misses(self) -> list[Scored]:
+        """Every run whose full verdict or first suspect is wrong."""
+        every = (one for cell in self.cells for one in cell.scored)
+        return [one for one in every if not (one.right and one.found)]
+
+    def document(self) -> dict[str, object]:
+        """Return it as JSON-able values: the same for the same seed, whenever and wherever."""
+        return {
+            "seed": self.seed,
+            "seeds": self.seeds,
+            "holds": self.holds,
+            "broken": self.broken,
+            "cases": [_cell_document(cell) for cell in self.cells],
+            "against": [asdict(standing) for standing in self.standings],
+            "checks": [asdict(check) for check in self.checks],
+            "audits": [asdict(audit) for audit in self.audits],
+            "misses": [_miss_document(one) for one in self.misses],
+        }
+
+
+def _cell_document(cell: Cell) -> dict[str, object]:
+    calls, suspect = [one.calls for one in cell.scored], [one.localising for one in cell.scored]
+    forks = [one.forks for one in cell.scored]
+    return {
+        "number": cell.case.number,
+        "case": cell.case.name,
+        "size": cell.size,
+        "runs": len(cell.scored),
+        "rule": cell.case.rule,
+        "holds": cell.holds,
+        "right": cell.rights,
+        "first_suspect_right": cell.finds,
+        "false_accusations": cell.accusations,
+        "calls": _spread(calls),
+        "calls_to_suspect": _spread(suspect),
+        "forks": _spread(forks),
+        "intervals": sum(len(one.said.intervals) for one in cell.scored),
+        "uncovered": sum(len(one.uncovered) for one in cell.scored),
+        "rivals": {
+            rule: {
+                "forks_each": SHIPPED,
+                "found": cell.found_by(rule, SHIPPED),
+                "calls": quantile([pick.calls for pick in cell.rivals[rule, SHIPPED]], 0.5),
+            }
+            for rule in RIVALS
+        },
+    }
+
+
+def _spread(values: Sequence[int]) -> dict[str, int]:
+    return {"p50": quantile(values, 0.5), "p90": quantile(values, 0.9)}
+
+
+def _miss_document(one: Scored) -> dict[str, object]:
+    instance = one.instance
+    return {
+        "case": instance.case,
+        "size": instance.size,
+        "seed": instance.seed,
+        "said": _said_document(one.said),
+        "right": [_answer_document(answer) for answer in instance.truth.answers],
+        "suspect": one.said.decisive,
+        "right_suspect": sorted(instance.truth.decisive, key=lambda unit: (unit is None, unit)),
+    }
+
+
+def _said_document(said: Said) -> dict[str, object]:
+    return {"kind": said.kind, "units": list(said.units), "mediators": list(said.mediators)}
+
+
+def _answer_document(answer: Answer) -> dict[str, object]:
+    return {
+        "kind": answer.kind,
+        "units": sorted(answer.units),
+        "mediators": sorted(answer.mediators),
+    }
+
+
+Tell = Callable[[str, int, int], None]
+"""Told what is run now, how many runs are done, and of how many."""
+
+
+def silent(words: str, done: int, of: int) -> None:
+    """Tell nobody."""
+
+
+def bench(
+    engine: Engine,
+    cases: Sequence[Case] = tuple(CASES.values()),
+    sizes: tuple[int, ...] = SIZES,
+    *,
+    seed: int = 0,
+    seeds: int = 30,
+    tell: Tell = silent,
+) -> Report:
+    """Run an engine on cases: so many recorded runs of each at each size, by ascending seeds.
+
+    The audits are run where all cases are.
+    """
+    pairs = [(case, size) for case in cases for size in case.sizes(sizes)]
+    every, cells = range(seed, seed + seeds), []
+    of, done = len(pairs) * seeds, 0
+    for case, size in pairs:
+
+        def told(one: int, name: str = f"{case.name} n={size}") -> None:
+            nonlocal done
+            tell(f"{name} seed {one}", done, of)
+            done += 1
+
+        cells.append(score(case, size, every, engine, told))
+    whole = {case.name for case in cases} == set(CASES)
+    found: list[Audit] = []
+    if whole:
+        tell("audits", of, of)
+        found = audits(engine, every)
+    against = standings(cells)
+    return Report(seed, seeds, cells, against, list(checks(cells, against)), found)
