@@ -7,7 +7,7 @@ from itertools import pairwise
 from random import Random
 
 from tracefork_core.bench.cases import Instance
-from tracefork_core.bench.driver import Asking, Engine, Interval, Said
+from tracefork_core.bench.driver import Asking, Claim, Engine, Interval
 from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 
 Reach = Callable[[str], None]
@@ -30,7 +30,7 @@ def knowing(instance: Instance) -> Engine:
             Interval("curve", at, risk - 0.01, risk + 0.01) for at, risk in enumerate(curve)
         )
         units, mediators = tuple(answer.units), tuple(answer.mediators)
-        return Said(answer.kind, units, mediators, decisive, intervals)
+        return Claim(answer.kind, units, mediators, decisive, intervals)
 
     return engine
 
@@ -40,7 +40,7 @@ def lying(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
     yield [Probe(frozenset())]
     units = tuple(range(len(costs)))
     intervals = tuple(Interval("curve", at, 2.0, 3.0) for at in range(len(costs) + 1))
-    return Said("joint", units, (), len(costs) - 1, intervals)
+    return Claim("joint", units, (), len(costs) - 1, intervals)
 
 
 def uniform(each: int) -> Engine:
@@ -53,9 +53,9 @@ def uniform(each: int) -> Engine:
                 trials: list[Trial] = yield [Probe(frozenset(range(kept)))] * each
                 rates.append(sum(trial.failed is True for trial in trials) / each)
         except Exhausted as exhausted:
-            return Said("undecided", decisive=len(exhausted.done))
+            return Claim("undecided", decisive=len(exhausted.done))
         rises = [after - before for before, after in pairwise(rates)]
         step = rises.index(max(rises))
-        return Said("single", (step,), (), step)
+        return Claim("single", (step,), (), step)
 
     return engine

@@ -7,8 +7,8 @@ import pytest
 
 from tracefork_core.bench import audits
 from tracefork_core.bench.audits import BUDGETS, budgeted, grouped, transported, undefined
-from tracefork_core.bench.driver import Asking, Interval, Said, blame_engine
-from tracefork_core.bench.simulation import AskingWorld
+from tracefork_core.bench.driver import Asking, Claim, Interval, blame_engine
+from tracefork_core.bench.simulation import HttpSimulation
 from tracefork_core.blaming.engine.probe import Exhausted, Probe
 
 from .engines import Reach, lying, uniform
@@ -19,12 +19,12 @@ def claiming(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
     try:
         trials = yield [Probe(frozenset())] * 40
     except Exhausted:
-        return Said("single", (0,), (), 0)
+        return Claim("single", (0,), (), 0)
     failed = [trial.failed for trial in trials]
     seen = failed.count(True), failed.count(False), failed.count(None)
     rate = seen[0] / max(1, seen[0] + seen[1])
     narrow = Interval("curve", 0, rate, rate, seen=seen)
-    return Said("single", (0,), (), 0, intervals=(narrow,))
+    return Claim("single", (0,), (), 0, intervals=(narrow,))
 
 
 def test_the_group_is_found_in_either_order_of_two_branches() -> None:
@@ -50,8 +50,8 @@ def test_what_is_lost_has_to_show() -> None:
     assert len(bad.misses) == bad.runs == 6
 
 
-class Doubling(AskingWorld):
-    """An agent that asks once more than its world knows, wherever it asks for step 15."""
+class Doubling(HttpSimulation):
+    """An agent that asks once more than its simulation knows, wherever it asks for step 15."""
 
     def _ask(self, step: int, state: int) -> int:
         if step == 15:
@@ -60,11 +60,11 @@ class Doubling(AskingWorld):
 
 
 def test_calls_are_counted_where_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork by fork they are what the world says; a call that it does not know of is a miss."""
+    """Fork by fork they are what the simulation says; a call that it does not know of is a miss."""
     good = transported(uniform(3), range(2))
     assert (good.holds, good.misses) == (True, ())
     assert good.runs == 2 * (3 * 17 + 1)
-    monkeypatch.setattr(audits, "AskingWorld", Doubling)
+    monkeypatch.setattr(audits, "HttpSimulation", Doubling)
     bad = transported(uniform(3), range(1))
     assert not bad.holds
     assert len(bad.misses) == 3 * 16  # All but those that keep every step.

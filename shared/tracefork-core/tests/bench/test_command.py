@@ -72,7 +72,7 @@ def test_two_documents_of_one_seed_are_one_text(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "error"),
     [
         (("--cases", "echo,ecko"), "no case 'ecko'"),
         (("--cases", ","), "--cases takes names"),
@@ -82,8 +82,8 @@ def test_two_documents_of_one_seed_are_one_text(capsys: pytest.CaptureFixture[st
     ],
 )
 def test_a_mistake_is_a_sentence(
-    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A case, a size or a number that cannot be is named, and nothing is run."""
     assert main(["bench", *words]) == 2
-    assert said in capsys.readouterr().err.replace("\n", " ")
+    assert error in capsys.readouterr().err.replace("\n", " ")

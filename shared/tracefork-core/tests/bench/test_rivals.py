@@ -15,7 +15,7 @@ from tracefork_core.bench.rivals import (
     point_of_commitment,
     single_order_shapley,
 )
-from tracefork_core.bench.simulation import World
+from tracefork_core.bench.simulation import Simulation
 
 SINGLE = ("echo", "delayed", "background", "recovery", "and-2")
 
@@ -57,12 +57,12 @@ def test_the_interval_of_a_difference_is_newcombes(
 
 def test_calls_are_those_of_uniform_forks() -> None:
     """k n (n + 1) / 2 where steps are drawn again, k n (n - 1) / 2 where they are substituted."""
-    world = World(CASES["echo"].instance(16, 0).recorded, Random(0))
-    spent = {(name, each): pick for name, each, pick in picks(world, (3, 12))}
+    simulation = Simulation(CASES["echo"].instance(16, 0).recorded, Random(0))
+    spent = {(name, each): pick for name, each, pick in picks(simulation, (3, 12))}
     assert spent["largest drop", 12].calls == 1632
     assert spent["flip rate", 12].calls == spent["single-order Shapley", 12].calls == 1440
     assert spent["point of commitment", 3].calls == 408
-    assert world.calls == 1632 + 2 * 1440
+    assert simulation.calls == 1632 + 2 * 1440
     assert {name for name, _ in spent} == set(RIVALS)
 
 
@@ -73,7 +73,7 @@ def test_more_forks_help_the_largest_drop_and_not_the_flip_rate() -> None:
     for case in SINGLE:
         for seed in range(4):
             instance = CASES[case].instance(16, seed)
-            for name, each, pick in picks(World(instance.recorded, Random(seed)), (40,)):
+            for name, each, pick in picks(Simulation(instance.recorded, Random(seed)), (40,)):
                 assert each == 40
                 found[name] += pick.step in instance.truth.decisive
     assert found["largest drop"] >= 19

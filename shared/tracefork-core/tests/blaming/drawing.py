@@ -58,3 +58,7 @@ def staining() -> str:
 
 def good(answer: object) -> bool:
     return "refund" in str(answer)
+
+
+def silent(answer: object) -> None:
+    """Grade nothing, as an oracle does that forgets to return."""

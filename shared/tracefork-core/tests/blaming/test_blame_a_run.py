@@ -16,6 +16,7 @@ from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.report import sentence
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.runner import Progress
+from tracefork_core.blaming.trials.trial import VerdictError
 from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 from tracefork_testkit import ProviderServer
 
@@ -44,10 +45,6 @@ def each() -> Iterator[object]:
     yield agent()
 
 
-def asserts(outcome: object) -> None:
-    assert outcome
-
-
 def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
     """What the command line takes is refused here, before a fork is run and counted for nothing."""
     with pytest.raises(UsageError, match="oracle of a blame is a function, not 'exit'"):
@@ -56,9 +53,18 @@ def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
         blame(tape, None, good)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="the agent each is a generator: to call it runs nothing"):
         blame(tape, each, good)
-    with pytest.raises(UsageError, match="the oracle asserts returns nothing"):
-        blame(tape, agent, asserts)
     assert not (tape.parent / "run.tape.blame").exists()
+
+
+@pytest.mark.parametrize("value", [None, "yes", 1])
+def test_an_oracle_must_return_true_or_false(tape: Path, desk: Desk, value: object) -> None:
+    """The recorded outcome is graded first, so a bad oracle costs no call and leaves no journal."""
+    asked = desk.asked
+    with pytest.raises(VerdictError) as error:
+        blame(tape, agent, lambda outcome: value)
+    assert (error.value.exit_code, desk.asked) == (UsageError.exit_code, asked)
+    assert repr(value) in str(error.value)
+    assert blame(tape, agent, good, budget="0 calls").draws
 
 
 def test_the_step_that_doomed_a_run_is_named(tape: Path, desk: Desk) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tracefork_core import UsageError
 from tracefork_core.blaming.engine.probe import Probe, Trial
 from tracefork_core.blaming.trials.budget import Allowed, Budget, Purse
-from tracefork_core.blaming.trials.spending import Spending, Taken
+from tracefork_core.blaming.trials.spending import Spending, Spent
 
 FRESH, HELD = Probe(frozenset()), Probe(frozenset({0, 1}))
 
@@ -44,7 +44,7 @@ def test_a_batch_that_cannot_be_paid_for_is_not_begun(budget: Budget) -> None:
     purse = Purse(budget, [0.1, 0.05], [10, 4])
     assert purse.limits([FRESH] * 2, []) == Allowed([3, 2], 0)
     assert purse.limits([FRESH] * 3, []) is None
-    purse.book(Trial(0, FRESH, failed=True, calls=4, usd=0.4, tokens=40))
+    purse.add(Trial(0, FRESH, failed=True, calls=4, usd=0.4, tokens=40))
     assert purse.limits([FRESH], []) is None
     assert purse.limits([HELD], []) == Allowed([0], 0)
 
@@ -70,18 +70,18 @@ def test_the_last_call_that_can_be_paid_for_is_made() -> None:
     purse = Purse(Budget(usd=0.3), [0.1], [0])
     for spent in range(3):
         assert purse.limits([Probe(frozenset())], []) == Allowed([3 - spent], 0)
-        purse.book(Trial(spent, FRESH, failed=True, calls=1, usd=0.1))
+        purse.add(Trial(spent, FRESH, failed=True, calls=1, usd=0.1))
     assert purse.limits([Probe(frozenset())], []) is None
 
 
 def test_what_has_no_price_is_not_free() -> None:
     """A call of a model that no list knows counts as the dearest one, where there is a limit."""
     purse = Purse(Budget(usd=0.5), [0.1, 0.05], [0, 0])
-    purse.book(Trial(0, FRESH, failed=True, calls=2, usd=None))
-    assert purse.limits([FRESH], [Taken(1, 0, None)]) == Allowed([2], 0)
-    assert purse.limits([FRESH], [Taken(2, 0, None)]) is None
+    purse.add(Trial(0, FRESH, failed=True, calls=2, usd=None))
+    assert purse.limits([FRESH], [Spent(1, 0, None)]) == Allowed([2], 0)
+    assert purse.limits([FRESH], [Spent(2, 0, None)]) is None
     free = Purse(Budget(calls=9), [None, None], [0, 0])
-    free.book(Trial(0, FRESH, failed=True, calls=2, usd=None))
+    free.add(Trial(0, FRESH, failed=True, calls=2, usd=None))
     assert free.all_usd == 0
 
 
@@ -91,7 +91,7 @@ def test_an_oracle_that_asks_is_paid_from_the_same_purse(budget: Budget) -> None
 
     A call of the oracle is a cent and a token here, and one of the agent ten: in calls, both are 1.
     """
-    purse = Purse(budget, [0.1, 0.1], [10, 10], Spending(Taken(3), Taken(1, 1, 0.01)))
+    purse = Purse(budget, [0.1, 0.1], [10, 10], Spending(Spent(3), Spent(1, 1, 0.01)))
     alone = purse.limits([FRESH] * 3, [], grades=0)
     graded = purse.limits([FRESH] * 3, [], grades=3)
     assert alone is not None
@@ -116,6 +116,6 @@ def test_dollars_need_a_price_for_every_model() -> None:
     with pytest.raises(UsageError, match="known price for every model"):
         Purse(Budget(usd=5), [0.1, None], [10, 10])
     assert Purse(Budget(calls=5), [0.1, None], [10, 10]).limits([FRESH], []) is not None
-    unknown = Spending(Taken(), Taken(1, 100, None))
+    unknown = Spending(Spent(), Spent(1, 100, None))
     with pytest.raises(UsageError, match="known price for the judge"):
         Purse(Budget(usd=5), [0.1, 0.1], [10, 10], unknown)

@@ -12,7 +12,7 @@ from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.oracles.judge import Judge, UngradeableError
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.runner import Progress
-from tracefork_core.blaming.trials.spending import Taken
+from tracefork_core.blaming.trials.spending import Spent
 from tracefork_core.blaming.trials.trial import trial_number
 from tracefork_core.providers import hosts
 
@@ -108,7 +108,7 @@ def test_what_a_call_takes_is_known_before_the_first(
     assert before.total.calls == 0
     assert before.dearest.tokens > 100
     placed("refund " * 2000)
-    known: dict[str, list[Taken]] = {}
+    known: dict[str, list[Spent]] = {}
     after = placed.spent(known)
     assert after.dearest.tokens == after.total.tokens > before.dearest.tokens
     assert before.dearest.usd

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import httpx2
 import pytest
@@ -16,6 +17,7 @@ from tracefork_core import Tape, UsageError, fork, record
 from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.engine.probe import Settings
 from tracefork_core.blaming.trials.pool import Pool
+from tracefork_core.blaming.trials.trial import VerdictError
 
 from .drawn import QUICK, ROOT, SHORT, Drawing, outcome
 
@@ -177,6 +179,16 @@ def test_what_no_other_process_can_import_is_refused(
     """Before anything is spent, and with what to do about it."""
     with pytest.raises(UsageError, match=r"cannot be given the oracle .* top of a module"):
         blame(run, drawing.agent, lambda said: said == "refund", workers=2, folder=tmp_path)
+
+
+@pytest.mark.many_processes
+@pytest.mark.parametrize("options", [{"workers": 2}, {"fresh": True}])
+def test_an_oracle_without_a_verdict_ends_a_blame_from_any_process(
+    run: Path, drawing: ModuleType, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    """The error reaches the caller from a worker too, and is not retried as a fork that died."""
+    with pytest.raises(VerdictError):
+        blame(run, drawing.agent, drawing.silent, folder=tmp_path, settings=SHORT, **options)
 
 
 @pytest.mark.many_processes

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tracefork_core.blaming.engine.evidence import Book
+from tracefork_core.blaming.engine.evidence import Evidence
 from tracefork_core.blaming.engine.probe import Trial
 from tracefork_core.blaming.engine.shares import coalitions, designed, interaction, shapley, worths
 
@@ -84,7 +84,7 @@ def test_coalitions_hold_everybody_else() -> None:
         [0, 2, 3],
         [0, 1, 2, 3],
     ]
-    book = Book()
+    book = Evidence()
     came = (probes[0], False), (probes[3], True), (probes[3], False)
     book.add(Trial(number, probe, failed) for number, (probe, failed) in enumerate(came))
     assert worths(book, [1, 3], 5, live=[4]) == {frozenset(): 0.0, frozenset({1, 3}): 0.5}

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tracefork_core.bench.cases import CASES, Instance
-from tracefork_core.bench.driver import Engine, Said, drive
+from tracefork_core.bench.driver import Claim, Engine, drive
 from tracefork_core.bench.planted_agent import chance, responsibility
 from tracefork_core.bench.score import accepted
-from tracefork_core.bench.simulation import AskingWorld, World
+from tracefork_core.bench.simulation import HttpSimulation, Simulation
 from tracefork_core.blaming.oracles.judge import http_library
 
 BUDGETS = (0, 3, 20, 90, 300)
@@ -67,17 +67,17 @@ def grouped(engine: Engine, seeds: Iterable[int]) -> Audit:
         one, other = range(4, 12, 2), range(5, 12, 2)
         for order in ((before, one, other, after), (before, other, one, after)):
             name = f"{instance.name} in the order of {[unit[0] for unit in order]}"
-            world = World(instance.recorded, chance(name), units=order)
-            said, _ = drive(engine, world, chance(f"{name}/engine"))
-            outcomes[name] = _names_the_group(said, world)
+            simulation = Simulation(instance.recorded, chance(name), units=order)
+            claim, _ = drive(engine, simulation, chance(f"{name}/engine"))
+            outcomes[name] = _names_the_group(claim, simulation)
     return _audit(14, "groups and parallel branches", 0.90, outcomes)
 
 
-def _names_the_group(said: Said, world: World) -> bool:
-    curve = [world.risk(range(held)) for held in range(len(world.units) + 1)]
+def _names_the_group(claim: Claim, simulation: Simulation) -> bool:
+    curve = [simulation.risk(range(held)) for held in range(len(simulation.units) + 1)]
     shares = responsibility(curve)
     truth = shares.index(max(shares))
-    return (said.kind, said.units, said.decisive) == ("single", (truth,), truth)
+    return (claim.kind, claim.units, claim.decisive) == ("single", (truth,), truth)
 
 
 def budgeted(engine: Engine, seeds: Iterable[int]) -> Audit:
@@ -87,10 +87,10 @@ def budgeted(engine: Engine, seeds: Iterable[int]) -> Audit:
         instance = _any(("echo", "or", "and-2", "recovery"), seed)
         for budget in BUDGETS:
             name = f"{instance.name} with {budget} calls"
-            world = World(instance.recorded, chance(name))
-            said, ledger = drive(engine, world, chance(f"{name}/engine"), budget)
-            honest = said.kind == "undecided" or not ledger.exhausted
-            outcomes[name] = world.calls <= budget and honest
+            simulation = Simulation(instance.recorded, chance(name))
+            claim, ledger = drive(engine, simulation, chance(f"{name}/engine"), budget)
+            honest = claim.kind == "undecided" or not ledger.exhausted
+            outcomes[name] = simulation.calls <= budget and honest
     return _audit(18, "the budget", 1.0, outcomes)
 
 
@@ -101,15 +101,15 @@ def undefined(engine: Engine, seeds: Iterable[int]) -> Audit:
         instance = _any(("echo", "delayed", "recovery"), seed)
         for lost in _LOST:
             name = f"{instance.name} losing {lost[0]:.0%} of passes, {lost[1]:.0%} of failures"
-            world = World(instance.recorded, chance(name), breaks=lost)
-            said, _ = drive(engine, world, chance(f"{name}/engine"))
-            outcomes[name] = _shows_the_worst(said) and _doubts(said)
+            simulation = Simulation(instance.recorded, chance(name), breaks=lost)
+            claim, _ = drive(engine, simulation, chance(f"{name}/engine"))
+            outcomes[name] = _shows_the_worst(claim) and _doubts(claim)
     return _audit(19, "forks without an outcome", 1.0, outcomes)
 
 
-def _shows_the_worst(said: Said) -> bool:
+def _shows_the_worst(claim: Claim) -> bool:
     """Return whether each interval has room for all that is lost to have failed, or passed."""
-    for interval in said.intervals:
+    for interval in claim.intervals:
         if interval.seen is None or not sum(interval.seen):
             continue
         failures, passes, lost = interval.seen
@@ -119,11 +119,11 @@ def _shows_the_worst(said: Said) -> bool:
     return True
 
 
-def _doubts(said: Said) -> bool:
+def _doubts(claim: Claim) -> bool:
     """Return whether a step next to which too much is lost is not blamed."""
-    if said.kind in ("undecided", "not reproducible") or said.decisive is None:
+    if claim.kind in ("undecided", "not reproducible") or claim.decisive is None:
         return True
-    around = [one for one in said.intervals if one.position - said.decisive in (0, 1)]
+    around = [one for one in claim.intervals if one.position - claim.decisive in (0, 1)]
     seen = [one.seen for one in around if one.seen is not None]
     return all(lost <= _DOUBTFUL * (failures + passes + lost) for failures, passes, lost in seen)
 
@@ -138,11 +138,11 @@ def transported(engine: Engine, seeds: Iterable[int]) -> Audit:
         if library is None:
             outcomes["pip install httpx2 for this"] = False
             continue
-        world = AskingWorld(instance.recorded, chance(name), library)
-        _, ledger = drive(engine, world, chance(f"{name}/engine"))
-        for fork in range(world.forks):
-            outcomes[f"{name}, fork {fork}"] = fork not in world.differing
-        outcomes[f"{name}, all forks"] = ledger.total == world.calls
+        simulation = HttpSimulation(instance.recorded, chance(name), library)
+        _, ledger = drive(engine, simulation, chance(f"{name}/engine"))
+        for fork in range(simulation.forks):
+            outcomes[f"{name}, fork {fork}"] = fork not in simulation.differing
+        outcomes[f"{name}, all forks"] = ledger.total == simulation.calls
     return _audit(20, "live calls at an HTTP transport", 1.0, outcomes)
 
 

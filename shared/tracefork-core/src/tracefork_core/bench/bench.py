@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 from tracefork_core.bench.audits import Audit, audits
 from tracefork_core.bench.cases import CASES, SIZES, Case
-from tracefork_core.bench.driver import Engine, Said
+from tracefork_core.bench.driver import Claim, Engine
 from tracefork_core.bench.rivals import LADDER, RIVALS
 from tracefork_core.bench.scenarios import Answer
 from tracefork_core.bench.score import (
@@ -77,7 +77,7 @@ def _coverage(scored: Sequence[Scored]) -> Iterator[Check]:
     Those of a curve have to hold all at once in 95 % of the runs. That fails where so few would be
     rare for intervals that just do.
     """
-    printed = sum(len(one.said.intervals) for one in scored)
+    printed = sum(len(one.claim.intervals) for one in scored)
     if not printed:
         return
     share = 1 - sum(len(one.uncovered) for one in scored) / printed
@@ -156,7 +156,7 @@ def _cell_document(cell: Cell) -> dict[str, object]:
         "calls": _spread(calls),
         "calls_to_suspect": _spread(suspect),
         "forks": _spread(forks),
-        "intervals": sum(len(one.said.intervals) for one in cell.scored),
+        "intervals": sum(len(one.claim.intervals) for one in cell.scored),
         "uncovered": sum(len(one.uncovered) for one in cell.scored),
         "rivals": {
             rule: {
@@ -179,15 +179,15 @@ def _miss_document(one: Scored) -> dict[str, object]:
         "case": instance.case,
         "size": instance.size,
         "seed": instance.seed,
-        "said": _said_document(one.said),
+        "said": _claim_document(one.claim),
         "right": [_answer_document(answer) for answer in instance.truth.answers],
-        "suspect": one.said.decisive,
+        "suspect": one.claim.decisive,
         "right_suspect": sorted(instance.truth.decisive, key=lambda unit: (unit is None, unit)),
     }
 
 
-def _said_document(said: Said) -> dict[str, object]:
-    return {"kind": said.kind, "units": list(said.units), "mediators": list(said.mediators)}
+def _claim_document(claim: Claim) -> dict[str, object]:
+    return {"kind": claim.kind, "units": list(claim.units), "mediators": list(claim.mediators)}
 
 
 def _answer_document(answer: Answer) -> dict[str, object]:

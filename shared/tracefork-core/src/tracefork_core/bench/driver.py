@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
-from tracefork_core.bench.simulation import World
+from tracefork_core.bench.simulation import Simulation
 from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ class Interval:
     since: int | None = None
     seen: tuple[int, int, int] | None = None
 
-    def covers(self, world: World) -> bool:
+    def covers(self, simulation: Simulation) -> bool:
         """Return whether the exact value lies inside."""
-        value = world.risk(range(self.position))
+        value = simulation.risk(range(self.position))
         if self.since is not None:
-            value -= world.risk(range(self.since))
+            value -= simulation.risk(range(self.since))
         return self.low - 1e-9 <= value <= self.high + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Claim:
     """What an engine says in the end, as far as it is held to truth.
 
     Attributes:
@@ -61,7 +61,7 @@ class Said:
     intervals: tuple[Interval, ...] = ()
 
 
-Asking = Generator[list[Probe], list[Trial], Said]
+Asking = Generator[list[Probe], list[Trial], Claim]
 Engine = Callable[[Sequence[float], Random, Callable[[str], None]], Asking]
 """Takes what each unit cost when it was recorded, a source of chance of its own, and who is told
 what it is at."""
@@ -99,26 +99,26 @@ class Ledger:
 
 
 def drive(
-    engine: Engine, world: World, random: Random, budget: int | None = None
-) -> tuple[Said, Ledger]:
+    engine: Engine, simulation: Simulation, random: Random, budget: int | None = None
+) -> tuple[Claim, Ledger]:
     """Run an engine to its end.
 
     Args:
         engine: what is driven.
-        world: carries its probes out.
+        simulation: carries its probes out.
         random: the engine's own.
         budget: how many live calls there are; no probe that would take more is carried out.
     """
     ledger = Ledger()
-    asking = engine(world.costs, random, ledger.reach)
+    asking = engine(simulation.costs, random, ledger.reach)
     try:
         probes = next(asking)
         while True:
             trials: list[Trial] = []
             for probe in probes:
-                if budget is not None and ledger.total + world.price(probe) > budget:
+                if budget is not None and ledger.total + simulation.price(probe) > budget:
                     break
-                trials.append(world.try_one(probe))
+                trials.append(simulation.try_one(probe))
                 ledger.enter(trials[-1])
             if len(trials) == len(probes):
                 probes = asking.send(trials)
@@ -126,8 +126,8 @@ def drive(
                 ledger.exhausted = True
                 probes = asking.throw(Exhausted(trials))
     except StopIteration as done:
-        said: Said = done.value
-        return said, ledger
+        claim: Claim = done.value
+        return claim, ledger
 
 
 def blame_engine(costs: Sequence[float], random: Random, reach: Callable[[str], None]) -> Asking:
@@ -135,13 +135,13 @@ def blame_engine(costs: Sequence[float], random: Random, reach: Callable[[str], 
     from tracefork_core.blaming.engine.engine import blame
 
     result = yield from blame(costs, random, watch=lambda standing: reach(standing.phase))
-    return said(result)
+    return claim_of(result)
 
 
-def said(result: Result) -> Said:
+def claim_of(result: Result) -> Claim:
     """Return what of a result is held to truth."""
     verdict, decisive = result.verdict, result.decisive
-    return Said(
+    return Claim(
         verdict.kind,
         verdict.units,
         verdict.mediators,

@@ -1,6 +1,6 @@
 """The rules that others find a step by: as many forks at every step, then a rule of thumb.
 
-They fork in the same world as the engine does, and their calls are counted there.
+They fork in the same simulation as the engine does, and their calls are counted there.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
-from tracefork_core.bench.simulation import World
+from tracefork_core.bench.simulation import Simulation
 from tracefork_core.blaming.engine.intervals import wilson
 
 BENIGN = 0
@@ -97,22 +97,24 @@ RIVALS: Mapping[str, tuple[Arm, Rule]] = {
 }
 
 
-def picks(world: World, ladder: Sequence[int] = LADDER) -> Iterator[tuple[str, int, Pick]]:
+def picks(
+    simulation: Simulation, ladder: Sequence[int] = LADDER
+) -> Iterator[tuple[str, int, Pick]]:
     """Give what each rule names with ever more forks at each step: rule, forks a step, pick.
 
     Rules that read the same arms read the same forks; each is charged for all of them.
     """
     for arm in dict.fromkeys(arm for arm, _ in RIVALS.values()):
         rules = {name: rule for name, (its, rule) in RIVALS.items() if its is arm}
-        arms = arm(world.recorded.responses)
-        failures, done, forks, calls = [0] * len(arms), 0, world.forks, world.calls
+        arms = arm(simulation.recorded.responses)
+        failures, done, forks, calls = [0] * len(arms), 0, simulation.forks, simulation.calls
         for each in ladder:
             for at, forced in enumerate(arms):
-                failures[at] += sum(world.fails(forced) for _ in range(each - done))
+                failures[at] += sum(simulation.fails(forced) for _ in range(each - done))
             done = each
             for name, rule in rules.items():
                 step = rule(failures, each)
-                yield name, each, Pick(step, world.forks - forks, world.calls - calls)
+                yield name, each, Pick(step, simulation.forks - forks, simulation.calls - calls)
 
 
 def newcombe(hits: int, others: int, of: int) -> tuple[float, float]:

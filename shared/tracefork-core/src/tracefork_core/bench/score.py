@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import ceil, exp, fsum, lgamma, log, log1p
 
 from tracefork_core.bench.cases import Case, Instance
-from tracefork_core.bench.driver import Engine, Interval, Said, drive
+from tracefork_core.bench.driver import Claim, Engine, Interval, drive
 from tracefork_core.bench.planted_agent import chance
 from tracefork_core.bench.rivals import LADDER, RIVALS, Pick, picks
 from tracefork_core.bench.scenarios import INNOCENT
-from tracefork_core.bench.simulation import World
+from tracefork_core.bench.simulation import Simulation
 
 
 def quantile(values: Sequence[int], share: float) -> int:
@@ -39,11 +39,11 @@ _ENOUGH, _RARELY = 30, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One instance, what the engine said of it, and how that compares with its truth.
+    """One instance, what the engine claims of it, and how that compares with its truth.
 
     Attributes:
         instance: the recorded run.
-        said: what the engine said.
+        claim: what the engine claims.
         calls: the live calls it took.
         localising: those of them until it had a first suspect.
         forks: the forks it took.
@@ -51,7 +51,7 @@ class Scored:
     """
 
     instance: Instance
-    said: Said
+    claim: Claim
     calls: int
     localising: int
     forks: int
@@ -60,9 +60,9 @@ class Scored:
     @property
     def right(self) -> bool:
         """Whether the full verdict is right: its kind, everybody it names, and nobody else."""
-        said = self.said
+        claim = self.claim
         answers = self.instance.truth.answers
-        return any(one.is_given_by(said.kind, said.units, said.mediators) for one in answers)
+        return any(one.is_given_by(claim.kind, claim.units, claim.mediators) for one in answers)
 
     @property
     def found(self) -> bool:
@@ -70,15 +70,15 @@ class Scored:
 
         Where there is no such unit, to be undecided is right, whoever is looked at first.
         """
-        truth, said = self.instance.truth, self.said
-        nobody = None in truth.decisive and said.kind in INNOCENT
-        return nobody or said.decisive in truth.decisive
+        truth, claim = self.instance.truth, self.claim
+        nobody = None in truth.decisive and claim.kind in INNOCENT
+        return nobody or claim.decisive in truth.decisive
 
     @property
     def accuses(self) -> bool:
         """Whether somebody is named who has no part in it."""
-        said = self.said
-        return self.instance.truth.accuses_falsely(said.kind, said.units, said.decisive)
+        claim = self.claim
+        return self.instance.truth.accuses_falsely(claim.kind, claim.units, claim.decisive)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +150,19 @@ def score(
         tell(seed)
         instance = case.instance(size, seed)
         scored.append(scored_once(instance, engine))
-        world = World(instance.recorded, chance(f"{instance.name}/rivals"))
-        for name, each, pick in picks(world):
+        simulation = Simulation(instance.recorded, chance(f"{instance.name}/rivals"))
+        for name, each, pick in picks(simulation):
             rivals.setdefault((name, each), []).append(pick)
     return Cell(case, size, scored, rivals)
 
 
 def scored_once(instance: Instance, engine: Engine) -> Scored:
     """Run an engine on one recorded run, and compare what it says with the truth."""
-    world = World(instance.recorded, chance(f"{instance.name}/world"))
-    said, ledger = drive(engine, world, chance(f"{instance.name}/engine"))
-    uncovered = tuple(interval for interval in said.intervals if not interval.covers(world))
+    simulation = Simulation(instance.recorded, chance(f"{instance.name}/world"))
+    claim, ledger = drive(engine, simulation, chance(f"{instance.name}/engine"))
+    uncovered = tuple(interval for interval in claim.intervals if not interval.covers(simulation))
     localising = sum(n for phase, n in ledger.calls.items() if phase in LOCALISING)
-    return Scored(instance, said, world.calls, localising, ledger.forks, uncovered)
+    return Scored(instance, claim, simulation.calls, localising, ledger.forks, uncovered)
 
 
 def calls_of(scored: Iterable[Scored]) -> tuple[int, int]:

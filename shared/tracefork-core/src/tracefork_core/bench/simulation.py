@@ -13,7 +13,7 @@ from tracefork_core.bench.planted_agent import Program, Recorded, Step
 from tracefork_core.blaming.engine.probe import Probe, Trial
 
 
-class World:
+class Simulation:
     """What forks come to. `calls` and `forks` count what was live, where it is drawn.
 
     Args:
@@ -161,11 +161,11 @@ class _Asking(Step):
         return self.ask(self.number, state)
 
 
-class AskingWorld(World):
-    """Carries probes out as a world does, and has every live response asked for over HTTP.
+class HttpSimulation(Simulation):
+    """Carries probes out as a simulation does, and has every live response asked for over HTTP.
 
     Attributes:
-        differing: the forks that were counted otherwise at the transport than by the world.
+        differing: the forks that were counted otherwise at the transport than by the simulation.
     """
 
     def __init__(self, recorded: Recorded, random: Random, library: ModuleType) -> None:

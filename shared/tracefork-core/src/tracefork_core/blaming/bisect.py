@@ -15,7 +15,7 @@ import msgspec
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
 from tracefork_core.blaming.trials.pool import Pool
-from tracefork_core.blaming.trials.trial import Agent, Job, Oracle, Placed, check_functions
+from tracefork_core.blaming.trials.trial import Agent, Job, ModelOracle, Oracle, check_functions
 from tracefork_core.blaming.trials.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
@@ -82,7 +82,7 @@ def bisect(
     place = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
     try:
         there = lay_beside(path, place)
-        if isinstance(oracle, Placed):
+        if isinstance(oracle, ModelOracle):
             oracle = oracle.placed(place)
         job = Job(
             number=0,

@@ -20,9 +20,9 @@ from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
 from tracefork_core.blaming.report import CREDIT, Grading, Report
 from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
-from tracefork_core.blaming.trials.runner import Hearing, Progress
-from tracefork_core.blaming.trials.spending import Spending, Taken
-from tracefork_core.blaming.trials.trial import Agent, Job, Oracle, Placed, check_functions
+from tracefork_core.blaming.trials.runner import Progress, Runner
+from tracefork_core.blaming.trials.spending import Spending, Spent
+from tracefork_core.blaming.trials.trial import Agent, Job, ModelOracle, Oracle, check_functions
 from tracefork_core.blaming.trials.trial_journal import (
     JOURNAL,
     Header,
@@ -128,7 +128,7 @@ def blame(
         )
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
     make_folder(place)
-    if isinstance(oracle, Placed):
+    if isinstance(oracle, ModelOracle):
         oracle = oracle.placed(place.absolute())
     chosen = _measures(settings, len(run.units), auxiliary)
     if shares:
@@ -171,9 +171,9 @@ def blame(
         )
         chance = Random(seed)  # noqa: S311 - to be had again from its seed
         pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
-        bench = Hearing(job, oracle, pool, journal, purse, pacer, watch)
-        result = bench.hear(engine.blame(run.costs, chance, chosen, header.groups, bench.stands))
-        result = _with_unfinished(result, bench.unfinished)
+        runner = Runner(job, oracle, pool, journal, purse, pacer, watch)
+        result = runner.run(engine.blame(run.costs, chance, chosen, header.groups, runner.stands))
+        result = _with_unfinished(result, runner.unfinished)
     draws = tuple(journal.trials[number] for number in sorted(journal.trials))
     found = noise.measured(draws)
     judged = noise.without(found, chosen, _judged(result, draws))
@@ -239,19 +239,19 @@ def _name(function: object) -> str:
 
 
 def _spending(oracle: object) -> Spending:
-    return oracle.spent({}) if isinstance(oracle, Placed) else Spending(Taken(), Taken())
+    return oracle.spent({}) if isinstance(oracle, ModelOracle) else Spending(Spent(), Spent())
 
 
 def _grading(oracle: object) -> Grading | None:
-    if not isinstance(oracle, Placed):
+    if not isinstance(oracle, ModelOracle):
         return None
     took = oracle.spent({}).total
     return Grading(calls=took.calls, tokens=took.tokens, usd=took.usd)
 
 
-def _with_unfinished(result: Result, lost: Sequence[Taken]) -> Result:
+def _with_unfinished(result: Result, lost: Sequence[Spent]) -> Result:
     """Return the result with what forks took that never ended: it was paid for."""
-    all_of_it = Taken(result.ledger.live_calls, result.ledger.tokens, result.ledger.usd)
+    all_of_it = Spent(result.ledger.live_calls, result.ledger.tokens, result.ledger.usd)
     for one in lost:
         all_of_it.add(one)
     ledger = msgspec.structs.replace(

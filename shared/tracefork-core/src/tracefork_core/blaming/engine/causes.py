@@ -145,7 +145,7 @@ def _saved(inquiry: Inquiry, unit: int) -> Iterator[int]:
     """Yield trials that passed with another response of this unit, its own context first."""
     passed = [
         trial
-        for trial in inquiry.book.trials
+        for trial in inquiry.evidence.trials
         if trial.failed is False
         and not trial.probe.given
         and unit not in trial.probe.held
@@ -252,7 +252,7 @@ def scan(inquiry: Inquiry) -> Asking[dict[int, Alone]]:
 
 def _open(inquiry: Inquiry, unit: int, alone: Alone) -> bool:
     """Return whether a unit may still flip the run: not one that never answers otherwise."""
-    changed, drawn = inquiry.book.changed(unit)
+    changed, drawn = inquiry.evidence.changed(unit)
     fixed = drawn >= _HOLDS and not changed
     known = bool(alone.flips) or alone.drawn >= _DIFFERENT or fixed
     return not known and unit not in inquiry.settings.answers | inquiry.settings.auxiliary

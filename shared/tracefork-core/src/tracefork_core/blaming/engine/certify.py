@@ -67,7 +67,7 @@ class Contrast:
 
 def contrasted(inquiry: Inquiry, kept: Probe, live: Probe) -> Contrast:
     """Return the contrast of two arms as it stands."""
-    return Contrast(inquiry.book.tally(kept), inquiry.book.tally(live))
+    return Contrast(inquiry.evidence.tally(kept), inquiry.evidence.tally(live))
 
 
 def certify(inquiry: Inquiry, kept: Probe, live: Probe, among: int = 1) -> Asking[Contrast]:
@@ -122,7 +122,7 @@ def allowed(inquiry: Inquiry, earlier: Sequence[Probe]) -> Asking[bool]:
     if ceiling >= 1:
         return True
     while True:
-        tallies = [inquiry.book.tally(probe) for probe in dict.fromkeys(earlier)]
+        tallies = [inquiry.evidence.tally(probe) for probe in dict.fromkeys(earlier)]
         here = tallies[-1]
         pooled = sum(tally.failures for tally in tallies), sum(tally.trials for tally in tallies)
         counts = here.count, pooled

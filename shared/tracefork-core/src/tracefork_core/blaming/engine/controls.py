@@ -61,7 +61,7 @@ def controls(inquiry: Inquiry, suspect: int | None, outside: int | None) -> Aski
         for kept in (whole[outside], whole[outside + 1]):
             yield from inquiry.reach(RECORDED.probe(kept, "null"), _NULL)
     start = RECORDED.probe((), "baseline")
-    late = sum(1 for _ in inquiry.book.of(start, inquiry.settled or 0))
+    late = sum(1 for _ in inquiry.evidence.of(start, inquiry.settled or 0))
     yield from inquiry.repeat(start, _LATE - late)
 
 
@@ -69,7 +69,7 @@ def placebo_probe(inquiry: Inquiry, suspect: int | None) -> Probe:
     """Return the run as recorded, with one response taken the way another one would be."""
     unit = inquiry.size // 2 if suspect is None else suspect
     replayed = next(
-        trial.number for trial in inquiry.book.trials if trial.probe.held == inquiry.all
+        trial.number for trial in inquiry.evidence.trials if trial.probe.held == inquiry.all
     )
     return Probe(inquiry.all - {unit}, ((unit, replayed),), None, "placebo")
 
@@ -97,7 +97,7 @@ def checked(inquiry: Inquiry, suspect: int | None, outside: int | None) -> tuple
 
 
 def _replay(inquiry: Inquiry) -> Control:
-    tally = inquiry.book.tally(RECORDED.probe(inquiry.all))
+    tally = inquiry.evidence.tally(RECORDED.probe(inquiry.all))
     return Control(
         name="replay",
         passed=tally.failures > tally.passes,
@@ -107,8 +107,8 @@ def _replay(inquiry: Inquiry) -> Control:
 
 
 def _placebo(inquiry: Inquiry, suspect: int | None) -> Control:
-    replayed = inquiry.book.tally(RECORDED.probe(inquiry.all))
-    tally = inquiry.book.tally(placebo_probe(inquiry, suspect))
+    replayed = inquiry.evidence.tally(RECORDED.probe(inquiry.all))
+    tally = inquiry.evidence.tally(placebo_probe(inquiry, suspect))
     low, high = contrast(tally.count, replayed.count, inquiry.settings.level)
     return Control(
         name="placebo",
@@ -134,12 +134,12 @@ def _null(inquiry: Inquiry, unit: int) -> Control:
 
 def _drift(inquiry: Inquiry) -> Control:
     """Compare each position before and after the decisive step was found."""
-    border = len(inquiry.book.trials) if inquiry.settled is None else inquiry.settled
+    border = len(inquiry.evidence.trials) if inquiry.settled is None else inquiry.settled
     pairs: list[tuple[Count, Count]] = []
     late_forks = 0
     for kept in dict.fromkeys((*inquiry.chain, *prefixes(inquiry.size))):
-        trials = list(inquiry.book.of(RECORDED.probe(kept)))
-        late = counted(inquiry.book.of(RECORDED.probe(kept), border))
+        trials = list(inquiry.evidence.of(RECORDED.probe(kept)))
+        late = counted(inquiry.evidence.of(RECORDED.probe(kept), border))
         early = counted(trials[: len(trials) - late.tried])
         if early.trials and late.trials:
             pairs.append((early.count, late.count))

@@ -66,23 +66,23 @@ def blame(
         raise ValueError(f"costs: one number >= 0 for each unit is needed, these are {list(costs)}")
     inquiry = Inquiry(costs, settings or Settings(), random, watch)
     inquiry.chain = bordered(inquiry.size, groups) if groups else prefixes(inquiry.size)
-    case = Case(_nobody("undecided"))
+    case = Case(_unnamed("undecided"))
     try:
         yield from _phases(inquiry, case)
     except Exhausted:
         if inquiry.phase != "sharing":  # by then the verdict stands
             reason = f"the budget was used up in phase {inquiry.phase!r}"
-            case.verdict = _nobody("undecided", reason)
+            case.verdict = _unnamed("undecided", reason)
     return report(inquiry, case, groups)
 
 
 def _phases(inquiry: Inquiry, case: Case) -> Asking[None]:
     failing = yield from reproduces(inquiry)
     if failing is None:
-        case.verdict = _nobody("undecided", "too many replays have no outcome")
+        case.verdict = _unnamed("undecided", "too many replays have no outcome")
         return
     if not failing:
-        case.verdict = _nobody("not reproducible", "as recorded, the run mostly does not fail")
+        case.verdict = _unnamed("not reproducible", "as recorded, the run mostly does not fail")
         return
     case.verdict = yield from _judged(inquiry, case)
     yield from _controls(inquiry, case)
@@ -97,30 +97,30 @@ def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
     """Localise and certify until both agree; then see who else had a part."""
     inquiry.enter("baseline")
     if (yield from _inert(inquiry)):
-        return _nobody("inert", "drawn again, every unit answers as it did: vary what is live")
+        return _unnamed("inert", "drawn again, every unit answers as it did: vary what is live")
     for _ in range(_ROUNDS):
         inquiry.enter("localise")
         found = yield from localise(inquiry, inquiry.chain)
-        inquiry.settled = inquiry.settled or len(inquiry.book.trials)
+        inquiry.settled = inquiry.settled or len(inquiry.evidence.trials)
         if found.step is None:
-            if verdict := (yield from _nobody_decisive(inquiry, found)):
+            if verdict := (yield from _no_decisive_unit(inquiry, found)):
                 return verdict
             continue
         inquiry.enter("certify")
         kept, live = RECORDED.sides(found.chain, found.step, "certify")
         proof = yield from certify(inquiry, kept, live)
         if proof.doubtful:
-            return _nobody("undecided", _DOUBTFUL)
+            return _unnamed("undecided", _DOUBTFUL)
         step, case.unit = _standing(inquiry, found), found.unit
         if step == found.step and proven(inquiry, proof):
             earlier = [RECORDED.probe(kept, "certify") for kept in found.chain[: found.step + 1]]
-            verdict = _nobody("diffuse", "where it is re-decided, the run fails as often as not")
+            verdict = _unnamed("diffuse", "where it is re-decided, the run fails as often as not")
             if (yield from allowed(inquiry, earlier)):
                 verdict = yield from _structure(inquiry, case, found)
-            if inquiry.book.tally(kept).doubtful or inquiry.book.tally(live).doubtful:
-                return _nobody("undecided", _DOUBTFUL)
+            if inquiry.evidence.tally(kept).doubtful or inquiry.evidence.tally(live).doubtful:
+                return _unnamed("undecided", _DOUBTFUL)
             return verdict
-    return _nobody("undecided", "no unit is proven to make a difference")
+    return _unnamed("undecided", "no unit is proven to make a difference")
 
 
 def _standing(inquiry: Inquiry, found: Finding) -> int | None:
@@ -130,19 +130,19 @@ def _standing(inquiry: Inquiry, found: Finding) -> int | None:
     return step if belief.chance(None) < 0.5 else None
 
 
-def _nobody_decisive(inquiry: Inquiry, found: Finding) -> Asking[Verdict | None]:
+def _no_decisive_unit(inquiry: Inquiry, found: Finding) -> Asking[Verdict | None]:
     """Tell why no unit is decisive: the task, preemption, many small ones; None if one may be."""
     if not found.sure:
-        return _nobody("diffuse", "no single unit stands out")
+        return _unnamed("diffuse", "no single unit stands out")
     bound = inquiry.settings.hopeless
     if found.belief.level(0) < bound - _BELOW:
-        return _nobody("diffuse", "no unit raises the risk by enough")
+        return _unnamed("diffuse", "no unit raises the risk by enough")
     start = RECORDED.probe((), "baseline")
     if not (yield from inquiry.mostly_fails(start, bound - _BELOW, (1 + bound) / 2)):
         return None
     flip = preempting((yield from scan(inquiry)))
     if flip is None:
-        return _nobody("fails anyway", "run again from the start, it fails as well")
+        return _unnamed("fails anyway", "run again from the start, it fails as well")
     unit, trial = flip
     if not (yield from inquiry.mostly_fails(repaired_live(unit, trial))):
         # Its repair does save the run: the search was misled, and is given more to go by.
@@ -163,7 +163,7 @@ def _inert(inquiry: Inquiry) -> Asking[bool]:
     start = RECORDED.probe((), "baseline")
     for forks in (_FIRST, inquiry.settings.least):
         yield from inquiry.reach(start, forks)
-        redrawn = [inquiry.book.changed(unit) for unit in range(inquiry.size)]
+        redrawn = [inquiry.evidence.changed(unit) for unit in range(inquiry.size)]
         if not all(drawn and not changed for changed, drawn in redrawn):
             return False
     return True
@@ -175,13 +175,13 @@ def _structure(inquiry: Inquiry, case: Case, found: Finding) -> Asking[Verdict]:
     inquiry.enter("peel")
     own = yield from peel(inquiry, unit)
     if own.unproven:
-        return _nobody("undecided", f"unit {unit} was not enough alone; with whom is not known")
+        return _unnamed("undecided", f"unit {unit} was not enough alone; with whom is not known")
     case.repaired = yield from repair(inquiry, max(own.units))
     sets = (own, *case.repaired.others)
     if any(one.unproven for one in sets):
-        return _nobody("undecided", "a second cause is not fully known")
+        return _unnamed("undecided", "a second cause is not fully known")
     if case.repaired.unexplained:
-        return _nobody("undecided", f"with unit {case.repaired.unit} repaired, {_UNEXPLAINED}")
+        return _unnamed("undecided", f"with unit {case.repaired.unit} repaired, {_UNEXPLAINED}")
     return _named(sets, case.repaired.mediators)
 
 
@@ -209,5 +209,5 @@ def _controls(inquiry: Inquiry, case: Case) -> Asking[None]:
     yield from controls(inquiry, case.unit, case.outside)
 
 
-def _nobody(kind: Kind, reason: str = "") -> Verdict:
+def _unnamed(kind: Kind, reason: str = "") -> Verdict:
     return Verdict(kind=kind, reason=reason)

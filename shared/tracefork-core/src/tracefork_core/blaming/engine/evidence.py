@@ -60,7 +60,7 @@ class Tally:
 
 
 @dataclass(slots=True)
-class Book:
+class Evidence:
     """All trials of a blame, in the order asked."""
 
     trials: list[Trial] = field(default_factory=list)
@@ -183,7 +183,7 @@ class Inquiry:
         settings: the measures.
         random: the only chance the engine uses.
         watch: told where the blame stands.
-        book: the trials so far.
+        evidence: the trials so far.
         chain: the positions of the curve, as last refined.
         belief: what is believed of the recorded run's curve, on the positions of `chain`.
         phase: what is being asked.
@@ -194,7 +194,7 @@ class Inquiry:
     settings: Settings
     random: Random
     watch: Callable[[Standing], None]
-    book: Book = field(default_factory=Book)
+    evidence: Evidence = field(default_factory=Evidence)
     chain: Chain = ()
     belief: Belief | None = None
     phase: str = "replay"
@@ -228,9 +228,9 @@ class Inquiry:
         try:
             trials = yield list(probes)
         except Exhausted as exhausted:
-            self.book.add(exhausted.done)
+            self.evidence.add(exhausted.done)
             raise
-        self.book.add(trials)
+        self.evidence.add(trials)
         return trials
 
     def repeat(self, probe: Probe, times: int) -> Asking[None]:
@@ -242,9 +242,9 @@ class Inquiry:
 
     def reach(self, probe: Probe, trials: int) -> Asking[Tally]:
         """Have a probe carried out until its arm has so many trials, with outcomes or without."""
-        tally = self.book.tally(probe)
+        tally = self.evidence.tally(probe)
         yield from self.repeat(probe, trials - tally.tried)
-        return self.book.tally(probe)
+        return self.evidence.tally(probe)
 
     def mostly_fails(self, probe: Probe, low: float = 0.25, high: float = 0.75) -> Asking[bool]:
         """Return whether a probe fails at the high rate rather than the low, after as few as tell.
@@ -253,7 +253,7 @@ class Inquiry:
         """
         fail, good = log(high / low), log((1 - high) / (1 - low))
         while True:
-            tally = self.book.tally(probe)
+            tally = self.evidence.tally(probe)
             ratio = tally.failures * fail + tally.passes * good
             blind = not tally.trials and tally.undefined >= _BLIND
             if abs(ratio) >= log(_ODDS) or blind or tally.tried >= _MOST:
@@ -263,7 +263,7 @@ class Inquiry:
 
     def pace(self) -> int:
         """Return how many probes to ask for at once: one, where each answer may be the last."""
-        return 1 if self.book.crisp() else self.settings.batch
+        return 1 if self.evidence.crisp() else self.settings.batch
 
     def enter(self, phase: str) -> None:
         """Say what is asked from here on."""

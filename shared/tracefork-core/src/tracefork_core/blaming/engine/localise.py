@@ -64,7 +64,7 @@ def believed(inquiry: Inquiry, chain: Chain, world: World = RECORDED) -> Belief:
     probes = [world.probe(kept) for kept in chain]
     failures, trials = [], []
     for place, probe in enumerate(probes):
-        tally = inquiry.book.tally(probe)
+        tally = inquiry.evidence.tally(probe)
         counts = not place or probe != probes[place - 1]  # one arm is entered once
         failures.append(tally.failures if counts else 0)
         trials.append(tally.trials if counts else 0)
@@ -86,12 +86,12 @@ def _search(inquiry: Inquiry, chain: Chain, world: World) -> Asking[Finding]:
     places = [at for at in range(len(chain) - 1) if probes[at] != probes[at + 1]]
     while True:
         belief = believed(inquiry, chain, world)
-        forks = sum(inquiry.book.tally(probes[at]).trials for at in places)
+        forks = sum(inquiry.evidence.tally(probes[at]).trials for at in places)
         if found := _answer(belief, forks, settings.credible):
             least = settings.least if world == RECORDED else 0
-            if found[0] is not None or inquiry.book.tally(probes[0]).tried >= least:
+            if found[0] is not None or inquiry.evidence.tally(probes[0]).tried >= least:
                 return Finding(chain, belief, found[0], sure=True)
-            chosen = [0] * min(settings.batch, least - inquiry.book.tally(probes[0]).tried)
+            chosen = [0] * min(settings.batch, least - inquiry.evidence.tally(probes[0]).tried)
         else:
             costs = {at: inquiry.price(probes[at]) for at in places if _seeing(inquiry, probes[at])}
             costs[len(chain) - 1] = _GRADING
@@ -125,7 +125,7 @@ def _leaning(belief: Belief) -> int | None:
 
 def _seeing(inquiry: Inquiry, probe: Probe) -> bool:
     """Return whether anything can still be learned from an arm: not where most runs break off."""
-    tally = inquiry.book.tally(probe)
+    tally = inquiry.evidence.tally(probe)
     return tally.undefined < 3 or tally.undefined <= tally.trials
 
 
@@ -140,7 +140,8 @@ def _hazards(inquiry: Inquiry, chain: Chain, probes: Sequence[Probe], world: Wor
     hazards = []
     for step in range(len(chain) - 1):
         units = members(chain, step)
-        changed, drawn = (0, 0) if world.given or len(units) > 1 else inquiry.book.changed(units[0])
+        is_unseen = bool(world.given) or len(units) > 1
+        changed, drawn = (0, 0) if is_unseen else inquiry.evidence.changed(units[0])
         same_arm = probes[step] == probes[step + 1]
         blameless = same_arm or inquiry.settings.auxiliary.issuperset(units)
         hazards.append(0.0 if blameless else usual * (changed + 1) / (drawn + 1))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from math import factorial
 
-from tracefork_core.blaming.engine.evidence import Book
+from tracefork_core.blaming.engine.evidence import Evidence
 from tracefork_core.blaming.engine.probe import Probe
 
 Worths = Mapping[frozenset[int], float]
@@ -39,11 +39,13 @@ def designed(players: Collection[int], units: int, live: Collection[int] = ()) -
     return [Probe(others | some, (), None, "sharing") for some in coalitions(players)]
 
 
-def worths(book: Book, players: Collection[int], units: int, live: Collection[int] = ()) -> Worths:
+def worths(
+    evidence: Evidence, players: Collection[int], units: int, live: Collection[int] = ()
+) -> Worths:
     """Return the risk seen for each coalition that was tried."""
     seen = {}
     for some, probe in zip(coalitions(players), designed(players, units, live), strict=True):
-        if (risk := book.tally(probe).rate) is not None:
+        if (risk := evidence.tally(probe).rate) is not None:
             seen[some] = risk
     return seen
 

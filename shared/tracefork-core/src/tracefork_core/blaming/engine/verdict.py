@@ -76,22 +76,23 @@ def report(
         decisive=decisive,
         credible=_credible(inquiry, belief),
         curve=_curve(inquiry, belief),
-        baseline=_rate(inquiry, inquiry.book.tally(RECORDED.probe(())), inquiry.settings.level),
+        baseline=_rate(inquiry, inquiry.evidence.tally(RECORDED.probe(())), inquiry.settings.level),
         controls=checked(inquiry, case.unit, case.outside),
         units=units,
         groups=_groups(units, groups),
         repair=_repair(inquiry, case.repaired),
         shares=shares,
         interactions=interactions,
-        undefined=_undefined(inquiry.book.trials),
-        ledger=ledger(inquiry.book.trials),
+        undefined=_undefined(inquiry.evidence.trials),
+        ledger=ledger(inquiry.evidence.trials),
     )
 
 
 def _decisive(inquiry: Inquiry, belief: Belief, unit: int | None) -> Decisive | None:
     chain, settings = inquiry.chain, inquiry.settings
     step = belief.likeliest()[0] if unit is None else _step_of(chain, unit)
-    if step is None or not any(trial.probe.held != inquiry.all for trial in inquiry.book.trials):
+    trials = inquiry.evidence.trials
+    if step is None or all(trial.probe.held == inquiry.all for trial in trials):
         return None
     found = contrasted(inquiry, *RECORDED.sides(chain, step))
     return Decisive(
@@ -116,7 +117,7 @@ def _credible(inquiry: Inquiry, belief: Belief) -> tuple[int | None, ...]:
 def _curve(inquiry: Inquiry, belief: Belief) -> tuple[Point, ...]:
     chain, points = inquiry.chain, []
     for place, kept in enumerate(chain):
-        tally = inquiry.book.tally(RECORDED.probe(kept))
+        tally = inquiry.evidence.tally(RECORDED.probe(kept))
         points.append(
             Point(
                 position=len(kept),
@@ -137,14 +138,14 @@ def _units(inquiry: Inquiry, belief: Belief) -> tuple[Unit, ...]:
     gains = belief.mean_gains()
     for unit in range(inquiry.size):
         step = _step_of(chain, unit)
-        tally = inquiry.book.tally(RECORDED.probe(chain[step]))
+        tally = inquiry.evidence.tally(RECORDED.probe(chain[step]))
         otherwise = counted(
             trial
             for kept in {whole[unit], inquiry.all - {unit}}
-            for trial in inquiry.book.of(RECORDED.probe(kept))
+            for trial in inquiry.evidence.of(RECORDED.probe(kept))
             if not trial.same.get(unit, False)
         )
-        changed, drawn = inquiry.book.changed(unit)
+        changed, drawn = inquiry.evidence.changed(unit)
         # A step that was not looked into is shared alike by its units.
         part = 1 / len(members(chain, step))
         found.append(
@@ -179,7 +180,7 @@ def _repair(inquiry: Inquiry, repaired: Repaired | None) -> Repair | None:
         return None
     world, level = World(given=((repaired.unit, repaired.trial),)), inquiry.settings.level
     held, live = (
-        _rate(inquiry, inquiry.book.tally(world.probe(kept)), level)
+        _rate(inquiry, inquiry.evidence.tally(world.probe(kept)), level)
         for kept in (inquiry.all, range(repaired.unit))
     )
     return Repair(
@@ -193,7 +194,7 @@ def _shares(
     players = verdict.units
     if not 2 <= len(players) <= LARGEST:
         return (), ()
-    values = worths(inquiry.book, players, inquiry.size, verdict.mediators)
+    values = worths(inquiry.evidence, players, inquiry.size, verdict.mediators)
     if len(values) < len(coalitions(players)):
         return (), ()
     shares = shapley(values, players)

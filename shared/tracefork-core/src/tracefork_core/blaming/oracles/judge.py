@@ -22,7 +22,7 @@ from typing import Any, Self
 import msgspec
 
 from tracefork_core.blaming.trials.budget import INSISTING, take_ticket, tickets_taken
-from tracefork_core.blaming.trials.spending import Spending, Taken, charge, set_aside
+from tracefork_core.blaming.trials.spending import Spending, Spent, charge, set_aside
 from tracefork_core.errors import TapeError, UsageError
 from tracefork_core.providers.decode import decode, model_call
 from tracefork_core.providers.prices import cost
@@ -118,14 +118,14 @@ class Judge:
             answer = _answered(path)
             return _verdict(self._asked(path, text) if answer is None else answer)
 
-    def spent(self, known: dict[str, list[Taken]]) -> Spending:
+    def spent(self, known: dict[str, list[Spent]]) -> Spending:
         """Add up what was paid for its verdicts, from the tapes; those `known` are not read again.
 
         Every call counts that was begun. Before the first one a call is thought to take as many
         tokens as its rubric has bytes.
         """
         folder = Path(self.folder or ".")
-        total, dearest = Taken(), self._guessed()
+        total, dearest = Spent(), self._guessed()
         for path in sorted(folder.glob("*.tape")):
             for call in known[path.name] if path.name in known else _paid(path, known):
                 total.add(call)
@@ -135,7 +135,7 @@ class Judge:
         total.calls = max(total.calls, tickets_taken(folder / _CALLS))
         return Spending(total, dearest)
 
-    def _guessed(self) -> Taken:
+    def _guessed(self) -> Spent:
         """Return what a call takes, as long as nobody made one; its price where that is known."""
         tokens = len((_ORDERS + self.rubric).encode())
         usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
@@ -143,7 +143,7 @@ class Judge:
         head, asked = [("content-type", "application/json")], msgspec.json.encode(self._body(""))
         call = decode("POST", self._url, head, asked, 200, head, msgspec.json.encode(answer))
         price = None if call is None else cost(call, None)
-        return Taken(1, tokens, None if price is None else float(price))
+        return Spent(1, tokens, None if price is None else float(price))
 
     @property
     def _url(self) -> str:
@@ -198,13 +198,13 @@ def _library() -> ModuleType:
     return found
 
 
-def _paid(path: Path, known: dict[str, list[Taken]]) -> list[Taken]:
+def _paid(path: Path, known: dict[str, list[Spent]]) -> list[Spent]:
     """Return what each call on a tape took; note it, once nothing more can come."""
     found = []
     try:
         with Tape.open(path) as tape:
             for exchange in tape.exchanges:
-                found.append(Taken(calls=1))
+                found.append(Spent(calls=1))
                 charge(found[-1], exchange, model_call(exchange))
             if _answer_on(tape) is not None:  # Else it may yet be set aside for another.
                 known[path.name] = found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
-from tracefork_core.blaming.trials.spending import Spending, Taken
+from tracefork_core.blaming.trials.spending import Spending, Spent
 from tracefork_core.errors import UsageError
 
 _USD = re.compile(r"\$\s*(\d+(?:\.\d+)?)|(\d+(?:\.\d+)?)\s*(?:\$|usd|dollars?)", re.IGNORECASE)
@@ -102,15 +102,15 @@ class Purse:
     Attributes:
         budget: the limits.
         usd: what each unit cost when it was recorded, None where that is not known.
-        tokens: how many each unit took, None where that is not known.
-        grading: what the oracle took so far, where it asks a model, and what a call takes at most.
+        tokens: how many each unit spent, None where that is not known.
+        grading: what the oracle spent so far, where it asks a model, and what a call takes at most.
         free: units that are no calls: token counts.
     """
 
     budget: Budget
     usd: Sequence[float | None]
     tokens: Sequence[int | None]
-    grading: Spending = field(default_factory=lambda: Spending(Taken(), Taken()))
+    grading: Spending = field(default_factory=lambda: Spending(Spent(), Spent()))
     free: frozenset[int] = frozenset()
     spent_usd: float = 0.0
     spent_calls: int = 0
@@ -120,7 +120,7 @@ class Purse:
     def __post_init__(self) -> None:
         if self.budget.tokens is not None and None in self.tokens:
             raise UsageError(
-                "tracefork: a budget in tokens needs answers that tell how many they took, and "
+                "tracefork: a budget in tokens needs answers that tell how many they spent, and "
                 "there is one that does not (OpenAI's streams do with stream_options="
                 "{'include_usage': True}). Give it in calls."
             )
@@ -157,14 +157,14 @@ class Purse:
         """Dollars that were spent, those of the oracle too."""
         return self.spent_usd + self._dollars(self.grading.total, self.grading.dearest.usd)
 
-    def book(self, trial: Trial) -> None:
-        """Count what a trial took."""
+    def add(self, trial: Trial) -> None:
+        """Count what a trial spent."""
         self.spent_usd += self._dollars(trial, self._dearest)
         self.spent_calls += trial.calls
         self.spent_tokens += trial.tokens
 
     def limits(
-        self, probes: Sequence[Probe], lost: Sequence[Taken], grades: int = 0
+        self, probes: Sequence[Probe], lost: Sequence[Spent], grades: int = 0
     ) -> Allowed | None:
         """Return what a batch may take; None where not all of it can be paid for.
 
@@ -190,7 +190,7 @@ class Purse:
         made = self.grading.total.calls
         return Allowed(found, made + grades + again if rest else None)
 
-    def _rest(self, lost: Sequence[Taken]) -> list[_Limit]:
+    def _rest(self, lost: Sequence[Spent]) -> list[_Limit]:
         """Return what is left of each limit but time."""
         budget, graded, grade = self.budget, self.grading.total, self.grading.dearest
         limits = []
@@ -212,11 +212,11 @@ class Purse:
     def _dearest(self) -> float:
         return max(price or 0.0 for price in self.usd)
 
-    def _dollars(self, took: Taken | Trial, dearest: float | None) -> float:
+    def _dollars(self, spent: Spent | Trial, dearest: float | None) -> float:
         """Return what some calls are counted as: where there is a limit, unknown is no less."""
-        if took.usd is not None:
-            return took.usd
-        return 0.0 if self.budget.usd is None else took.calls * (dearest or 0.0)
+        if spent.usd is not None:
+            return spent.usd
+        return 0.0 if self.budget.usd is None else spent.calls * (dearest or 0.0)
 
     @property
     def _is_late(self) -> bool:

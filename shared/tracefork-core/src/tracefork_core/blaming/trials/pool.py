@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from tracefork_core.blaming.engine.probe import Trial
-from tracefork_core.blaming.trials.trial import Agent, Job, Oracle, carry_out
+from tracefork_core.blaming.trials.trial import FATAL, Agent, Job, Oracle, VerdictError, carry_out
 from tracefork_core.errors import UnwritableError, UsageError
 
 _ATTEMPTS = 3
@@ -97,7 +97,7 @@ class Pool:
                 error = future.exception()
                 if error is None:
                     yield future.result()
-                elif isinstance(error, UnwritableError):
+                elif isinstance(error, FATAL):
                     raise error
                 elif attempt + 1 == _ATTEMPTS:
                     reason = f"{type(error).__name__}: {error}"
@@ -174,14 +174,14 @@ def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
         with there, _interrupted_later():
             process.start()
         try:
-            came: Trial | UnwritableError = here.recv()
+            result: Trial | UnwritableError | VerdictError = here.recv()
         except EOFError as error:
             process.join()
             raise RuntimeError(f"the process of a fork ended: {process.exitcode}") from error
     process.join()
-    if isinstance(came, UnwritableError):
-        raise came
-    return came
+    if isinstance(result, FATAL):
+        raise result
+    return result
 
 
 def _child(there: Connection, job: Job, agent: Agent, oracle: Oracle) -> None:
@@ -191,7 +191,7 @@ def _child(there: Connection, job: Job, agent: Agent, oracle: Oracle) -> None:
         with there:
             try:
                 there.send(carry_out(job, agent, oracle))
-            except UnwritableError as error:
+            except FATAL as error:
                 there.send(error)
     except KeyboardInterrupt:
         os._exit(130)  # Ctrl-C in a terminal: who began it says so, once.

@@ -14,8 +14,8 @@ from tracefork_core.blaming.engine.probe import Exhausted, Probe, Trial
 from tracefork_core.blaming.engine.result import Result
 from tracefork_core.blaming.trials.budget import Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
-from tracefork_core.blaming.trials.spending import Taken, lost_with
-from tracefork_core.blaming.trials.trial import Job, Placed
+from tracefork_core.blaming.trials.spending import Spent, lost_with
+from tracefork_core.blaming.trials.trial import Job, ModelOracle
 from tracefork_core.blaming.trials.trial_journal import Journal
 from tracefork_core.errors import TapeError
 
@@ -45,11 +45,11 @@ class Progress:
     seconds: float
 
 
-class Hearing:
+class Runner:
     """Hears an engine: has carried out what it asks for, unless the journal has that already.
 
     Attributes:
-        unfinished: what forks took that died, and could not be paid for again.
+        unfinished: what forks spent that died, and could not be paid for again.
     """
 
     def __init__(
@@ -63,19 +63,19 @@ class Hearing:
         watch: Callable[[Progress], None],
     ) -> None:
         self._job = job
-        self._placed = oracle if isinstance(oracle, Placed) else None
-        self._graded: dict[str, list[Taken]] = {}
+        self._model_oracle = oracle if isinstance(oracle, ModelOracle) else None
+        self._graded: dict[str, list[Spent]] = {}
         self._pool = pool
         self._journal = journal
         self._purse = purse
         self._pacer = pacer
         self._watch = watch
         self._standing: Standing | None = None
-        self.unfinished: Sequence[Taken] = ()
+        self.unfinished: Sequence[Spent] = ()
         self._asked = 0
         self._began = time.monotonic()
 
-    def hear(self, asking: Generator[list[Probe], list[Trial], Result]) -> Result:
+    def run(self, asking: Generator[list[Probe], list[Trial], Result]) -> Result:
         """Answer an engine until it has a result."""
         try:
             probes = next(asking)
@@ -104,7 +104,7 @@ class Hearing:
         if any(trial.probe != probes[trial.number - first] for trial in known):
             raise TapeError(f"tracefork: {self._journal.path} is damaged: not what was asked for.")
         for trial in known:
-            self._purse.book(trial)
+            self._purse.add(trial)
         missing = [(n, probe) for n, probe in numbered if n not in self._journal.trials]
         lost = [lost_with(self._branch(number)) for number, _ in missing]
         again, batch = self._regrades(first), [probe for _, probe in missing]
@@ -120,17 +120,17 @@ class Hearing:
             count = self._pacer.take([self._purse.live(job.probe) for job in jobs])
             for trial in self._pool.run(jobs[:count]):
                 self._journal.add(trial)
-                self._purse.book(trial)
+                self._purse.add(trial)
                 self._pacer.made(trial.calls)
                 self._tell()
             jobs = jobs[count:]
-        if self._placed is not None:
-            self._purse.grading = self._placed.spent(self._graded)
+        if self._model_oracle is not None:
+            self._purse.grading = self._model_oracle.spent(self._graded)
         return [self._journal.trials[number] for number, _ in numbered]
 
     def _grades(self, probes: Sequence[Probe], again: int) -> int:
         """Return how many calls of the oracle a batch needs: runs held whole end alike."""
-        if self._placed is None:
+        if self._model_oracle is None:
             return 0
         ends = [probe for probe in probes if probe.until is None and self._purse.live(probe)]
         whole = {probe for probe in probes if probe.until is None} - {*ends}

@@ -1,4 +1,4 @@
-"""What the live part of a branch took, and which of it came out as recorded."""
+"""What the live part of a branch spent, and which of it came out as recorded."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tracefork_core.tape.schema import BESIDE
 
 
 @dataclass(slots=True)
-class Taken:
-    """What the live calls of a branch took. `usd` is None where a price is not known."""
+class Spent:
+    """What the live calls of a branch spent. `usd` is None where a price is not known."""
 
     calls: int = 0
     tokens: int = 0
     usd: float | None = 0.0
     same: dict[int, bool] = field(default_factory=dict)
 
-    def add(self, other: Taken) -> None:
-        """Add what something else took; what came out the same is one branch's."""
+    def add(self, other: Spent) -> None:
+        """Add what something else spent; what came out the same is one branch's."""
         self.calls += other.calls
         self.tokens += other.tokens
         self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -34,28 +34,28 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What an oracle took that asks a model, and what one call of it takes at most, so far."""
+    """What an oracle spent that asks a model, and what one call of it takes at most, so far."""
 
-    total: Taken
-    dearest: Taken
+    total: Spent
+    dearest: Spent
 
 
-def taken(branch: Path) -> Taken:
-    """Add up a branch; one that was not kept took nothing."""
-    took = Taken()
+def spent_by(branch: Path) -> Spent:
+    """Add up a branch; one that was not kept spent nothing."""
+    spent = Spent()
     if not branch.exists():
-        return took
+        return spent
     with Tape.open(branch) as tape:
         if tape.origin is None:
-            return took
+            return spent
         own = tape.exchanges[tape.origin.at :]
         with Tape.open(branch.with_name(tape.origin.name)) as parent:
-            took.same = dict(_redrawn(own, parent.exchanges))
+            spent.same = dict(_redrawn(own, parent.exchanges))
         for exchange in own:
             if not exchange.aside.answered and not exchange.is_auxiliary:
-                took.calls += 1
-                charge(took, exchange, model_call(exchange))
-    return took
+                spent.calls += 1
+                charge(spent, exchange, model_call(exchange))
+    return spent
 
 
 def set_aside(branch: Path) -> None:
@@ -69,12 +69,12 @@ def set_aside(branch: Path) -> None:
             file.replace(branch.with_name(name + suffix))
 
 
-def lost_with(branch: Path) -> Taken:
-    """Add up what attempts took that nobody heard of, set aside or not."""
-    lost = Taken()
+def lost_with(branch: Path) -> Spent:
+    """Add up what attempts spent that nobody heard of, set aside or not."""
+    lost = Spent()
     for path in (branch, *takewhile(Path.exists, _asides(branch))):
         try:
-            lost.add(taken(path))
+            lost.add(spent_by(path))
         except TapeError:  # It died before it was a tape.
             continue
     return lost
@@ -84,14 +84,14 @@ def _asides(branch: Path) -> Iterator[Path]:
     return (branch.with_name(f"{branch.stem}.lost{n}.tape") for n in count())
 
 
-def charge(took: Taken, exchange: Exchange, call: ModelCall | None) -> None:
+def charge(spent: Spent, exchange: Exchange, call: ModelCall | None) -> None:
     """Add what an exchange was charged, as the model call that it is."""
     if call is None or call.error is not None or exchange.is_auxiliary:
         return  # Neither a refused call is charged nor a count.
     if call.usage is not None:
-        took.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
+        spent.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
     price = price_of(exchange, call)
-    took.usd = None if price is None or took.usd is None else took.usd + float(price)
+    spent.usd = None if price is None or spent.usd is None else spent.usd + float(price)
 
 
 def _redrawn(own: list[Exchange], recorded: list[Exchange]) -> Iterator[tuple[int, bool]]:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import dis
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType
 from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
-from tracefork_core.blaming.trials.spending import Spending, Taken, lost_with, set_aside, taken
+from tracefork_core.blaming.trials.spending import Spending, Spent, lost_with, set_aside, spent_by
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.exchange.current import outside
 from tracefork_core.explaining.divergence import LEFTOVER
@@ -38,7 +36,7 @@ One with a true attribute `grades_errors` is given what the agent raised, too. O
 
 
 @runtime_checkable
-class Placed(Protocol):
+class ModelOracle(Protocol):
     """An oracle that asks a model, and keeps what it asked where a blame tells it to."""
 
     def placed(self, folder: Path) -> Oracle:
@@ -47,8 +45,8 @@ class Placed(Protocol):
     def capped(self, calls: int) -> Oracle:
         """Return the oracle that makes no call once there were so many, in whatever process."""
 
-    def spent(self, known: dict[str, list[Taken]]) -> Spending:
-        """Return what its grades took so far; `known` is what it noted when it was asked before."""
+    def spent(self, known: dict[str, list[Spent]]) -> Spending:
+        """Return what its grades spent so far; `known` is what it noted when it was asked before."""
 
 
 trial_number: ContextVar[int | None] = ContextVar("tracefork_trial", default=None)
@@ -59,6 +57,14 @@ A model that is seeded with them would say the same in every fork.
 """
 
 _LONGEST = 300
+
+
+class VerdictError(UsageError):
+    """The oracle returned something other than True or False."""
+
+
+FATAL = (UnwritableError, VerdictError)
+"""Errors that end a blame: the fork is not at fault, and every other fork would meet them, too."""
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -112,32 +118,12 @@ def check_functions(agent: object, oracle: object) -> None:
                 f"tracefork: the {what} {name} is a generator: to call it runs nothing. Name a "
                 "function that goes through it."
             )
-    if _returns_nothing(oracle):
-        name = getattr(oracle, "__name__", oracle)
-        raise UsageError(
-            f"tracefork: the oracle {name} returns nothing, which would be a failure each time. "
-            "Return True where the run is good; an `assert` before that may say no."
-        )
-
-
-def _returns_nothing(function: object) -> bool:
-    """Return whether a function has no way to return anything but None."""
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
-        return False
-    returned: list[object] = []
-    last: object = None
-    for one in dis.get_instructions(code):
-        if one.opname in ("RETURN_VALUE", "RETURN_CONST"):
-            returned.append(one.argval if one.opname == "RETURN_CONST" else last)
-        last = one.argval if one.opname == "LOAD_CONST" else one
-    return bool(returned) and all(value is None for value in returned)
 
 
 def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
-    """Fork the run as the probe says, and return what came of it.
+    """Fork the run as the probe says, and return what ending of it.
 
-    What an earlier attempt took, whose process died, counts as taken by this one.
+    What an earlier attempt spent, whose process died, counts as taken by this one.
 
     Raises:
         UnwritableError: the branch cannot be written.
@@ -146,36 +132,36 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     to = Path(job.tape).with_name(job.branch)
     set_aside(to)
     lost = lost_with(to)
-    if job.grading is not None and isinstance(oracle, Placed):
+    if job.grading is not None and isinstance(oracle, ModelOracle):
         oracle = oracle.capped(job.grading)
-    failed, undefined, came = None, None, _Came()
+    failed, undefined, ending = None, None, _Ending()
     grades: tuple[bool, ...] = ()
     try:
         with _forked(job, to, lost.calls) as run:
-            came = _ended(agent, job.number)
+            ending = _ended(agent, job.number)
         if run.overspent:
             undefined = f"it wanted more than {job.calls} live calls, which it was not allowed"
         elif job.probe.until is None:
-            failed, undefined = _graded(came, oracle, job)
+            failed, undefined = _graded(ending, oracle, job)
             if failed is False or job.probe.purpose == "replay":
-                grades = _regraded(came, oracle, job)
-    except UnwritableError:
-        raise  # The run has an outcome; it is we who cannot put it down.
+                grades = _regraded(ending, oracle, job)
+    except FATAL:
+        raise
     except TraceforkError as error:
         undefined = _words(error)
-        if came.error is not None and _is_leftover(error):
-            undefined = _ended_with(came.error)  # So it did not come to the rest.
-    took = taken(to)
-    took.add(lost)
+        if ending.error is not None and _is_leftover(error):
+            undefined = _ended_with(ending.error)  # So it did not come to the rest.
+    spent = spent_by(to)
+    spent.add(lost)
     return Trial(
         number=job.number,
         probe=job.probe,
         failed=failed,
-        same=took.same,
+        same=spent.same,
         undefined=undefined,
-        calls=took.calls,
-        tokens=took.tokens,
-        usd=took.usd,
+        calls=spent.calls,
+        tokens=spent.tokens,
+        usd=spent.usd,
         seconds=time.monotonic() - began,
         grades=grades,
     )
@@ -203,28 +189,28 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Came:
+class _Ending:
     """How an agent ended: with a value, or with an error."""
 
     value: object = None
     error: BaseException | None = None
 
 
-def _ended(agent: Agent, number: int) -> _Came:
+def _ended(agent: Agent, number: int) -> _Ending:
     token = trial_number.set(number)
     try:
         value = finished(agent())
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - the agent's, SystemExit and CancelledError too
-        return _Came(error=error)
+        return _Ending(error=error)
     finally:
         trial_number.reset(token)
-    return _Came(value)
+    return _Ending(value)
 
 
 def finished(value: object) -> object:
-    """Return what a function came to, of async ones too."""
+    """Return what a function ending to, of async ones too."""
     return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
 
 
@@ -233,30 +219,40 @@ async def _awaited(value: Awaitable[object]) -> object:
 
 
 def _graded(
-    came: _Came, oracle: Oracle, job: Job, again: int = 0
+    ending: _Ending, oracle: Oracle, job: Job, again: int = 0
 ) -> tuple[bool | None, str | None]:
     """Return whether a run counts as failed, or why nobody can say."""
-    if came.error is not None and not getattr(oracle, "grades_errors", False):
-        if type(came.error).__name__ == job.crash:
+    if ending.error is not None and not getattr(oracle, "grades_errors", False):
+        if type(ending.error).__name__ == job.crash:
             return not job.credit, None
-        return None, _ended_with(came.error)
-    end = came.value if came.error is None else came.error
+        return None, _ended_with(ending.error)
+    end = ending.value if ending.error is None else ending.error
     regrade: Callable[[object, int], object] | None = getattr(oracle, "again", None)
     try:
         with outside():  # Other forks may be open in other threads.
             good = finished(regrade(end, again) if again and regrade else oracle(end))
-        return bool(good) is job.credit, None
     except AssertionError:
         return not job.credit, None
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever it is, there is no verdict
         return None, f"the oracle ended with {_words(error)}"
+    if not isinstance(good, bool):
+        raise _no_verdict(oracle, good)
+    return good is job.credit, None
 
 
-def _regraded(came: _Came, oracle: Oracle, job: Job) -> tuple[bool, ...]:
+def _no_verdict(oracle: object, value: object) -> VerdictError:
+    name = getattr(oracle, "__name__", repr(oracle))
+    return VerdictError(
+        f"tracefork: the oracle {name} returned {_shortened(repr(value))}. It must return True for a "
+        "good run and False for a bad one; a failed assert also means bad."
+    )
+
+
+def _regraded(ending: _Ending, oracle: Oracle, job: Job) -> tuple[bool, ...]:
     """Return the grades of the same end, given again without a call of the agent's."""
-    grades = (_graded(came, oracle, job, again)[0] for again in range(1, job.regrades + 1))
+    grades = (_graded(ending, oracle, job, again)[0] for again in range(1, job.regrades + 1))
     return tuple(grade for grade in grades if grade is not None)
 
 
@@ -291,5 +287,8 @@ def _ended_with(error: BaseException) -> str:
 
 
 def _words(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {error}".partition("\n")[0]
+    return _shortened(f"{type(error).__name__}: {error}".partition("\n")[0])
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -166,7 +166,9 @@ class Journal:
         self._write(_Line(standing=standing))
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; delete it if it holds no trial, since no money has been spent yet."""
+        if not self.trials:
+            self.path.unlink(missing_ok=True)
         self._file.close()
 
     def _write(self, line: _Line) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from tracefork_core.blaming.trials.spending import Taken, charge
+from tracefork_core.blaming.trials.spending import Spent, charge
 from tracefork_core.errors import UsageError
 from tracefork_core.providers import ModelCall
 from tracefork_core.providers.decode import model_call
@@ -46,7 +46,7 @@ class Run:
     Attributes:
         digest: of the run.
         usd: what each unit cost; None where its price is not known.
-        tokens: how many each took; None where its answer does not say.
+        tokens: how many each spent; None where its answer does not say.
         costs: what the engine weighs forks by: dollars where all are known, else calls.
         units: each in words.
         crash: the exception that the run ended with, None where it ran to its end.
@@ -77,16 +77,16 @@ class Run:
         names = []
         for exchange in exchanges:
             call = model_call(exchange)
-            took = Taken()
-            charge(took, exchange, call)
-            usd.append(took.usd)
-            tokens.append(None if _is_unsaid(exchange, call) else took.tokens)
+            spent = Spent()
+            charge(spent, exchange, call)
+            usd.append(spent.usd)
+            tokens.append(None if _is_unsaid(exchange, call) else spent.tokens)
             asked = f"{exchange.method} {exchange.url.partition('?')[0]}"
             if call is not None and call.error is None:
                 asked = call.request_model or asked
             said = f"'{_shortened(call.text)}'" if call and call.text else _calls(call)
             name = _named(tape, exchange, asked, said)
-            names.append(msgspec.structs.replace(name, usd=took.usd, tokens=took.tokens))
+            names.append(msgspec.structs.replace(name, usd=spent.usd, tokens=spent.tokens))
         receipt = tape.receipt
         crash = None if receipt is None or receipt.outcome == "ok" else receipt.outcome
         return cls(tape.digest, usd, tokens, _costs(usd), _told_apart(names), crash)
@@ -101,7 +101,7 @@ class Run:
 
 
 def _is_unsaid(exchange: Exchange, call: ModelCall | None) -> bool:
-    """Return whether a model answered and did not say how many tokens that took."""
+    """Return whether a model answered and did not say how many tokens that spent."""
     if call is None or call.error is not None or exchange.is_auxiliary:
         return False
     return call.usage is None

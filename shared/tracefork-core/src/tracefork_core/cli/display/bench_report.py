@@ -76,7 +76,7 @@ def _print_cases(console: Console, cells: Sequence[Cell]) -> None:
     for cell in cells:
         of = len(cell.scored)
         middle, high = calls_of(cell.scored)
-        printed = sum(len(one.said.intervals) for one in cell.scored)
+        printed = sum(len(one.claim.intervals) for one in cell.scored)
         covered = printed - sum(len(one.uncovered) for one in cell.scored)
         table.add_row(
             "✓" if cell.holds else "✗",
@@ -134,16 +134,16 @@ def _print_misses(console: Console, misses: Sequence[Scored]) -> None:
         return
     table = screen.grid("miss", ">n", ">seed", "~said", "~right", ">suspect", ">right")
     for one in misses[:_SHOWN]:
-        said, truth = one.said, one.instance.truth
+        claim, truth = one.claim, one.instance.truth
         answer = truth.answers[0]
         suspects = sorted(truth.decisive, key=lambda unit: (unit is None, unit))
         table.add_row(
             one.instance.case,
             str(one.instance.size),
             str(one.instance.seed),
-            _words(said.kind, said.units, said.mediators),
+            _words(claim.kind, claim.units, claim.mediators),
             _words(answer.kind, answer.units, answer.mediators),
-            _unit(said.decisive),
+            _unit(claim.decisive),
             " or ".join(map(_unit, suspects)),
         )
     console.print(table)

@@ -10,8 +10,8 @@ import pytest
 
 from tracefork_core.blaming.engine.probe import Probe, Trial
 from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
-from tracefork_core.blaming.trials.runner import Hearing
-from tracefork_core.blaming.trials.spending import Spending, Taken
+from tracefork_core.blaming.trials.runner import Runner
+from tracefork_core.blaming.trials.spending import Spending, Spent
 from tracefork_core.blaming.trials.trial import Job, Oracle
 
 FRESH = Probe(frozenset())
@@ -54,10 +54,10 @@ class Asking:
         """Be asked so often."""
         raise NotImplementedError(calls)
 
-    def spent(self, known: dict[str, list[Taken]]) -> Spending:
+    def spent(self, known: dict[str, list[Spent]]) -> Spending:
         """Say that it asked nothing."""
         assert known == {}
-        return Spending(Taken(), Taken(1, 1, 0.01))
+        return Spending(Spent(), Spent(1, 1, 0.01))
 
 
 def heard(tmp_path: Path, *batches: list[Probe], oracle: object = None, regrades: int = 0) -> Forks:
@@ -69,11 +69,11 @@ def heard(tmp_path: Path, *batches: list[Probe], oracle: object = None, regrades
 
     forks = Forks()
     job = Job(0, FRESH, str(tmp_path / "run.tape"), "", {}, regrades=regrades)
-    purse = Purse(Budget(usd=100.0), [0.1], [10], Spending(Taken(), Taken(1, 1, 0.01)))
-    hearing = Hearing(
+    purse = Purse(Budget(usd=100.0), [0.1], [10], Spending(Spent(), Spent(1, 1, 0.01)))
+    runner = Runner(
         job, oracle, cast(Any, forks), cast(Any, Notes()), purse, Pacer(None), lambda _: None
     )
-    hearing.hear(engine())
+    runner.run(engine())
     return forks
 
 

@@ -7,14 +7,14 @@ from random import Random
 import pytest
 
 from tracefork_core.bench.cases import CASES
-from tracefork_core.bench.simulation import World
+from tracefork_core.bench.simulation import Simulation
 from tracefork_core.blaming.engine.probe import Probe
 
 RUN = CASES["echo"].instance(8, 3).recorded
 
 
-def world(seed: int = 0, **options: object) -> World:
-    return World(RUN, Random(seed), **options)  # type: ignore[arg-type]
+def simulation(seed: int = 0, **options: object) -> Simulation:
+    return Simulation(RUN, Random(seed), **options)  # type: ignore[arg-type]
 
 
 def held(*units: int) -> Probe:
@@ -23,7 +23,7 @@ def held(*units: int) -> Probe:
 
 def test_calls_are_what_was_drawn_live() -> None:
     """Held and given units cost nothing, and a run that may stop early draws no more."""
-    one = world()
+    one = simulation()
     first, second = one.try_one(held()), one.try_one(held(0, 1, 2))
     given = one.try_one(Probe(frozenset({0, 1}), given=((2, first.number), (5, 1))))
     short = one.try_one(Probe(frozenset({0}), until=4))
@@ -37,15 +37,15 @@ def test_calls_are_what_was_drawn_live() -> None:
 
 def test_a_run_that_stops_early_has_no_outcome() -> None:
     """Nor does it count as undefined: no outcome was asked for."""
-    trial = world().try_one(Probe(frozenset(), until=3))
+    trial = simulation().try_one(Probe(frozenset(), until=3))
     assert (trial.failed, trial.undefined) == (None, None)
-    assert world().try_one(held()).failed in (True, False)
+    assert simulation().try_one(held()).failed in (True, False)
 
 
 def test_a_given_unit_answers_as_it_did() -> None:
     """A root that went wrong in one trial goes wrong wherever it is given, and fails the run."""
     (root,) = CASES["echo"].instance(8, 3).truth.answers[0].units
-    one = world()
+    one = simulation()
     trials = [one.try_one(held(*range(root))) for _ in range(200)]
     good = next(trial for trial in trials if not trial.same[root])
     bad = next(trial for trial in trials if trial.same[root])
@@ -62,7 +62,7 @@ def test_a_given_unit_answers_as_it_did() -> None:
 
 
 @pytest.mark.parametrize(
-    ("probe", "said"),
+    ("probe", "error"),
     [
         (held(8), "no unit 8"),
         (Probe(frozenset(), given=((0, 7),)), "no trial 7"),
@@ -70,17 +70,17 @@ def test_a_given_unit_answers_as_it_did() -> None:
         (Probe(frozenset(), given=((5, 0),)), "ended before unit 5"),
     ],
 )
-def test_a_probe_that_cannot_be_is_refused(probe: Probe, said: str) -> None:
+def test_a_probe_that_cannot_be_is_refused(probe: Probe, error: str) -> None:
     """An engine's mistake is named, not guessed around."""
-    one = world()
+    one = simulation()
     one.try_one(Probe(frozenset(), until=4))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=error):
         one.try_one(probe)
 
 
 def test_same_is_told_up_to_the_first_difference() -> None:
     """Each live unit is compared while all before it is as recorded, and none after that."""
-    one = world()
+    one = simulation()
     for _ in range(100):
         trial = one.try_one(held(0, 1, 5))
         live = [unit for unit in (2, 3, 4, 6, 7) if unit in trial.same]
@@ -91,8 +91,8 @@ def test_same_is_told_up_to_the_first_difference() -> None:
 
 @pytest.mark.parametrize("fixed", [(), (0, 1, 2), (4,), range(8)])
 def test_probes_fail_as_often_as_is_exact(fixed: Sequence[int]) -> None:
-    """What a world says is the exact risk of the held units is what its trials come to."""
-    one, tries = world(seed=9), 4000
+    """What a simulation says is the exact risk of the held units is what its trials come to."""
+    one, tries = simulation(seed=9), 4000
     fails = sum(bool(one.try_one(held(*fixed)).failed) for _ in range(tries))
     risk = one.risk(fixed)
     assert abs(fails / tries - risk) < 4 * sqrt(risk * (1 - risk) / tries)
@@ -100,18 +100,18 @@ def test_probes_fail_as_often_as_is_exact(fixed: Sequence[int]) -> None:
 
 def test_runs_break_off_as_often_as_told() -> None:
     """Those have no outcome and a reason; without that option none does."""
-    one = world(breaks=(0.1, 0.4))
+    one = simulation(breaks=(0.1, 0.4))
     trials = [one.try_one(held(*range(8))) for _ in range(2000)]
     broken = [trial for trial in trials if trial.undefined]
     assert all(trial.failed is None for trial in broken)
     assert 0.35 < len(broken) / len(trials) < 0.43
-    whole = world()
+    whole = simulation()
     assert not any(whole.try_one(held()).undefined for _ in range(200))
 
 
 def test_units_may_be_groups_in_any_order() -> None:
     """A group is held, drawn and paid for as a whole, wherever its steps stand in the run."""
-    one = world(units=[(4, 5, 6, 7), (0, 2), (1, 3)])
+    one = simulation(units=[(4, 5, 6, 7), (0, 2), (1, 3)])
     assert one.costs == [4.0, 2.0, 2.0]
     assert one.risk({1, 2}) == RUN.risk(range(4))
     assert one.try_one(held(1)).calls == 6

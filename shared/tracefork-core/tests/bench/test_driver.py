@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from random import Random
 
 from tracefork_core.bench.cases import CASES
-from tracefork_core.bench.driver import Asking, Interval, Said, drive
-from tracefork_core.bench.simulation import World
+from tracefork_core.bench.driver import Asking, Claim, Interval, drive
+from tracefork_core.bench.simulation import Simulation
 from tracefork_core.blaming.engine.probe import Probe
 
 from .engines import Reach, knowing, uniform
@@ -13,36 +13,36 @@ from .engines import Reach, knowing, uniform
 INSTANCE = CASES["echo"].instance(8, 3)
 
 
-def world() -> World:
-    return World(INSTANCE.recorded, Random(5))
+def simulation() -> Simulation:
+    return Simulation(INSTANCE.recorded, Random(5))
 
 
 def test_calls_are_entered_by_what_the_engine_is_at() -> None:
     """A replay is free, a fork from the start costs every unit, one unit held costs one less."""
-    one = world()
-    said, ledger = drive(knowing(INSTANCE), one, Random(0))
+    one = simulation()
+    claim, ledger = drive(knowing(INSTANCE), one, Random(0))
     assert ledger.calls == {"replay": 0, "localise": 8, "repair": 7}
     assert (ledger.total, ledger.forks, ledger.exhausted) == (one.calls, 3, False)
-    assert said.kind == "single"
+    assert claim.kind == "single"
 
 
 def test_no_call_is_made_above_a_budget() -> None:
     """Each budget is kept to the call, and the engine is handed what its last batch came to."""
     whole = 3 * sum(range(9))
     for budget in range(0, whole + 1, 7):
-        one = world()
-        said, ledger = drive(uniform(3), one, Random(0), budget)
+        one = simulation()
+        claim, ledger = drive(uniform(3), one, Random(0), budget)
         assert one.calls <= budget
         assert budget - one.calls < 8
-        assert ledger.exhausted == (said.kind == "undecided") == (budget < whole)
-    said, ledger = drive(uniform(3), world(), Random(0), whole)
+        assert ledger.exhausted == (claim.kind == "undecided") == (budget < whole)
+    claim, ledger = drive(uniform(3), simulation(), Random(0), whole)
     assert (ledger.exhausted, ledger.total) == (False, whole)
 
 
 def test_a_batch_that_is_cut_short_is_handed_over() -> None:
     """Two of three forks from the start are paid for: the engine hears of those two."""
-    said, ledger = drive(uniform(3), world(), Random(0), 16)
-    assert (said.decisive, ledger.forks, ledger.total) == (2, 2, 16)
+    claim, ledger = drive(uniform(3), simulation(), Random(0), 16)
+    assert (claim.decisive, ledger.forks, ledger.total) == (2, 2, 16)
 
 
 def test_trials_come_in_the_order_asked() -> None:
@@ -55,15 +55,15 @@ def test_trials_come_in_the_order_asked() -> None:
             trials = yield probes
             assert [trial.probe for trial in trials] == probes
             seen.extend(trial.number for trial in trials)
-        return Said("undecided")
+        return Claim("undecided")
 
-    drive(engine, world(), Random(0))
+    drive(engine, simulation(), Random(0))
     assert seen == list(range(6))
 
 
 def test_an_interval_is_held_to_the_exact_value() -> None:
     """Of a risk and of a change, as the tables give them; beside it, it does not cover."""
-    one, curve = world(), INSTANCE.recorded.curve()
+    one, curve = simulation(), INSTANCE.recorded.curve()
     for at in range(9):
         assert Interval("curve", at, curve[at] - 0.01, curve[at] + 0.01).covers(one)
         assert not Interval("curve", at, curve[at] + 0.01, 1.0).covers(one)
