@@ -18,8 +18,7 @@ from tracefork_core.cli.race.race_report import document, order_words
 from tracefork_core.cli.race.race_result import Result, Taped
 from tracefork_core.cli.race.race_runs import Runs
 from tracefork_core.cli.race.race_worker import Job
-from tracefork_core.run.overlapping import Overlap, overlap_of
-from tracefork_core.run.racing import Found, Group, Order, Outcome, Smallest
+from tracefork_core.run.racing import Found, Group, Order, Outcome, Overlap, Smallest, overlap_of
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 from .conftest import Done, Shell

@@ -1,9 +1,9 @@
 """Open a session, switch seams, clock and guard on, close with a receipt.
 
 `record`, `replay` and `fork` are the three blocks of code under a session; `scope` is what they
-share, `writing` what those share that write a tape, `receipt` what it says at the end. `fork_point`
-finds the exchange that is meant, `surroundings` and `versions` say what is otherwise than when it
-was recorded. `racing` tries other orders of what is `overlapping`.
+share, `writing` what those share that write a tape, and the receipt of it. `fork_point` finds the
+exchange that is meant, `surroundings` says what is otherwise than when it was recorded. `racing`
+tries other orders of what overlaps.
 """
 
 from tracefork_core.run.fork import Forking, fork

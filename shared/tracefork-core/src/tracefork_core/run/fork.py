@@ -23,7 +23,7 @@ from tracefork_core.errors import (
 from tracefork_core.run.fork_point import Place, number_of
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Scope, Switches
-from tracefork_core.run.versions import other_versions
+from tracefork_core.run.surroundings import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.libraries import check_kind
 from tracefork_core.session import Session
@@ -64,47 +64,38 @@ class Forking:
         return self.receipt.digest if self.receipt else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What `fork` is asked for, as its docstring says; `changes` has `replace` in it."""
+
+    at: Place
+    changes: Mapping[Place, Intervention]
+    hold: Collection[Place]
+    writes: Writes
+    until: Place | None
+    calls: int | None
+    tail: Edit | None
+    redraw: bool
+    reuse: bool
+    to: Path | None
+    overwrite: bool
+    match: Sequence[str]
+    mask: Sequence[str]
+
+
 class _Fork(Writing[Forking]):
-    def __init__(
-        self,
-        path: Path,
-        switches: Switches,
-        *,
-        at: Place,
-        changes: Mapping[Place, Intervention],
-        hold: Collection[Place],
-        writes: Writes,
-        until: Place | None,
-        calls: int | None,
-        tail: Edit | None,
-        redraw: bool,
-        reuse: bool,
-        to: Path | None,
-        overwrite: bool,
-        match: Sequence[str],
-        mask: Sequence[str],
-    ) -> None:
+    def __init__(self, path: Path, switches: Switches, options: _Options) -> None:
         super().__init__(switches)
         self._path = path
-        self._at = at
-        self._changes = changes
-        self._hold = hold
-        self._writes = writes
-        self._until = until
-        self._calls = calls
-        self._tail = tail
-        self._salt = secrets.token_hex(4) if redraw else None
-        self._reuse = reuse
-        self._to = to
-        self._overwrite = overwrite
-        self._match = match
-        self._mask = mask
+        self._options = options
+        self._salt = secrets.token_hex(4) if options.redraw else None
 
     def _begin(self, stack: ExitStack) -> Forking:
+        options = self._options
         tape = stack.enter_context(answering(self._path))
         plan = self._plan(tape)
-        masking = masking_of(tape, self._mask)
-        path = self._to or _free(self._path, plan.at)
+        masking = masking_of(tape, options.mask)
+        path = options.to or _free(self._path, plan.at)
         if path.absolute().parent != self._path.absolute().parent:
             raise UsageError(
                 f"tracefork: a branch lies beside its parent: not {path}, but in "
@@ -114,7 +105,7 @@ class _Fork(Writing[Forking]):
         self._writer = TapeWriter(
             path,
             environment,
-            overwrite=self._overwrite,
+            overwrite=options.overwrite,
             mode=tape.mode,
             key=tape.key,
             parent=tape,
@@ -127,7 +118,7 @@ class _Fork(Writing[Forking]):
             source=tape,
             sink=self._writer,
             masking=masking,
-            matchers=self._match,
+            matchers=options.match,
             plan=plan,
             strict=True,  # What cannot be recorded of it is paid for, and nobody would ever see it.
         )
@@ -139,16 +130,24 @@ class _Fork(Writing[Forking]):
         return self._run
 
     def _plan(self, tape: Tape) -> Plan:
-        changes = {number_of(tape, place): change for place, change in self._changes.items()}
+        options = self._options
+        changes = {number_of(tape, place): change for place, change in options.changes.items()}
         for n, change in changes.items():
             if isinstance(change, Fail) and change.kind and 0 <= n < len(tape.exchanges):
                 check_kind(tape.exchanges[n].aside.seam, change.kind)
-        changes |= {number_of(tape, place): Keep() for place in self._hold}
-        at = number_of(tape, self._at)
-        until = None if self._until is None else number_of(tape, self._until)
+        changes |= {number_of(tape, place): Keep() for place in options.hold}
+        at = number_of(tape, options.at)
+        until = None if options.until is None else number_of(tape, options.until)
         return checked(
             Plan(
-                at, changes, self._writes, until, self._calls, self._tail, self._salt, self._reuse
+                at,
+                changes,
+                options.writes,
+                until,
+                options.calls,
+                options.tail,
+                self._salt,
+                options.reuse,
             ),
             tape.exchanges,
         )
@@ -280,9 +279,7 @@ def fork(
     changes = dict(change or {})
     if replace is not None:
         changes[at] = Replace(replace) if isinstance(replace, str) else replace
-    return _Fork(
-        Path(path),
-        Switches(ambient, clock, entropy, subprocesses, boundary),
+    options = _Options(
         at=at,
         changes=changes,
         hold=hold,
@@ -297,3 +294,5 @@ def fork(
         match=match,
         mask=mask,
     )
+    switches = Switches(ambient, clock, entropy, subprocesses, boundary)
+    return _Fork(Path(path), switches, options)

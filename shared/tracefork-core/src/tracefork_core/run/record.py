@@ -10,7 +10,6 @@ from pathlib import Path
 from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard.boundary import Mode as Boundary
 from tracefork_core.chance.nondet_source import NondetSource
-from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
@@ -41,47 +40,44 @@ class Recording:
         return self.receipt.digest if self.receipt else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What `record` is asked for, as its docstring says."""
+
+    overwrite: bool
+    offline: bool
+    mode: Keeps
+    mask: Sequence[str]
+    seal_to: Sequence[str]
+    strict: bool
+
+
 class _Record(Writing[Recording]):
-    def __init__(
-        self,
-        path: Path,
-        switches: Switches,
-        *,
-        overwrite: bool,
-        offline: bool,
-        mode: Keeps,
-        mask: Sequence[str],
-        seal_to: Sequence[str],
-        strict: bool,
-    ) -> None:
+    def __init__(self, path: Path, switches: Switches, options: _Options) -> None:
         super().__init__(switches)
         self._path = path
-        self._overwrite = overwrite
-        self._guard: Mode = "offline" if offline else "count"
-        self._keeps = mode
-        self._mask = mask
-        self._seal_to = seal_to
-        self._strict = strict
+        self._options = options
 
     def _begin(self, stack: ExitStack) -> Recording:
-        if self._mask and self._keeps == "raw":
+        options = self._options
+        if options.mask and options.mode == "raw":
             raise UsageError(
                 "tracefork: mode `raw` masks nothing: leave `mask` (--mask) away, or the mode."
             )
-        masking = Masking(self._keeps, Masks.read(self._mask))
+        masking = Masking(options.mode, Masks.read(options.mask))
         environment = environment_under(masking)
-        if self._seal_to and self._keeps != "sealed":
+        if options.seal_to and options.mode != "sealed":
             raise UsageError(
                 "tracefork: `seal_to` (--to) is for the mode `sealed` (--mode sealed)."
             )
-        key = new_key(self._seal_to) if self._keeps == "sealed" else None
+        key = new_key(options.seal_to) if options.mode == "sealed" else None
         self._writer = TapeWriter(
-            self._path, environment, overwrite=self._overwrite, mode=self._keeps, key=key
+            self._path, environment, overwrite=options.overwrite, mode=options.mode, key=key
         )
         stack.callback(self._abort_unless_switched_on)
-        self._session = Session(sink=self._writer, masking=masking, strict=self._strict)
+        self._session = Session(sink=self._writer, masking=masking, strict=options.strict)
         chance = Chance(self._session)
-        self._write(stack, environment, self._guard, chance)
+        self._write(stack, environment, "offline" if options.offline else "count", chance)
         self._run = Recording(self._path, chance.nondet, leaks=self._leaks)
         return self._run
 
@@ -142,13 +138,5 @@ def record(
     """
     # What keeps no bodies does not replay: its chance stays real, and unknown.
     entropy = entropy and mode != "metadata"
-    return _Record(
-        Path(path),
-        Switches(ambient, clock, entropy, subprocesses, boundary),
-        overwrite=overwrite,
-        offline=offline,
-        mode=mode,
-        mask=mask,
-        seal_to=seal_to,
-        strict=strict,
-    )
+    switches = Switches(ambient, clock, entropy, subprocesses, boundary)
+    return _Record(Path(path), switches, _Options(overwrite, offline, mode, mask, seal_to, strict))

@@ -16,8 +16,11 @@ from tracefork_core.errors import ReplayError, TraceforkError, UsageError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
 from tracefork_core.run.scope import Scope, Switches
-from tracefork_core.run.surroundings import compare_surroundings, tell_differences
-from tracefork_core.run.versions import other_versions
+from tracefork_core.run.surroundings import (
+    compare_surroundings,
+    other_versions,
+    tell_differences,
+)
 from tracefork_core.session import Order, Session
 from tracefork_core.tape import Tape
 

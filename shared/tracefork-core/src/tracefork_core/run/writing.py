@@ -12,7 +12,6 @@ from tracefork_core.egress import Watch
 from tracefork_core.egress.guard import Mode
 from tracefork_core.errors import TapeError
 from tracefork_core.masking.masking import Masking
-from tracefork_core.run.receipt import receipt_of
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.session import Session
@@ -62,3 +61,20 @@ def environment_under(masking: Masking) -> Environment:
     """Describe where a recording is made, and what is masked in it."""
     masks = masking.masks.described() if masking.mode != "raw" else []
     return msgspec.structs.replace(describe(), masks=masks)
+
+
+def receipt_of(watch: Watch, masking: Masking, error: BaseException | None) -> Receipt:
+    """Return what a run that ended with `error` says about itself.
+
+    The writer of the tape adds the digest and the counts as it closes.
+    """
+    return Receipt(
+        digest="",
+        exchanges=0,
+        connections=watch.connections,
+        crossed=watch.crossed,
+        strays=[masking.text(stray) for stray in watch.strays],
+        subprocesses=[masking.text(program) for program in watch.subprocesses],
+        outcome="ok" if error is None else type(error).__name__,
+        secrets=masking.counts,
+    )

@@ -149,7 +149,7 @@ class _Telling:
 def _read(path: Path) -> tuple[Taped, str | None]:
     """Return what a tape says, and the hash seed of its recording."""
     from tracefork_core.cli.race.race_report import exchange_words
-    from tracefork_core.run.overlapping import overlap_of
+    from tracefork_core.run.racing import overlap_of
     from tracefork_core.tape import Tape
 
     with Tape.open(path) as tape:

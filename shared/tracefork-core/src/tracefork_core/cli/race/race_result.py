@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracefork_core.cli.race.race_runs import Run
-    from tracefork_core.run.overlapping import Overlap
-    from tracefork_core.run.racing import Found
+    from tracefork_core.run.racing import Found, Overlap
 
 NO_RACE, RACE = 0, 1
 
