@@ -11,10 +11,8 @@ import typer
 
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
-from tracefork_core.cli.agent.recorded_command import agent_for
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.fork_options import read_edit
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
@@ -27,18 +25,14 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=options.TapeAndAgent)
+@options.grouped
 def bisect(
     ctx: typer.Context,
     tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
+    agent_words: options.AgentWords,
     oracle: options.OracleWords = "exit",
-    tail_model: options.TailModel = None,
-    tail_temperature: options.TailTemperature = None,
-    allow_writes: options.AllowWrites = False,
-    stub_writes: options.StubWrites = False,
-    mask: options.Mask = None,
+    *,
+    live: options.TailOptions,
     as_json: options.AsJson = False,
 ) -> int:
     """Name the step at which a run was lost, where its ends are certain.
@@ -48,7 +42,7 @@ def bisect(
     exits with 125 skips a position. Where the same fork may end well or badly, use blame.
     """
     path = tape_names.find(tape)
-    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    agent, folder = agent_words.read_for(path, ctx)
     from tracefork_core.blaming.bisect import bisect as bisecting
     from tracefork_core.blaming.oracles.oracles import read_oracle
     from tracefork_core.cli.agent.callable_agent import Program
@@ -66,9 +60,9 @@ def bisect(
             Program(agent, folder),
             grades,
             fresh=agent.form != "function",
-            writes=options.writes(allow=allow_writes, stub=stub_writes),
-            tail=read_edit(tail_model, tail_temperature, None, None),
-            mask=mask or [],
+            writes=live.writes(),
+            tail=live.tail(),
+            mask=live.mask or [],
             tell=_tell,
         )
     code = NOBODY if found.unit is None else 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,10 +16,8 @@ import typer
 
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
-from tracefork_core.cli.agent.recorded_command import agent_for
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.fork_options import read_edit
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,53 +30,67 @@ UNDECIDED = 1
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=options.TapeAndAgent)
-def blame(
-    ctx: typer.Context,
-    tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
-    oracle: options.OracleWords = "",
-    budget: Annotated[
-        str | None,
-        typer.Option("--budget", metavar="$5", help="At most: $5, '200 calls', 10m; or several."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend it without asking.")] = False,
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What is asked of the run."""
+
+    oracle: options.OracleWords = ""
     by: Annotated[
         str | None,
         typer.Option("--by", metavar="KIND", help="First by steps of a kind: task, or task,agent."),
-    ] = None,
+    ] = None
     credit: Annotated[
         bool, typer.Option("--credit", help="Of a good run: which step saved it.")
-    ] = False,
+    ] = False
     regrades: Annotated[
         int, typer.Option("--regrades", metavar="N", help="Grade some ends again, so often.")
-    ] = 0,
+    ] = 0
     shares: Annotated[
         bool, typer.Option("--shares", help="Share the blame among several that are named.")
-    ] = False,
+    ] = False
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is tried.")] = 0
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of steps that --by names."""
+        return [kind.strip() for kind in self.by.split(",")] if self.by else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What the blame may spend, and where it keeps its forks."""
+
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="$5", help="At most: $5, '200 calls', 10m; or several."),
+    ] = None
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend it without asking.")] = False
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, help="Forks at the same time.")
-    ] = 2,
+    ] = 2
     rate: Annotated[
         float | None,
         typer.Option("--rate", metavar="N", help="At most N live calls a minute."),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is tried.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a blame.")] = False,
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a blame.")] = False
     status: Annotated[
         bool, typer.Option("--status", help="Only look at a blame that is under way.")
-    ] = False,
+    ] = False
     folder: Annotated[
         Path | None,
         typer.Option("--to", metavar="DIR", help="Where journal and branches go."),
-    ] = None,
-    tail_model: options.TailModel = None,
-    tail_temperature: options.TailTemperature = None,
-    allow_writes: options.AllowWrites = False,
-    stub_writes: options.StubWrites = False,
-    mask: options.Mask = None,
+    ] = None
+
+
+@app.command(cls=options.TapeAndAgent)
+@options.grouped
+def blame(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    agent_words: options.AgentWords,
+    question: _Question,
+    work: _Work,
+    live: options.TailOptions,
     stream: Annotated[
         bool, typer.Option("--stream", help="Print progress and report as lines of JSON.")
     ] = False,
@@ -92,64 +105,73 @@ def blame(
     from tracefork_core.blaming.trials.trial_journal import beside
 
     path = tape_names.find(tape)
-    place = (folder or beside(path)).absolute()
-    if status:
-        return _look_on(place, as_json=as_json)
-    agent, home = agent_for(path, command or [], options.given(ctx.obj), module, function)
-    if not oracle:
+    folder = (work.folder or beside(path)).absolute()
+    if work.status:
+        return _look_on(folder, as_json=as_json)
+    agent, home = agent_words.read_for(path, ctx)
+    if not question.oracle:
         raise UsageError(
             "tracefork: blame for what? --oracle says what a good run is: exit, regex:PATTERN, "
             "not-regex:PATTERN, equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md, PKG.MOD:FN."
         )
     from tracefork_core.blaming.blame import blame as blaming
     from tracefork_core.blaming.oracles.oracles import read_oracle
-    from tracefork_core.blaming.parts import parts_by
     from tracefork_core.blaming.trials.budget import Budget
-    from tracefork_core.blaming.trials.units import Run, estimate
     from tracefork_core.cli.agent.callable_agent import Program
     from tracefork_core.cli.display.blame_progress import following
-    from tracefork_core.run.replay import answering
 
-    limits, here = Budget.read(budget) if budget else Budget(), Path.cwd()
-    kinds = [kind.strip() for kind in by.split(",")] if by else []
-    with answering(path) as opened:
-        run = Run.of(opened)
-        parts_by(opened, kinds)  # Refuses before anybody is asked.
-        kept = opened.hash_seed
+    limits, here = Budget.read(work.budget) if work.budget else Budget(), Path.cwd()
+    expected, seed_then = _read(path, question.kinds)
     os.chdir(home)
     agent.prepare()
-    grades = read_oracle(oracle, here)
-    about = estimate(run)
-    if not yes:
-        _ask(about, limits)
-    os.environ.update(hash_seed.with_seed(os.environ, kept))
+    grades = read_oracle(question.oracle, here)
+    if not work.yes:
+        _ask(expected, limits)
+    os.environ.update(hash_seed.with_seed(os.environ, seed_then))
     with (
         screen.stdout_kept(),  # Whatever an agent leaves behind may print.
         _resumable(),
-        following(streamed=stream, expected=about.calls) as watch,
+        following(streamed=stream, expected=expected.calls) as watch,
     ):
         report = blaming(
             path,
             Program(agent, home),
             grades,
             budget=limits,
-            credit=credit,
-            shares=shares,
-            by=kinds,
-            regrades=regrades,
-            seed=seed,
-            workers=workers,
-            rate=rate,
+            credit=question.credit,
+            shares=question.shares,
+            by=question.kinds,
+            regrades=question.regrades,
+            seed=question.seed,
+            workers=work.workers,
+            rate=work.rate,
             fresh=agent.form != "function",
-            writes=options.writes(allow=allow_writes, stub=stub_writes),
-            tail=read_edit(tail_model, tail_temperature, None, None),
-            mask=mask or [],
-            folder=place,
-            resume=resume,
+            writes=live.writes(),
+            tail=live.tail(),
+            mask=live.mask or [],
+            folder=folder,
+            resume=work.resume,
             watch=watch,
         )
     os.chdir(here)
     return _tell(report, as_json=as_json, stream=stream)
+
+
+def _read(path: Path, kinds: Sequence[str]) -> tuple[Estimate, str | None]:
+    """Return what a blame of a tape may take, and the hash seed of the recording.
+
+    Raises:
+        UsageError: the tape has no steps of these kinds.
+        ReplayError: the tape holds no bodies.
+    """
+    from tracefork_core.blaming.parts import parts_by
+    from tracefork_core.blaming.trials.units import Run, estimate
+    from tracefork_core.run.replay import answering
+
+    with answering(path) as tape:
+        run = Run.of(tape)
+        parts_by(tape, kinds)  # Refuses before anybody is asked.
+        return estimate(run), tape.hash_seed
 
 
 def _ask(about: Estimate, limits: Budget) -> None:

@@ -13,8 +13,7 @@ import typer
 
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import child_python, hash_seed
-from tracefork_core.cli.agent.agent import Agent, read_agent
-from tracefork_core.cli.agent.recorded_command import agent_for
+from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.calibrate.calibrate_result import Result
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
@@ -33,11 +32,10 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=options.AgentCommand)
+@options.grouped
 def calibrate(
     ctx: typer.Context,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
+    agent_words: options.AgentWords,
     tape: Annotated[
         str | None,
         typer.Option("--tape", metavar="TAPE", help="Start from this tape instead of a live run."),
@@ -56,11 +54,10 @@ def calibrate(
     from tracefork_core.cli.calibrate.calibrate_report import document, print_findings
 
     given = tape_names.find(tape) if tape else None
-    after = options.given(ctx.obj)
     if given is not None:
-        agent, folder = agent_for(given, command or [], after, module, function)
+        agent, folder = agent_words.read_for(given, ctx)
     else:
-        typed, folder = read_agent(command or [], after, module, function), Path.cwd()
+        typed, folder = agent_words.read(ctx), Path.cwd()
         if typed is None:
             raise UsageError("tracefork: calibrate what? A script, -m MODULE or --agent PKG.MOD:FN")
         agent = typed

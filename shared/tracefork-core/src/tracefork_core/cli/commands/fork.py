@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import time
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,62 +17,96 @@ from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.hard_exit import Outcome
-from tracefork_core.cli.agent.recorded_command import agent_for, remember
+from tracefork_core.cli.agent.recorded_command import remember
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.fork_options import read_intervention
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
     from tracefork_core.run.fork import Forking
+    from tracefork_core.session.interventions import Intervention
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=options.TapeAndAgent)
-def fork(
-    ctx: typer.Context,
-    tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
-    at: options.At = "",
+@dataclass(frozen=True, slots=True)
+class _Change(options.QuestionEdit):
+    """What happens at the fork point, one thing at a time."""
+
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="The model says this instead.")
-    ] = None,
+    ] = None
     replace: Annotated[
         Path | None,
         typer.Option("--replace", metavar="FILE", help="Answer with a file: JSON, or any bytes."),
-    ] = None,
-    model: options.OtherModel = None,
-    temperature: options.OtherTemperature = None,
-    system: options.OtherSystem = None,
-    prompt: options.OtherPrompt = None,
+    ] = None
     fail: Annotated[
         str | None,
         typer.Option("--fail", metavar="429|ReadTimeout", help="Answer with an error."),
-    ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Answer with nothing.")] = False,
+    ] = None
+    drop: Annotated[bool, typer.Option("--drop", help="Answer with nothing.")] = False
+
+    def intervention(self) -> Intervention | None:
+        """Return the change; None asks the recorded question once more.
+
+        Raises:
+            UsageError: several changes were given, or the file cannot be read.
+        """
+        from tracefork_core.session.interventions import Drop, Fail, Replace
+
+        edit = self.edit()
+        changes: list[Intervention] = [] if edit is None else [edit]
+        if self.text is not None:
+            changes.append(Replace(self.text))
+        if self.replace is not None:
+            changes.append(_replacement(self.replace))
+        if self.fail is not None:
+            is_status = self.fail.isascii() and self.fail.isdecimal()
+            changes.append(Fail(status=int(self.fail)) if is_status else Fail(kind=self.fail))
+        if self.drop:
+            changes.append(Drop())
+        if len(changes) > 1:
+            raise UsageError(
+                "tracefork: one change at a time: --text, --replace, --fail, --drop, or an edit of "
+                "the question (--model, --temperature, --system, --prompt)."
+            )
+        return changes[0] if changes else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch(options.WriteOptions):
+    """What comes after the fork point, and the tape it goes onto."""
+
     hold: Annotated[
         list[str] | None,
         typer.Option("--hold", metavar="N", help="Answer this one as recorded, too."),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the branch goes.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a tape of that name.")
-    ] = False,
+    ] = None
     redraw: Annotated[
         bool, typer.Option("--redraw", help="Take the real time and new ids from there on.")
-    ] = False,
+    ] = False
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Answer as recorded what is asked as it was recorded.")
-    ] = False,
-    allow_writes: options.AllowWrites = False,
-    stub_writes: options.StubWrites = False,
-    mask: options.Mask = None,
+    ] = False
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the branch goes.")
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tape of that name.")] = (
+        False
+    )
+    mask: options.Mask = None
+
+
+@app.command(cls=options.TapeAndAgent)
+@options.grouped
+def fork(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    agent_words: options.AgentWords,
+    at: options.At = "",
+    *,
+    change: _Change,
+    branch: _Branch,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent as recorded up to a point, and on from there in another way.
@@ -78,32 +114,32 @@ def fork(
     What comes before --at is answered from the tape, for nothing, and proven. There one thing is
     changed, or asked once more; the rest is live and goes onto a branch beside the tape.
     """
-    change = read_intervention(text, replace, model, temperature, system, prompt, fail, drop=drop)
+    intervention = change.intervention()
     path = tape_names.find(tape)
     if not at:
         raise UsageError(
             f"tracefork: fork where? --at takes the number of an exchange, or a step: "
             f"tracefork show {shlex.quote(tape_names.shown(path))}"
         )
-    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
         hash_seed.restore(opened.hash_seed)
     from tracefork_core.run import fork as forking  # not before the process has started anew
 
-    to, here = output.absolute() if output else None, Path.cwd()
+    to, here = branch.output.absolute() if branch.output else None, Path.cwd()
     os.chdir(folder)
     agent.prepare()
     scope = forking(
         path,
         at,
-        change,
-        hold=hold or (),
-        redraw=redraw,
-        reuse=reuse,
-        writes=options.writes(allow=allow_writes, stub=stub_writes),
+        intervention,
+        hold=branch.hold or (),
+        redraw=branch.redraw,
+        reuse=branch.reuse,
+        writes=branch.writes(),
         to=to,
-        overwrite=overwrite,
-        mask=mask or [],
+        overwrite=branch.overwrite,
+        mask=branch.mask or [],
     )
     began = time.perf_counter()
 
@@ -117,6 +153,21 @@ def fork(
         return ending.status
 
     return told(lambda: agent.run_under(scope, show=True, told=told))
+
+
+def _replacement(path: Path) -> Intervention:
+    from tracefork_core.session.interventions import Replace
+
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"tracefork: cannot read {path} (--replace): {error.strerror}.") from error
+    if path.suffix.lower() != ".json":
+        return Replace(body=data)
+    try:
+        return Replace(document=json.loads(data))
+    except ValueError as error:
+        raise UsageError(f"tracefork: {path} is no JSON: {error}.") from error
 
 
 def _report(run: Forking, agent: Agent, seconds: float, *, status: int, as_json: bool) -> None:

@@ -14,7 +14,6 @@ import typer
 
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
-from tracefork_core.cli.agent.recorded_command import agent_for
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.progress import left, progress
 from tracefork_core.cli.race.race_result import Result, Taped
@@ -30,22 +29,16 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=options.TapeAndAgent)
+@options.grouped
 def race(
     ctx: typer.Context,
     tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
+    agent_words: options.AgentWords,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, metavar="N", help="Try N orders drawn at random.")
     ] = _SEEDS,
-    match: options.Match = None,
-    ignore: options.Ignore = None,
-    allow: options.Allow = None,
-    no_clock: options.NoClock = False,
-    no_entropy: options.NoEntropy = False,
-    no_subprocess: options.NoSubprocess = False,
-    mask: options.Mask = None,
+    *,
+    compared: options.ReplayOptions,
     as_json: options.AsJson = False,
 ) -> int:
     """Replay in other orders, to find what depends on the order.
@@ -59,29 +52,21 @@ def race(
     from tracefork_core.cli.race.race_worker import Job
 
     path = tape_names.find(tape)
-    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    agent, folder = agent_words.read_for(path, ctx)
     job = Job(
         str(path),
         agent.form,
         agent.target,
         agent.args,
-        match=options.matchers(match, ignore),
-        allow=allow or [],
-        mask=mask or [],
-        clock=not no_clock,
-        entropy=not no_entropy,
-        subprocesses=not no_subprocess,
+        match=compared.matchers,
+        allow=compared.allow or [],
+        mask=compared.mask or [],
+        clock=not compared.no_clock,
+        entropy=not compared.no_entropy,
+        subprocesses=not compared.no_subprocess,
     )
-    switches = options.replay_switches(
-        job.match,
-        job.allow,
-        job.mask,
-        clock=job.clock,
-        entropy=job.entropy,
-        subprocesses=job.subprocesses,
-    )
-    again = [shlex.quote(word) for word in [*switches, tape_names.shown(path)]]
-    if command or module or function:
+    again = [shlex.quote(word) for word in [*compared.words, tape_names.shown(path)]]
+    if agent_words.given:
         again.append(agent.words)
     result = _race(job, folder, seeds, " ".join(again))
     if as_json:

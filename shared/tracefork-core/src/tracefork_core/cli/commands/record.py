@@ -6,6 +6,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracefork_core.cli import options, tape_names
-from tracefork_core.cli.agent.agent import Agent, read_agent
+from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.as_main import NoAgentError
 from tracefork_core.cli.agent.hard_exit import Outcome
 from tracefork_core.cli.agent.recorded_command import remember
@@ -32,35 +33,39 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=options.AgentCommand)
-def record(
-    ctx: typer.Context,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
+@dataclass(frozen=True, slots=True)
+class _TapeOptions:
+    """Which tape is written, and what it keeps."""
+
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the tape goes.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a tape of that name.")
-    ] = False,
-    no_clock: options.NoClock = False,
-    no_entropy: options.NoEntropy = False,
-    no_subprocess: options.NoSubprocess = False,
-    boundary: options.Boundary = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Refuse every connection.")] = False,
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tape of that name.")] = (
+        False
+    )
     mode: Annotated[
         str,
         typer.Option("--mode", metavar="MODE", help="What is kept: safe, metadata, sealed or raw."),
-    ] = "safe",
-    mask: options.Mask = None,
+    ] = "safe"
+    mask: options.Mask = None
     seal_to: Annotated[
         list[str] | None,
         typer.Option("--to", metavar="age1…", help="Who may read a sealed tape: an age key."),
-    ] = None,
+    ] = None
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop the agent if the tape cannot be written.")
-    ] = False,
+    ] = False
+
+
+@app.command(cls=options.AgentCommand)
+@options.grouped
+def record(
+    ctx: typer.Context,
+    agent_words: options.AgentWords,
+    tape: _TapeOptions,
+    switches: options.Switches,
+    boundary: options.Boundary = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Refuse every connection.")] = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent live and record it on a tape.
@@ -73,26 +78,26 @@ def record(
     from tracefork_core.run import record as recording
     from tracefork_core.tape.schema import as_mode
 
-    agent = read_agent(command or [], options.given(ctx.obj), module, function)
+    agent = agent_words.read(ctx)
     if agent is None:
         raise UsageError(
             "tracefork: record what? A script, a folder, -m MODULE or --agent PKG.MOD:FN."
         )
-    path = (output or tape_names.free_name(agent.name)).absolute()
+    path = (tape.output or tape_names.free_name(agent.name)).absolute()
     shown, cwd = tape_names.shown(path), Path.cwd()
     agent.prepare()
     scope = recording(
         path,
-        overwrite=overwrite,
-        clock=not no_clock,
-        entropy=not no_entropy,
-        subprocesses=not no_subprocess,
+        overwrite=tape.overwrite,
+        clock=not switches.no_clock,
+        entropy=not switches.no_entropy,
+        subprocesses=not switches.no_subprocess,
         boundary=as_boundary(boundary),
         offline=offline,
-        mode=as_mode(mode),
-        mask=mask or [],
-        seal_to=seal_to or [],
-        strict=strict,
+        mode=as_mode(tape.mode),
+        mask=tape.mask or [],
+        seal_to=tape.seal_to or [],
+        strict=tape.strict,
     )
 
     def told(outcome: Outcome[Recording]) -> int:
@@ -104,7 +109,7 @@ def record(
         return ending.status
 
     # Whether a script is there is known by now.
-    with _as_it_was(path, overwrite=overwrite and agent.form != "script"):
+    with _as_it_was(path, overwrite=tape.overwrite and agent.form != "script"):
         return told(lambda: agent.run_under(scope, show=True, told=told))
 
 

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.ending import failure
 from tracefork_core.cli.agent.hard_exit import Outcome
-from tracefork_core.cli.agent.recorded_command import agent_for
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.text import printable
@@ -35,22 +34,25 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=options.TapeAndAgent)
+@options.grouped
 def replay(
     ctx: typer.Context,
     tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
-    match: options.Match = None,
-    ignore: options.Ignore = None,
-    allow: options.Allow = None,
-    no_clock: options.NoClock = False,
-    no_entropy: options.NoEntropy = False,
-    no_subprocess: options.NoSubprocess = False,
+    agent_words: options.AgentWords,
+    compared: options.ReplayOptions,
     boundary: options.Boundary = None,
-    mask: options.Mask = None,
-    speed: options.Speed = None,
-    order: options.OrderOf = None,
+    speed: Annotated[
+        float | None,
+        typer.Option("--speed", metavar="X", help="Keep the recorded pace, X times as fast."),
+    ] = None,
+    order: Annotated[
+        str | None,
+        typer.Option(
+            "--order",
+            metavar="SEED|N,N,…",
+            help="Answer what overlaps in another order, to see races.",
+        ),
+    ] = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent again, answered from its tape.
@@ -61,32 +63,31 @@ def replay(
     """
     path = tape_names.find(tape)
     as_asked = options.order_of(order)
-    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    agent, folder = agent_words.read_for(path, ctx)
     recorded = _read(path)
     hash_seed.restore(recorded.hash_seed)
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
     from tracefork_core.run import replay as replaying  # not before the process has started anew
 
-    if not (command or module or function):
+    if not agent_words.given:
         note = f"· as recorded: {agent.words} (in {folder})"
         screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
     os.chdir(folder)
     agent.prepare()
     warnings.simplefilter("ignore", SurroundingsWarning)  # It is said below, in our own words.
-    matchers = options.matchers(match, ignore)
     scope = replaying(
         path,
-        match=matchers,
-        clock=not no_clock,
-        entropy=not no_entropy,
-        allow=allow or [],
-        subprocesses=not no_subprocess,
+        match=compared.matchers,
+        clock=not compared.no_clock,
+        entropy=not compared.no_entropy,
+        allow=compared.allow or [],
+        subprocesses=not compared.no_subprocess,
         boundary=as_boundary(boundary),
-        mask=mask or [],
+        mask=compared.mask or [],
         speed=speed,
         order=as_asked,
     )
-    return _perform(scope, recorded, agent, matchers, as_json=as_json)
+    return _perform(scope, recorded, agent, compared.matchers, as_json=as_json)
 
 
 def _perform(

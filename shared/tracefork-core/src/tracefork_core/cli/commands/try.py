@@ -14,11 +14,9 @@ import typer
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.ending import Ending
-from tracefork_core.cli.agent.recorded_command import agent_for
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.account import dollars, model_name
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.fork_options import read_edit
 from tracefork_core.errors import DivergenceError, ReplayError, UsageError
 from tracefork_core.providers import model_call
 from tracefork_core.providers.prices import price_of
@@ -31,17 +29,14 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command("try", cls=options.TapeAndAgent)
+@options.grouped
 def ask(
     ctx: typer.Context,
     tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
+    agent_words: options.AgentWords,
     at: options.At = "",
-    model: options.OtherModel = None,
-    temperature: options.OtherTemperature = None,
-    system: options.OtherSystem = None,
-    prompt: options.OtherPrompt = None,
+    *,
+    question: options.QuestionEdit,
     mask: options.Mask = None,
     as_json: options.AsJson = False,
 ) -> int:
@@ -56,7 +51,7 @@ def ask(
             f"tracefork: try what? --at takes the number of an exchange, or a step: "
             f"tracefork show {shlex.quote(tape_names.shown(path))}"
         )
-    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
+    agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
         number = number_of(opened, at)
         hash_seed.restore(opened.hash_seed)
@@ -64,12 +59,11 @@ def ask(
 
     os.chdir(folder)
     agent.prepare()
-    edit = read_edit(model, temperature, system, prompt)
     # Not a TemporaryDirectory: that goes with `atexit`, which the agent comes to before we do.
     place = tempfile.mkdtemp(prefix=f"{SCRATCH}try-", dir=path.parent)
     try:
         parent = lay_beside(path, Path(place))
-        scope = forking(parent, number, edit, until=number, mask=mask or [])
+        scope = forking(parent, number, question.edit(), until=number, mask=mask or [])
         with screen.stdout_kept():  # What the agent says is not the result.
             run, _ = agent.run_under(scope, show=False)
         with Tape.open(parent) as recorded, Tape.open(run.path) as branch:

@@ -13,30 +13,28 @@ import typer
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import child_python, hash_seed
 from tracefork_core.cli.agent.agent import Agent
-from tracefork_core.cli.agent.recorded_command import agent_for
 from tracefork_core.cli.commands.replay import auxiliary_words
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.coverage import coverage_document, coverage_words
 from tracefork_core.cli.display.secrets import secret_words
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.signature_check import check_signature
-from tracefork_core.errors import TapeError, UsageError
+from tracefork_core.errors import DivergenceError, TapeError, UsageError
 
 if TYPE_CHECKING:
     from tracefork_core.tape import Receipt
     from tracefork_core.tape.integrity import Integrity
+    from tracefork_core.tape.signature import Verdict
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command(cls=options.TapeAndAgent)
+@options.grouped
 def verify(
     ctx: typer.Context,
     tape: options.TapeName,
-    command: options.Command = None,
-    module: options.Module = None,
-    function: options.Function = None,
+    agent_words: options.AgentWords,
     times: Annotated[int, typer.Option("--times", min=1, metavar="N", help="Replay N times.")] = 1,
     integrity: Annotated[
         bool, typer.Option("--integrity", help="Read and hash all of the tape; run nothing.")
@@ -45,13 +43,8 @@ def verify(
         Path | None,
         typer.Option("--signed-by", metavar="PUBKEY", help="Check the signature; run nothing."),
     ] = None,
-    match: options.Match = None,
-    ignore: options.Ignore = None,
-    allow: options.Allow = None,
-    no_clock: options.NoClock = False,
-    no_entropy: options.NoEntropy = False,
-    no_subprocess: options.NoSubprocess = False,
-    mask: options.Mask = None,
+    *,
+    compared: options.ReplayOptions,
     as_json: options.AsJson = False,
 ) -> int:
     """Prove that a tape replays, and print the receipt.
@@ -62,28 +55,20 @@ def verify(
     """
     path = tape_names.find(tape)
     if integrity or signed_by:
-        if command or module or function or (integrity and signed_by):
+        if agent_words.given or (integrity and signed_by):
             raise UsageError(
                 "tracefork: --integrity and --signed-by each run nothing: ask for one of them, "
                 "without a command."
             )
         return (
-            check_signature(path, signed_by, as_json=as_json)
+            _check_signature(path, signed_by, as_json=as_json)
             if signed_by
             else _check(path, as_json=as_json)
         )
-    agent, folder = agent_for(path, command or [], options.given(ctx.obj), module, function)
-    switches = options.replay_switches(
-        options.matchers(match, ignore),
-        allow,
-        mask,
-        clock=not no_clock,
-        entropy=not no_entropy,
-        subprocesses=not no_subprocess,
-    )
+    agent, folder = agent_words.read_for(path, ctx)
     receipt = _receipt(path)
     environment = hash_seed.with_seed(os.environ, receipt.hash_seed)
-    replays = [_replay(path, agent, folder, switches, environment) for _ in range(times)]
+    replays = [_replay(path, agent, folder, compared.words, environment) for _ in range(times)]
     code = next((replay.exit for replay in replays if replay.exit), 0)
     if as_json:
         screen.say_json(_document(receipt, replays, code))
@@ -242,3 +227,55 @@ def _print_integrity(shown: str, result: Integrity) -> None:
         console.print("  read, for want of TRACEFORK_IDENTITY or TRACEFORK_PASSPHRASE")
     elif good and not result.complete:
         console.print("  incomplete: the recording was cut off, there is no receipt to compare")
+
+
+def _check_signature(path: Path, key: Path, *, as_json: bool) -> int:
+    """Print whether a public key signed a tape: 0 for this very file, 1 for its run in another one.
+
+    Raises:
+        UsageError: there is no signature, or the key cannot be used.
+        TapeError: the signature is of another key or another run, or is none.
+    """
+    from tracefork_core.tape import Tape, signature
+
+    with Tape.open(path) as tape:
+        verdict = signature.verify(path, tape.digest, key)
+    code = 0 if verdict.file else DivergenceError.exit_code
+    if as_json:
+        screen.say_json(
+            {
+                "command": "verify",
+                "exit": code,
+                "tape": str(path),
+                "signed_by": verdict.key,
+                "fingerprint": signature.fingerprint(verdict.key),
+                "digest": verdict.statement.digest,
+                "same_run": True,
+                "same_file": verdict.file,
+            }
+        )
+    else:
+        _print_signature(path, verdict)
+    return code
+
+
+def _print_signature(path: Path, verdict: Verdict) -> None:
+    from rich.text import Text
+
+    from tracefork_core.tape.signature import fingerprint
+
+    console = screen.stdout()
+    mark = Text("✓ ", screen.GOOD) if verdict.file else Text("✗ ", screen.BAD)
+    what = "the run and this file of it are signed" if verdict.file else "another file is signed"
+    console.print(mark.append(f"{tape_names.shown(path)} · {what}", "default"))
+    facts = {"key": fingerprint(verdict.key), "digest": verdict.statement.digest}
+    for name, value in facts.items():
+        line = Text(f"  {name:<15}", screen.DIM).append(printable(value), "default")
+        console.print(line, soft_wrap=True)
+    if not verdict.file:
+        console.print(
+            "  The run is the one that was signed: every request and answer. The file is not: "
+            "times, steps, draws and chunk boundaries may be anybody's. If you wrote it anew "
+            "yourself, sign it again.",
+            soft_wrap=True,
+        )
