@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 TYPE_CHECKING = False  # Child processes load this at their start.
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Live(Protocol):
     headers are the agent's, those that say how long the body is and to whom it goes among them.
     """
 
+    is_live: ClassVar[Literal[True]]
     sends: Request | None
 
     async def quiet(self) -> None:
@@ -93,6 +94,8 @@ class Live(Protocol):
 
 class Recorded(Protocol):
     """The replaying side of one exchange. Each receive waits for its recorded turn."""
+
+    is_live: ClassVar[Literal[False]]
 
     def receive_head(self) -> Head | Failure: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import ClassVar, Literal
 
 from tracefork_core.exchange.contract import Head, Headers, Request
 
@@ -32,6 +33,8 @@ def acknowledged(request: Request) -> StandIn:
 
 class StandIn:
     """A response that no server gave."""
+
+    is_live: ClassVar[Literal[False]] = False
 
     def __init__(self, status: int, reason: str, headers: Headers, body: bytes) -> None:
         length = ("content-length", str(len(body)))

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Literal, Protocol
 
 import msgspec
 
@@ -49,6 +49,8 @@ class Recorder(Protocol):
 
 class LiveExchange:
     """The recording side of one exchange. Every piece is on the tape before the agent sees it."""
+
+    is_live: ClassVar[Literal[True]] = True
 
     def __init__(self, session: Recorder, n: int, form: Form, aside: ExchangeAside) -> None:
         self._session = session

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar, Literal
 
 from tracefork_core.exchange.contract import Failure, Head
 from tracefork_core.session.interventions import Given
@@ -27,6 +28,8 @@ def recorded_answer(exchange: Exchange) -> Given:
 
 class PreparedExchange:
     """Hands on a prepared answer; what is handed on goes onto the tape first."""
+
+    is_live: ClassVar[Literal[False]] = False
 
     def __init__(self, given: Given, tape: LiveExchange) -> None:
         self._given = given

@@ -6,7 +6,7 @@ import asyncio
 from asyncio import sleep
 from collections.abc import Iterator
 from itertools import accumulate, chain, repeat
-from typing import Protocol
+from typing import ClassVar, Literal, Protocol
 
 from tracefork_core.errors import TapeError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head
@@ -38,6 +38,8 @@ class Player(Protocol):
 
 class ReplayedExchange:
     """The replaying side of one exchange; iterates its body once, however often it is asked."""
+
+    is_live: ClassVar[Literal[False]] = False
 
     def __init__(self, session: Player, exchange: Exchange) -> None:
         self._session = session

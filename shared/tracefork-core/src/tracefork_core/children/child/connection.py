@@ -10,6 +10,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import ClassVar, Literal
 
 import msgspec
 
@@ -118,6 +119,8 @@ class RemoteLive:
     If the parent's session ends, the call continues: a recording must not stop an agent.
     """
 
+    is_live: ClassVar[Literal[True]] = True
+
     def __init__(
         self,
         connection: Connection,
@@ -177,6 +180,8 @@ class RemoteRecorded:
     done. A cancelled receive closes the response, because the parent cannot hand out a piece twice.
     (In the parent's own process, a body can be read on after a cancelled receive.)
     """
+
+    is_live: ClassVar[Literal[False]] = False
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from tracefork_core.children import messages
 from tracefork_core.children.messages import Answer, Done, Received, frame, receive, refused
@@ -152,11 +152,11 @@ class Served:
         self._live = self._recorded = None
         if answer is None:
             return messages.NotOurs()
-        if hasattr(answer, "receive_head"):
-            self._recorded = cast(Recorded, answer)
-            return messages.Recorded()
-        self._live = answer
-        return messages.Live(answer.sends)
+        if answer.is_live:
+            self._live = answer
+            return messages.Live(answer.sends)
+        self._recorded = answer
+        return messages.Recorded()
 
     def _delivered(self, call: messages.Call) -> None:
         live = self._live

@@ -155,8 +155,8 @@ class Crossing:
                 with crossing_seam():
                     response = await handler(request)
                 return self._heard(response, request, self._source(response, None))
-            if hasattr(answer, "areceive_head"):
-                return await self._replay(cast(Recorded, answer), request)
+            if not answer.is_live:
+                return await self._replay(answer, request)
         except TraceforkError as error:
             if not wants_response(asked):
                 raise

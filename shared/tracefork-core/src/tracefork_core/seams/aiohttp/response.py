@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Recorded
@@ -90,6 +90,8 @@ class Responses:
 
 class Refusal:
     """A synthetic answer that refuses the request; see `seams.failures`."""
+
+    is_live: ClassVar[Literal[False]] = False
 
     def __init__(self, error: TraceforkError) -> None:
         self._head, self._body = refusal(error)

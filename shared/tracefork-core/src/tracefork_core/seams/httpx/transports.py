@@ -6,7 +6,7 @@ They pass through while recording, and the receipt counts them; at replay the gu
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
@@ -55,8 +55,8 @@ def _sync_transport(seam: Family) -> type:
                 if answer is None:
                     with crossing_seam():
                         return self._inner.handle_request(request)
-                if hasattr(answer, "receive_head"):
-                    return _replay(cast(Recorded, answer), request)
+                if not answer.is_live:
+                    return _replay(answer, request)
             except TraceforkError as error:
                 return seam.refuse(asked, error)
             return _record(answer, request, self._inner)
@@ -103,8 +103,8 @@ def _async_transport(seam: Family) -> type:
                 if answer is None:
                     with crossing_seam():
                         return await self._inner.handle_async_request(request)
-                if hasattr(answer, "areceive_head"):
-                    return await _areplay(cast(Recorded, answer), request)
+                if not answer.is_live:
+                    return await _areplay(answer, request)
             except TraceforkError as error:
                 return seam.refuse(asked, error)
             return await _arecord(answer, request, self._inner)

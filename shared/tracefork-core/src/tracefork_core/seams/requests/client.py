@@ -125,8 +125,8 @@ class Seam:
             if answer is None:
                 with restore, crossing_seam():
                     return original(adapter, request, *args, **options)
-            if hasattr(answer, "receive_head"):
-                return self._replay(cast(Recorded, answer), adapter, request)
+            if not answer.is_live:
+                return self._replay(answer, adapter, request)
         except TraceforkError as error:
             if not wants_response(asked):
                 raise

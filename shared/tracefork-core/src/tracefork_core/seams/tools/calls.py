@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Request, Session
@@ -90,8 +90,8 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any:
     answer = session.open(asked)
     if answer is None:
         return tool.function(*args, **kwargs)
-    if hasattr(answer, "receive_head"):
-        return _replay(tool, cast(Recorded, answer))
+    if not answer.is_live:
+        return _replay(tool, answer)
     return _record(Running(tool, answer, asked, args, kwargs))
 
 
@@ -105,8 +105,8 @@ async def acall(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Any
     answer = session.open(asked)
     if answer is None:
         return await tool.function(*args, **kwargs)
-    if hasattr(answer, "areceive_head"):
-        return await _areplay(tool, cast(Recorded, answer))
+    if not answer.is_live:
+        return await _areplay(tool, answer)
     return await _arecord(Running(tool, answer, asked, args, kwargs))
 
 

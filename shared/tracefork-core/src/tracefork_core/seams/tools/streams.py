@@ -7,7 +7,7 @@ be replayed. A value that is sent is refused, and an exception that is thrown en
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
-from typing import Any, cast
+from typing import Any
 
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.contract import Failure, Head, Recorded, Session
@@ -30,8 +30,8 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Generator[
     answer = session.open(asked)
     if answer is None:
         return (yield from tool.function(*args, **kwargs))
-    if hasattr(answer, "receive_head"):
-        return (yield from _replay(tool, cast(Recorded, answer)))
+    if not answer.is_live:
+        return (yield from _replay(tool, answer))
     return (yield from _record(Running(tool, answer, asked, args, kwargs)))
 
 
@@ -47,10 +47,10 @@ async def acall(
     answer = session.open(asked)
     if answer is None:
         items = tool.function(*args, **kwargs)
-    elif hasattr(answer, "areceive_head"):
-        items = _areplay(tool, cast(Recorded, answer))
-    else:
+    elif answer.is_live:
         items = _arecord(Running(tool, answer, asked, args, kwargs))
+    else:
+        items = _areplay(tool, answer)
     try:
         async for item in items:
             _refuse(tool, (yield item))
