@@ -35,22 +35,22 @@ _LAST_COMMIT = 8  # Pages of the commit that makes a log full.
 _FRAME = 24  # Bytes before each page in the log.
 
 SCRATCH = ".tracefork-"
-"""What folders begin with that are gone when a command has ended, unless it was killed."""
+"""Prefix of temporary folders. A command removes them when it ends, unless it is killed."""
 
 
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
     """Create a tape file and return its connection, in WAL mode.
 
     Raises:
-        UsageError: the file exists and `overwrite` is false, somebody records to it, or its folder
-            does not exist.
-        TapeError: the file to overwrite is not a tape, or the folder cannot be written.
+        UsageError: the file exists and `overwrite` is false, another recording writes to it, or
+            its folder does not exist.
+        TapeError: the file to overwrite is not a tape, or the folder is not writable.
     """
     check_place(path, overwrite=overwrite)
     if os.path.lexists(path):
         _remove(path)
     try:
-        # Created empty and exclusively first: two recorders of one file cannot both win.
+        # First created empty and exclusively, so that two recorders cannot both get one file.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError as error:
         raise _is_taken(path) from error
@@ -64,14 +64,14 @@ def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
 
 
 def discard(path: Path) -> None:
-    """Leave nothing of a tape behind."""
+    """Delete a tape with everything beside it."""
     for suffix in ("", *BESIDE):
         with suppress(OSError):
             beside(path, suffix).unlink()
 
 
 def clear_way(path: Path) -> None:
-    """Remove what a killed recording left beside a tape that is gone: it would be this one's.
+    """Remove what a killed recording left behind: a new tape at this path would get it.
 
     Raises:
         OSError: it cannot be removed.
@@ -80,30 +80,32 @@ def clear_way(path: Path) -> None:
         beside(path, suffix).unlink(missing_ok=True)
 
 
-def check_place(path: Path, *, overwrite: bool = False) -> None:
-    """Make sure that a file may be put somewhere.
+def check_place(path: Path, *, overwrite: bool | None = None) -> None:
+    """Check that a file may be created at a path; `overwrite` is None where that is no option.
 
     Raises:
-        UsageError: there is no such folder, or something of that name that is not to be replaced.
+        UsageError: the folder does not exist, or something is there that may not be replaced.
     """
     if not is_folder(path.parent):
         raise UsageError(
-            f"tracefork: no folder {path.parent} to put {path.name} in. Make it first, or name "
-            "another."
+            f"tracefork: cannot create {path.name}: the folder {path.parent} does not exist. "
+            "Create it, or choose another."
         )
     if is_folder(path):
-        raise UsageError(f"tracefork: {path} is a folder; name a file to record to.")
+        raise UsageError(f"tracefork: {path} is a folder. Name a file to record to.")
     if os.path.lexists(path) and not overwrite:
         if holds_threads(path):
             raise UsageError(f"{are_threads(path)} Record to another name.")
         raise UsageError(
-            f"tracefork: {path} exists and nothing is overwritten unasked. Name another (-o), "
-            "or replace it, where that can be asked for (overwrite=True, --overwrite)."
+            f"tracefork: {path} already exists. Use --overwrite (overwrite=True) to replace it, or "
+            "-o to choose another name."
+            if overwrite is not None
+            else f"tracefork: {path} already exists. Use -o to choose another name."
         )
 
 
 def limit_log(db: sqlite3.Connection, pages: int) -> int:
-    """Let the log be folded in when it has so many pages; return the bytes that it keeps."""
+    """Checkpoint the log when it has so many pages; return the size in bytes that it keeps."""
     size = (pages + _LAST_COMMIT) * (_FRAME + PAGE)
     db.execute(f"PRAGMA wal_autocheckpoint={pages}")
     db.execute(f"PRAGMA journal_size_limit={size}")
@@ -111,7 +113,7 @@ def limit_log(db: sqlite3.Connection, pages: int) -> int:
 
 
 def _lay_out(path: Path) -> sqlite3.Connection:
-    """Write the schema in one atomic step: a file of ours is empty or a tape, never half of one."""
+    """Write the schema in one transaction: the file is empty or a tape, never half of one."""
     db = connect(str(path))
     try:
         db.execute(f"PRAGMA page_size={PAGE}")
@@ -125,9 +127,11 @@ def _lay_out(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=FULL")
         size = limit_log(db, _CHECKPOINT)
-        db.execute("SELECT NULL FROM meta").fetchall()  # The log is there now, as private as this.
-        # A commit that makes a file longer is a third dearer than one that does not. What lies
-        # behind the last page that was committed means nothing to SQLite.
+        db.execute(
+            "SELECT NULL FROM meta"
+        ).fetchall()  # This creates the log, with the permissions of the tape.
+        # A commit that makes a file longer costs a third more than one that does not. So the log
+        # gets its size now. SQLite ignores what lies behind the last committed page.
         with beside(path, "-wal").open("r+b") as log:
             log.write(bytes(size))
     except BaseException:
@@ -137,20 +141,22 @@ def _lay_out(path: Path) -> sqlite3.Connection:
 
 
 def _remove(path: Path) -> None:
-    """Delete an earlier tape, but never a file that is not one, nor one that is in use."""
+    """Delete an earlier tape, but no file that is not a tape, and no tape that is in use."""
     if path.is_file() and path.stat().st_size == 0:
-        path.unlink()  # A recording that was killed before its first byte.
+        path.unlink()  # Its recording was killed before the first byte.
         return
     if not path.is_file():
         raise UsageError(
-            f"tracefork: {path} is no file (a device, a pipe, or a link to nothing), and nothing "
-            "but a tape is replaced. Record to another name."
+            f"tracefork: {path} is a device, a pipe or a broken link; only a tape can be replaced. "
+            "Record to another name."
         )
     open_readonly(path).close()
     try:
         with closing(connect(str(path))) as db:
             db.execute("PRAGMA busy_timeout=0")
-            db.execute("PRAGMA journal_mode=DELETE")  # Refused while anybody else has it open.
+            db.execute(
+                "PRAGMA journal_mode=DELETE"
+            )  # Refused while another connection has it open.
     except sqlite3.OperationalError as error:
         raise _is_taken(path) from error
     except sqlite3.Error as error:
@@ -161,24 +167,24 @@ def _remove(path: Path) -> None:
 
 def _is_unwritable(path: Path, error: Exception) -> UnwritableError:
     return UnwritableError(
-        f"tracefork: cannot record to {path}: {error}. Name a place that can be written."
+        f"tracefork: cannot record to {path}: {error}. Choose a place that you can write to."
     )
 
 
 def _is_taken(path: Path) -> UsageError:
     return UsageError(
-        f"tracefork: {path} is in use: another recording writes to it, or somebody reads it. "
-        "Record to another name, or end that first."
+        f"tracefork: {path} is in use: another process records to it, or reads it. "
+        "Record to another name, or end that process first."
     )
 
 
 @contextmanager
 def drafted(target: Path) -> Iterator[Path]:
-    """Give a path to write to; the file there takes its name when the block ends well.
+    """Yield a path to write to; the file gets its name when the block ends without an error.
 
     Raises:
-        UsageError: there is something of that name, or no folder for it.
-        UnwritableError: the folder cannot be written.
+        UsageError: the file exists, or its folder does not.
+        UnwritableError: the folder is not writable.
     """
     check_place(target)
     folder = Path(_made(target))
@@ -196,28 +202,29 @@ def _made(target: Path) -> str:
         return mkdtemp(prefix=f"{SCRATCH}draft-", dir=target.absolute().parent)
     except OSError as error:
         raise UnwritableError(
-            f"tracefork: cannot write {target}: {error.strerror}. Name a place that can be written."
+            f"tracefork: cannot write {target}: {error.strerror}. Choose a place that you can "
+            "write to."
         ) from error
 
 
 def _clear_way(target: Path) -> None:
-    """Remove what is not of this file, which nobody has written to under its name."""
+    """Remove a killed recording's leftovers, which readers would take for this tape's."""
     try:
         clear_way(target)
     except OSError as error:
         raise UnwritableError(
-            f"tracefork: {target} is written, but what a killed recording of that name left "
-            f"cannot be removed: {error}. Remove it before you read {target.name}."
+            f"tracefork: {target} is written, but the files that a killed recording left beside it "
+            f"cannot be removed: {error}. Remove them before you read {target.name}."
         ) from error
 
 
 def _give_name(draft: Path, target: Path) -> None:
-    """Give a file its name, unless another one has got it meanwhile."""
+    """Give a file its name, unless another file took the name meanwhile."""
     try:
         os.link(draft, target)
     except FileExistsError:
         check_place(target)
         raise
-    except OSError:  # The file system knows no second names.
+    except OSError:  # This file system has no hard links.
         check_place(target)
         draft.rename(target)

@@ -1,4 +1,4 @@
-"""The file of a tape while it is written: commits of events and bodies, and its end."""
+"""The file of a tape while it is written: it commits events and bodies, then closes the tape."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tracefork_core.tape.sealing import Key
 _LARGE = 32 * 1024
 _LARGE_CHECKPOINT = 2048  # Pages of 1 KB.
 _WASTE = 32
-"""One page in so many may lie idle in a tape that is closed."""
+"""One page in so many may be unused in a closed tape."""
 
 Body = tuple[bytes, str, Like]
-"""A body, its address, and what names the bodies it is likely to be like."""
+"""A body, its address, and where to look for its base."""
 
 
 class TapeFile:
-    """One tape that is written by one process. Not safe to use from two threads at once."""
+    """One tape, written by one process. Not safe to use from two threads at once."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TapeFile:
     ) -> None:
         self.path = path
         self.absolute = path.absolute()
-        """The path, wherever the current folder goes."""
+        """The path, even if the current folder changes."""
         self.cipher = key.seal if key else None
         self.blobs = BlobWriter()
         self._db = creation.create(path, overwrite=overwrite)
@@ -62,9 +62,9 @@ class TapeFile:
         """Write lines of events, and the bodies they name, in one durable transaction.
 
         Raises:
-            TapeError: they cannot be written; nothing of them is on the tape.
+            TapeError: they cannot be written; none of them is on the tape.
         """
-        fresh: list[bytes] = []
+        new_bytes: list[bytes] = []
         if self._log.is_full:
             with self._transaction():
                 self._log.pack()
@@ -75,16 +75,16 @@ class TapeFile:
                 if (put := self.blobs.put(data, sha, at, like)) is not None:
                     record, new = put
                     blobs.append(line(BLOB, b"{}", canonical(record)))
-                    fresh.append(new)
+                    new_bytes.append(new)
                     at += len(new)
-            self._log.append(b"".join([*blobs, events]), fresh)
+            self._log.append(b"".join([*blobs, events]), new_bytes)
         except BaseException as error:
             self._undo(error)
             raise
-        if not self._is_large and sum(map(len, fresh)) > _LARGE:
-            # A log as small as a small tape's would be folded in after each of these.
+        if not self._is_large and sum(map(len, new_bytes)) > _LARGE:
+            # A write-ahead log of the usual size would be checkpointed after each such commit.
             self._is_large = True
-            with suppress(sqlite3.Error):  # It is on the tape; this is for speed alone.
+            with suppress(sqlite3.Error):  # The commit is on the tape; this is only for speed.
                 creation.limit_log(self._db, _LARGE_CHECKPOINT)
 
     def payloads(self) -> list[bytes]:
@@ -99,11 +99,11 @@ class TapeFile:
             raise self.stopped(error) from error
 
     def finish(self, events: bytes, exchanges: int) -> None:
-        """Write the last events, call the tape complete, and leave one plain file behind.
+        """Write the last events, mark the tape as complete, and leave one plain file behind.
 
         Raises:
-            TapeError: the end cannot be written: the tape stays as it is, incomplete, or complete
-                with its log beside it. Or the file was removed or moved since.
+            TapeError: the end cannot be written, and the tape stays incomplete, or complete with
+                its log beside it; or the file was removed or moved since.
         """
         try:
             with self._transaction():
@@ -116,40 +116,40 @@ class TapeFile:
             self._fold()
         finally:
             self._db.close()
-        # SQLite goes on writing to a file that has lost its name.
+        # SQLite continues to write to a file that was unlinked or renamed.
         if _identity(self.absolute) != self._identity:
             raise TapeError(
-                f"tracefork: {self.path} is not there any more: it was removed, moved or "
-                "replaced while it was recorded to."
+                f"tracefork: {self.path} was removed, moved or replaced while the recording was "
+                "running. Record again."
             )
         checksum.write(self.absolute, mark)
 
     def leave(self) -> None:
-        """Leave one plain file behind, incomplete."""
+        """Leave one plain file behind, marked as incomplete."""
         try:
             self._fold()
         finally:
             self._db.close()
 
     def close(self) -> None:
-        """Leave the tape as it is, incomplete, its log beside it."""
+        """Leave the tape incomplete, with its log beside it."""
         self._db.close()
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Delete the tape."""
         self._db.close()
         creation.discard(self.absolute)
 
     def stopped(self, error: Exception) -> TapeError:
-        """Say that nothing more can be written, and why."""
+        """Return the error that says why nothing more can be written."""
         disk = isinstance(error, (OSError, sqlite3.OperationalError))
         return (UnwritableError if disk else TapeError)(
             f"tracefork: recording to {self.path} stopped: {error}. "
-            "What was recorded until then is kept."
+            "Everything recorded until then is on the tape."
         )
 
     def _set(self, **values: str | bytes | None) -> None:
-        """Write what a reader must know before it reads anything else."""
+        """Write rows of `meta`, which readers read first."""
         rows = [(key, value) for key, value in values.items() if value is not None]
         try:
             self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
@@ -169,9 +169,9 @@ class TapeFile:
             raise
 
     def _undo(self, error: BaseException) -> None:
-        """Count on nothing that was written last: an error, or an interrupt, came in between.
+        """Assume that the last write failed: an error or an interrupt came in between.
 
-        The agent may catch an interrupt and go on recording.
+        The agent may catch an interrupt and continue to record.
         """
         self.blobs.forget()
         self._log.break_off()
@@ -179,34 +179,34 @@ class TapeFile:
             raise self.stopped(error) from error
 
     def _fold(self) -> None:
-        """Bring everything into the one file."""
+        """Move everything from the log into the one file."""
         self._trim()
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             raise self.stopped(error) from error
-        # Refused while somebody reads the tape. The log is empty by now: nothing depends on it.
+        # SQLite refuses this while another connection reads the tape. The log is empty by now.
         with suppress(sqlite3.OperationalError):
             self._db.execute("PRAGMA journal_mode=DELETE")
 
     def _trim(self) -> None:
-        """Give back the pages that packed rows have left; of a large tape they are few."""
-        with suppress(sqlite3.Error):  # It is all there; this is for size alone.
+        """Give back the pages that packed rows left unused, unless they are few."""
+        with suppress(sqlite3.Error):  # The tape is complete; this is only for size.
             free, pages = (
                 self._db.execute(f"PRAGMA {name}_count").fetchone()[0]
                 for name in ("freelist", "page")
             )
             if free * _WASTE > pages:
-                # What is durable need not be made so again, and no other folder must have room.
+                # The rows are durable already, and no other folder needs to have room.
                 self._db.execute("PRAGMA synchronous=NORMAL")
                 self._db.execute("PRAGMA temp_store=MEMORY")
                 self._db.execute("VACUUM")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Tell a file from another one of its name; None where there is none."""
+    """Return what tells a file from another one at the same path; None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""zstd frames: written piece by piece while recording, and never unpacked beyond a limit."""
+"""zstd frames: written piece by piece while recording, and unpacked up to a limit."""
 
 from __future__ import annotations
 
@@ -11,36 +11,37 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-_WINDOW_LOG = 20  # 1 MiB: a segment and what its last piece adds.
+_WINDOW_LOG = 20  # 1 MiB holds a segment and what its last piece adds.
 _QUICK, _TIGHT = 1, 3
 _SMALL_TABLE_LOG = 12
-"""Of 16 KB and not of 64: after each wait for the disk, little of a table is in a cache."""
+"""A hash table of 16 KB instead of 64: each wait for the disk evicts it from the caches."""
 RATIO = 1000
-"""What a frame unpacks to is at most its own size times this, and an allowance."""
+"""A frame may unpack to its own size times this, plus an allowance."""
 
 
 class Packer:
-    """One frame that grows. All pieces so far, joined, unpack to everything added so far."""
+    """One growing frame. The pieces so far, joined, unpack to everything added so far."""
 
     def __init__(self) -> None:
         options = _options(_QUICK) | {zstd.CompressionParameter.hash_log: _SMALL_TABLE_LOG}
         self._compressor = zstd.ZstdCompressor(options=options)
 
     def add(self, data: bytes) -> bytes:
-        """Return the next piece of the frame; it holds all of `data`."""
+        """Return the next piece of the frame, flushed: it contains all of `data`."""
         return self._compressor.compress(data, zstd.ZstdCompressor.FLUSH_BLOCK) if data else b""
 
 
 def pack(data: bytes) -> bytes:
-    """Return `data` as one whole frame, smaller than its pieces were; nothing stays nothing."""
+    """Return `data` as one whole frame, smaller than in pieces; b"" stays b""."""
     return zstd.compress(data, options=_options(_TIGHT)) if data else b""
 
 
 def unpack(frame: bytes, allowance: int, ratio: int = RATIO) -> bytes:
-    """Return what a frame, or the first pieces of one, holds.
+    """Unpack a frame, or the first pieces of one.
 
     Raises:
-        TapeError: it is no frame, or holds more than `allowance` and `ratio` times its size.
+        TapeError: it is not a frame, or unpacks to more than `allowance` plus `ratio` times its
+            size.
     """
     if not frame:
         return b""
@@ -51,14 +52,14 @@ def unpack(frame: bytes, allowance: int, ratio: int = RATIO) -> bytes:
     try:
         data = decompressor.decompress(frame, max_length=limit + 1)
     except (zstd.ZstdError, EOFError, OverflowError) as error:
-        raise TapeError(f"tracefork: a segment does not decompress: {error}.") from error
+        raise TapeError(f"tracefork: corrupt data cannot be decompressed: {error}.") from error
     if len(data) > limit:
         raise TapeError(
-            f"tracefork: a segment of {len(frame)} bytes unpacks to more than {limit}: "
-            "no recorder writes that."
+            f"tracefork: corrupt data: {len(frame)} bytes decompress to more than {limit}, which "
+            "no recorder writes."
         )
     if decompressor.unused_data:
-        raise TapeError("tracefork: a segment does not decompress: something lies behind its end.")
+        raise TapeError("tracefork: corrupt data: bytes follow the end of a zstd frame.")
     return data
 
 

@@ -1,9 +1,13 @@
 """The log of a tape: rows that each add to two zstd frames, one of events and one of bodies.
 
 A *segment* is a run of rows whose pieces, joined, are one frame of events and one of bodies. Each
-commit adds a row; when a segment is large enough its rows are packed into one. Events can so be
-read without the bodies, a body without those of other segments, and everything that was committed
-before a crash without what came after.
+commit adds a row; when a segment is large enough, its rows are packed into one. So events can be
+read without bodies, a body without other segments, and every commit before a crash without what
+came after it.
+
+Each event in a row of its own, packed by itself, took six times as many bytes: events are alike,
+and only together do they pack well. One frame for the whole tape packs best, but to read one body
+all earlier ones have to be unpacked.
 """
 
 from __future__ import annotations
@@ -28,11 +32,11 @@ _EVENTS_ALLOWANCE = 4 * 1024 * 1024
 _EVENTS_RATIO = 100
 _BODIES_ALLOWANCE = 64 * 1024 * 1024
 _OPEN_SEGMENTS = 64 * 1024 * 1024
-"""Plain bytes of bodies that a reader keeps at hand."""
+"""Plain bytes of bodies that a reader caches."""
 
 
 class Cipher(Protocol):
-    """What a sealed tape does to each piece before it lands."""
+    """Encrypts each piece of a sealed tape. `about` is its place: it opens in no other."""
 
     def seal(self, data: bytes, about: bytes) -> bytes: ...
 
@@ -55,7 +59,7 @@ class _Growing:
 
 
 class LogWriter:
-    """Appends to the log. A row is one statement, and so a transaction, or part of the caller's."""
+    """Appends to the log. A row is one statement: a transaction, or part of the caller's."""
 
     def __init__(self, db: sqlite3.Connection, cipher: Cipher | None = None) -> None:
         self._db = db
@@ -66,12 +70,12 @@ class LogWriter:
 
     @property
     def at(self) -> int:
-        """Where in its segment the next body will begin."""
+        """The offset in its segment at which the next body will begin."""
         return self._segment.body_bytes
 
     @property
     def is_full(self) -> bool:
-        """Whether the open segment is to be packed before anything is added."""
+        """Whether the open segment must be packed before the next row."""
         return max(self._segment.event_bytes, self._segment.body_bytes) >= SEGMENT
 
     def append(self, events: bytes, bodies: list[bytes]) -> None:
@@ -90,14 +94,14 @@ class LogWriter:
         self._insert(self._seq, packed_events, packed_body)
 
     def pack(self) -> None:
-        """Turn the rows of the open segment into one, and begin the next segment.
+        """Turn the rows of the open segment into one row, and begin the next segment.
 
-        That takes two statements, in a transaction of the caller's.
+        That takes two statements, so the caller holds a transaction.
         """
         segment = self._segment
         size = segment.event_bytes + segment.body_bytes
         packed = segment.event_packed
-        # Rows that are large gain nothing by being packed again.
+        # Large rows gain nothing when they are packed again.
         if len(segment.rows) > 1 and size < len(segment.rows) * _LARGE:
             events = pack(b"".join(segment.events))
             if _excess(segment.event_bytes, len(events)) <= self._allowance:
@@ -109,7 +113,7 @@ class LogWriter:
         self._segment = _Growing(segment.number + 1)
 
     def break_off(self) -> None:
-        """Begin a new segment: what was added last to this one is in no file."""
+        """Begin a new segment, because the last row of this one was rolled back."""
         self._segment = _Growing(self._segment.number + 1)
 
     def _insert(self, seq: int, events: bytes, bodies: bytes) -> None:
@@ -120,22 +124,22 @@ class LogWriter:
         self._db.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?)", row)
 
     def _check_limits(self, segment: _Growing, packed: bytes) -> None:
-        """Write nothing that a reader would take for a bomb."""
+        """Refuse to write what a reader would refuse as a decompression bomb."""
         if _excess(segment.event_bytes, segment.event_packed) > self._allowance:
             raise TapeError(
-                f"tracefork: {segment.event_bytes} bytes of events that pack into "
-                f"{segment.event_packed} do not go onto a tape: readers refuse them."
+                f"tracefork: cannot record {segment.event_bytes} bytes of events that compress to "
+                f"{segment.event_packed}: a reader would refuse them as a decompression bomb."
             )
         if segment.body_bytes > _BODIES_ALLOWANCE > len(packed) * RATIO:
             raise TapeError(
-                f"tracefork: a body of {segment.body_bytes} bytes that packs into {len(packed)} "
-                "does not go onto a tape: readers refuse it."
+                f"tracefork: cannot record {segment.body_bytes} bytes of bodies that compress to "
+                f"{len(packed)}: a reader would refuse them as a decompression bomb."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row as it lies in the file. `seq` is its place in the log."""
+    """One row as it lies in the file. `seq` is its position in the log."""
 
     seq: int
     segment: int
@@ -145,7 +149,7 @@ class Row:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the row is what was written."""
+        """Whether the row still has the checksum that it was written with."""
         return _crc(self.events, self.bodies) == self.crc
 
 
@@ -164,14 +168,14 @@ class LogReader:
         frames: dict[int, list[bytes]] = {}
         for seq, segment, events in rows:
             if not isinstance(segment, int) or not isinstance(events, bytes):
-                raise TapeError(f"tracefork: row {seq} of the log is no row of a tape.")
+                raise _malformed(seq)
             self._rows.setdefault(segment, []).append(seq)
             frames.setdefault(segment, []).append(self._opened(events, b"events %d" % seq))
         allowance = _EVENTS_ALLOWANCE
         for segment, pieces in frames.items():
             frame = b"".join(pieces)
             lines = unpack(frame, allowance, _EVENTS_RATIO)
-            # One allowance for all segments: what events decode to is many times their size.
+            # All segments share one allowance: decoded events take many times their plain size.
             allowance -= _excess(len(lines), len(frame))
             yield segment, lines
 
@@ -182,23 +186,23 @@ class LogReader:
 
     @cached_property
     def most(self) -> int:
-        """The bytes that one blob may come to: a tape of nothing is no blob of 256 MB."""
+        """The largest size that one blob may declare, given how large the tape is."""
         (packed,) = self._db.execute("SELECT total(length(bodies)) FROM log").fetchone()
         return _BODIES_ALLOWANCE + RATIO * int(packed)
 
     def bodies(self, segment: int) -> bytes:
-        """Return the bodies of a segment, plain, one behind the other."""
+        """Return the plain bodies of a segment, one after the other."""
         if (held := self._bodies.get(segment)) is not None:
             self._bodies.move_to_end(segment)
             return held
         rows = self._rows.get(segment)
         if rows is None:
-            raise TapeError(f"tracefork: segment {segment} is missing from the tape.")
+            raise TapeError(f"tracefork: the tape is corrupt: segment {segment} is missing.")
         pieces = []
         query = "SELECT seq, bodies FROM log WHERE seq BETWEEN ? AND ? AND segment = ? ORDER BY seq"
         for seq, data in self._db.execute(query, (rows[0], rows[-1], segment)):
             if not isinstance(data, bytes):
-                raise TapeError(f"tracefork: segment {segment} holds something that is no body.")
+                raise _malformed(seq)
             pieces.append(self._opened(data, b"bodies %d" % seq))
         plain = unpack(b"".join(pieces), _BODIES_ALLOWANCE)
         self._bodies[segment] = plain
@@ -211,15 +215,19 @@ class LogReader:
         query = "SELECT seq, segment, crc, events, bodies FROM log ORDER BY seq"
         for seq, segment, crc, events, bodies in self._db.execute(query):
             if not isinstance(events, bytes) or not isinstance(bodies, bytes):
-                raise TapeError(f"tracefork: row {seq} of the log is no row of a tape.")
+                raise _malformed(seq)
             yield Row(seq, segment, crc, events, bodies)
 
     def _opened(self, data: bytes, about: bytes) -> bytes:
         return data if self._cipher is None else self._cipher.open(data, about)
 
 
+def _malformed(seq: object) -> TapeError:
+    return TapeError(f"tracefork: the tape is corrupt: row {seq} of its log is malformed.")
+
+
 def _excess(plain: int, packed: int) -> int:
-    """Return by how many bytes events are larger than their packed size accounts for."""
+    """Return how many bytes of events exceed the ratio that their packed size allows."""
     return max(0, plain - _EVENTS_RATIO * packed)
 
 

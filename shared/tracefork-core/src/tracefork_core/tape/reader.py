@@ -1,4 +1,4 @@
-"""Read a tape: its exchanges, steps, draws and receipt."""
+"""Read a tape: its exchanges, steps, draws, checkpoints and receipt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracefork_core.tape import schema
 from tracefork_core.tape.blobs import EMPTY
 from tracefork_core.tape.branches import on_branch
 from tracefork_core.tape.checkpoint import EVENTS, CheckpointEvent
-from tracefork_core.tape.contents import DAMAGED, Contents, Head, in_words
+from tracefork_core.tape.contents import CORRUPT, Contents, Head, described
 from tracefork_core.tape.digest import chain
 from tracefork_core.tape.event import (
     BRANCH,
@@ -56,11 +56,11 @@ class Tape:
     """An open tape, read-only. A context manager.
 
     Attributes:
-        path: where it lies.
-        complete: whether the recording was closed; a tape cut off by a crash is not.
-        mode: what it keeps; see `mode.Mode`.
-        origin: the tape that it is a branch of, if it is one.
-        key: what opens it, where it is sealed and this environment has that.
+        path: the path that it was opened with.
+        complete: whether the recording was closed. A tape that a crash cut off is not complete.
+        mode: what it stores; see `schema.Mode`.
+        origin: the tape that it is a branch of, if any.
+        key: the key of a sealed tape, if this environment can unwrap it.
     """
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
@@ -75,22 +75,22 @@ class Tape:
         """Open a tape.
 
         Raises:
-            UsageError: there is no such file.
-            TapeError: the file is not a tape, or is damaged.
+            UsageError: no such file exists.
+            TapeError: the file is not a tape, or is corrupt.
         """
         path = Path(path)
         db = schema.open_readonly(path)
         try:
             return cls(path, db)
-        except (sqlite3.Error, *DAMAGED) as error:
+        except (sqlite3.Error, *CORRUPT) as error:
             db.close()
-            raise TapeError(f"tracefork: {path} is damaged: {in_words(error)}.") from error
+            raise TapeError(f"tracefork: {path} is corrupt: {described(error)}.") from error
         except BaseException:
             db.close()
             raise
 
     def close(self) -> None:
-        """Close the file, and that of its parent, once no thread is reading it."""
+        """Close the file and its parent's, once no thread is reading them."""
         self._contents.close()
         if (parent := self.__dict__.get("_parent")) is not None:
             parent.close()
@@ -108,23 +108,25 @@ class Tape:
 
     @cached_property
     def exchanges(self) -> list[Exchange]:
-        """The exchanges in the order asked, with those that were in flight at a crash."""
+        """The exchanges in the order asked, including those in flight at a crash."""
         read = self._contents.read
-        found = [
+        exchanges = [
             Exchange(self, read(_payload, payload), read(_aside, aside), payload, aside)
             for payload, aside in self._contents.of_kind(EXCHANGE)
         ]
         if not self.complete:
-            landed = {exchange.n for exchange in found}
-            with self._contents.naming_damage():
-                found.extend(exchanges_in_flight(self, self._contents.flights(), landed))
-        found.sort(key=lambda exchange: exchange.n)
+            landed = {exchange.n for exchange in exchanges}
+            with self._contents.naming_tape():
+                flights = self._contents.flights()
+                exchanges.extend(exchanges_in_flight(self, flights, landed))
+        exchanges.sort(key=lambda exchange: exchange.n)
         if self.origin is not None:
             shared = self._parent.exchanges[: self.origin.at]
-            found = [*on_branch(shared, self._contents.asides(TURNS, _moved)), *found]
-        for place, exchange in enumerate(found):
-            self._check(place, exchange)
-        return found
+            moves = self._contents.asides(TURNS, _moved)
+            exchanges = [*on_branch(shared, moves), *exchanges]
+        for n, exchange in enumerate(exchanges):
+            self._check(n, exchange)
+        return exchanges
 
     @cached_property
     def steps(self) -> list[StepRecord]:
@@ -136,29 +138,29 @@ class Tape:
 
     @property
     def draws(self) -> list[Reads]:
-        """What was drawn, in the order it was written."""
+        """The draws, in the order they were written."""
         return self.chance.reads
 
     @property
     def chance(self) -> Draws:
-        """All that the tape knows of chance, as if it had been drawn at once."""
+        """All draws on the tape, merged into one record."""
         drawn = list(self._contents.asides(DRAWS, msgspec.json.Decoder(Draws).decode))
         return Draws(
-            reads=[reads for one in drawn for reads in one.reads],
-            seed=next((one.seed for one in drawn if one.seed), None),
-            generators=[state for one in drawn for state in one.generators],
-            ambient=next((one.ambient for one in drawn if one.ambient is not None), None),
+            reads=[reads for draws in drawn for reads in draws.reads],
+            seed=next((draws.seed for draws in drawn if draws.seed), None),
+            generators=[state for draws in drawn for state in draws.generators],
+            ambient=next((draws.ambient for draws in drawn if draws.ambient is not None), None),
         )
 
     @property
     def surroundings(self) -> list[Seen]:
-        """What the agent read around itself, in the order it did."""
+        """What the agent read from its surroundings, in order."""
         looks = self._contents.asides(SURROUNDINGS, msgspec.json.Decoder(Surroundings).decode)
         return [seen for look in looks for seen in look.seen]
 
     @cached_property
     def checkpoints(self) -> list[CheckpointEvent]:
-        """What is known of a framework's checkpoints, in the order in which it happened."""
+        """The checkpoint events of a framework, in the order in which they happened."""
         return [
             self._contents.read(msgspec.json.Decoder(EVENTS[event.kind]).decode, bytes(event.aside))
             for event in self.events
@@ -172,33 +174,35 @@ class Tape:
 
     @property
     def hash_seed(self) -> str | None:
-        """The PYTHONHASHSEED of the recording; None where hashes were random, or nothing says."""
+        """The PYTHONHASHSEED of the recording; None if hashes were random or it is unknown."""
         return self.environment.hash_seed if self.environment else None
 
     @property
     def branch(self) -> Branch | None:
-        """What a fork changed, where this is a branch that one made."""
+        """What the fork changed that made this branch; None if no fork made it."""
         return self._contents.last(BRANCH, msgspec.json.Decoder(Branch).decode)
 
     @property
     def receipt(self) -> Receipt | None:
-        """What the recording says about itself; None while it is incomplete."""
+        """The receipt of the recording; None while it is incomplete."""
         return self._contents.last(RECEIPT, msgspec.json.Decoder(Receipt).decode)
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the run, computed from what the file holds (not read from its receipt)."""
+        """The digest of the run, computed from the exchanges (not read from the receipt)."""
         return chain(exchange.canonical for exchange in self.exchanges)
 
     @property
     def keeps_bodies(self) -> bool:
-        """Whether bodies are on the tape, and not only their hashes."""
+        """Whether the tape stores bodies, and not only their hashes."""
         return self.mode != "metadata"
 
     def blob(self, sha: str) -> bytes:
-        """Return the bytes at an address, verified."""
+        """Return the body at an address, verified."""
         if sha != EMPTY and not self.keeps_bodies:
-            raise TapeError(f"tracefork: {self.path} keeps hashes, not bodies (mode metadata).")
+            raise TapeError(
+                f"tracefork: {self.path} stores hashes instead of bodies (mode metadata)."
+            )
         return self._contents.blob(sha)
 
     @property
@@ -208,11 +212,11 @@ class Tape:
 
     @property
     def events(self) -> list[Event]:
-        """Everything on the tape but the bodies, as it was written, of whatever kind."""
+        """All events, of any kind, as they were written."""
         return self._contents.events()
 
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
-        """Return the steps from the root down to one."""
+        """Return the steps from the root down to this one."""
         steps: list[StepRecord] = []
         while step is not None and (record := self._steps_by_id.get(step)) and len(steps) < 64:
             steps.append(record)
@@ -220,54 +224,59 @@ class Tape:
         return tuple(reversed(steps))
 
     def step_path(self, step: str | None) -> tuple[str, ...]:
-        """Return the names of the steps from the root down to one, for people."""
+        """Return the names of the steps from the root down to this one."""
         return tuple(record.name for record in self.steps_down_to(step))
 
     @cached_property
     def _steps_by_id(self) -> dict[str, StepRecord]:
         return {step.id: step for step in self.steps}
 
-    def _check(self, place: int, exchange: Exchange) -> None:
-        """Refuse what no writer writes, before a replay counts on it."""
+    def _check(self, n: int, exchange: Exchange) -> None:
+        """Refuse what no recorder writes, before a replay relies on it."""
         turns = exchange.aside.turns
         deliveries = len(exchange.aside.sizes) + 2  # a head, chunks, an end
-        if exchange.n != place:
-            raise TapeError(f"tracefork: {self.path} has no exchange {place}: the tape is damaged.")
+        if exchange.n != n:
+            raise TapeError(f"tracefork: {self.path} is corrupt: exchange {n} is missing.")
         if any(len(run) != 2 or min(run) < 0 for run in turns) or (
             sum(count for _, count in turns) > deliveries
         ):
-            raise TapeError(f"tracefork: {self.path}: exchange {place} has impossible turns.")
+            raise TapeError(f"tracefork: {self.path} is corrupt: exchange {n} has invalid turns.")
         try:
             for url in {exchange.url, exchange.request.url}:
                 urlsplit(url)
         except ValueError as error:
             raise TapeError(
-                f"tracefork: {self.path}: exchange {place} has an impossible URL: {error}."
+                f"tracefork: {self.path} is corrupt: exchange {n} has an invalid URL: {error}."
             ) from error
 
     @property
     def parent(self) -> Tape | None:
-        """The tape that this one is a branch of, if it is one; it is closed with it."""
+        """The tape that this one is a branch of, if any. It closes with this one."""
         return self._parent if self.origin else None
 
     @cached_property
     def _parent(self) -> Tape:
-        """The tape that this one is a branch of, which must still be what it was."""
+        """The tape that this one is a branch of; it must be unchanged since."""
         assert self.origin is not None
-        place = self.path.with_name(self.origin.name)
-        if not place.is_file():
+        path = self.path.with_name(self.origin.name)
+        if not path.is_file():
             raise TapeError(
-                f"tracefork: {self.path} is a branch, and {place.name}, which it goes on from, is "
-                "not beside it. Put it there; `tracefork pack` makes one file of both."
+                f"tracefork: {self.path} is a branch of {path.name}, which is not in the same "
+                "folder. Put it there. (`tracefork pack` makes one file of a branch and its "
+                "parents.)"
             )
-        parent = Tape.open(place)
+        parent = Tape.open(path)
         try:
-            # Lines get shorter from tape to tape: no tape is its own ancestor.
-            held = parent.exchanges[: self.origin.at] if parent.needs == self.origin.line else None
-            if held is None or chain(one.canonical for one in held) != self.origin.digest:
+            # Each parent names fewer ancestors: so no tape is its own ancestor.
+            shared = (
+                parent.exchanges[: self.origin.at] if parent.needs == self.origin.line else None
+            )
+            if shared is None or (
+                chain(exchange.canonical for exchange in shared) != self.origin.digest
+            ):
                 raise TapeError(
-                    f"tracefork: {self.path} is a branch of {parent.path}, which is not what it "
-                    "was: it was changed, or recorded anew."
+                    f"tracefork: {self.path} is a branch of {parent.path}, which was changed or "
+                    "recorded again since. Put the original tape there."
                 )
         except BaseException:
             parent.close()
@@ -279,23 +288,23 @@ class Tape:
 
     @property
     def needs(self) -> list[str]:
-        """The files beside it that a branch cannot be read without."""
+        """The names of the tapes in the same folder that a branch needs, nearest first."""
         return self.origin.names if self.origin else []
 
     @property
     def structure(self) -> Structure | None:
-        """What a closed sealed tape says without its key."""
+        """What a closed sealed tape reveals without its key."""
         document = self._head.structure
         return None if document is None else self._contents.read(_structure, document)
 
     @property
     def opens(self) -> bool:
-        """Whether the tape can be read here: it is not sealed, or its key is at hand."""
+        """Whether the tape can be read here: it is not sealed, or its key is available."""
         return self._head.opens
 
 
 def _ended(step: StepRecord, end: StepEnd | None) -> StepRecord:
-    """Return a step as it was when it had ended, if it had."""
+    """Return a step with its end, if it ended."""
     if end is None:
         return step
     kind = end.kind or step.kind

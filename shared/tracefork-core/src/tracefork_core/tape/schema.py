@@ -16,17 +16,17 @@ APPLICATION_ID = 0x7472666B  # "trfk"
 VERSION = 1
 LOGS = ("-wal", "-shm", "-flight", "-flight-new")
 BESIDE = (*LOGS, ".sig")
-"""What may lie beside a tape, behind its name: its log, its journal, its signature."""
+"""Suffixes of files that may lie beside a tape: its log, its journal, its signature."""
 LARGEST = 256 * 1024 * 1024
-"""Bytes of the largest body, plain or packed, that is written to a tape or read from one."""
+"""The largest body in bytes, plain or packed, that is written to a tape or read from one."""
 
 _THREADS_FROM = 1000
 THREADS_VERSION = 1001
-"""Of a file of threads; the versions of tapes are below 1000."""
+"""The version of a file of threads. Versions of tapes are below 1000."""
 
-PAGE = 1024  # Tapes are many and mostly small: a page is what the last byte of each table costs.
+PAGE = 1024  # Tapes are many and small; the last byte of each table costs a whole page.
 _GROWTH = 16 * 1024 * 1024
-"""Bytes that a row may have more than the files had when they were opened: rows get packed."""
+"""A row may be larger than the files were when they were opened, by so many bytes."""
 
 TAPE_TABLES = {
     "meta": "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
@@ -54,29 +54,41 @@ THREADS_TABLES = {
         "base INTEGER, pieces BLOB, data BLOB, UNIQUE (thread, sha, tag))"
     ),
 }
-"""The tables of a file of threads: what a checkpointer keeps every day, and no recording."""
+"""The tables of a file of threads, which a checkpointer writes outside of recordings."""
 
+_LISTS = "`tracefork ls` lists the tapes in a folder."
+_SCHEMA = (
+    # The indices that SQLite makes for a UNIQUE or PRIMARY KEY of the tables have no SQL.
+    "SELECT type, name, sql FROM sqlite_schema WHERE NOT (type = 'index' AND sql IS NULL)"
+)
 
 Mode = Literal["safe", "metadata", "sealed", "raw"]
+"""What a tape stores of an exchange.
+
+safe       everything but secrets, which are masked before anything is hashed
+metadata   hashes and sizes instead of bodies: such a tape compares, but does not replay
+sealed     like safe, and encrypted for named readers
+raw        everything except the headers that carry credentials
+"""
 
 
 def open_readonly(path: Path) -> sqlite3.Connection:
-    """Open an existing tape for reading, whatever its version.
+    """Open an existing tape for reading.
 
     Raises:
-        UsageError: there is no such file.
-        TapeError: the file is not a tape or cannot be read.
+        UsageError: no such file exists.
+        TapeError: the file is not a tape, or cannot be read.
     """
     if is_folder(path):
         raise UsageError(f"tracefork: {path} is a folder, not a tape. {_LISTS}")
-    if not os.path.isfile(path):  # noqa: PTH113 - a folder nobody may enter is no traceback
-        raise UsageError(f"tracefork: no tape at {path}. {_LISTS}")
+    if not os.path.isfile(path):  # noqa: PTH113 - no traceback in a folder without permission
+        raise UsageError(f"tracefork: {path} does not exist. {_LISTS}")
     if holds_threads(path):
         raise TapeError(are_threads(path))
     try:
         if path.stat().st_size == 0:
-            raise TapeError(f"tracefork: {path} is not a tape: it is empty. {_LISTS}")
-        # Nobody writes to a tape without a log beside it: reading one then leaves no file behind.
+            raise TapeError(f"tracefork: {path} is not a tape: the file is empty. {_LISTS}")
+        # A tape without a log has no writer. It is opened so that reading leaves no file behind.
         has_log = beside(path, "-wal").exists()
     except OSError as error:
         raise TapeError(f"tracefork: cannot read {path}: {error}.") from error
@@ -85,17 +97,17 @@ def open_readonly(path: Path) -> sqlite3.Connection:
     try:
         return _opened(path, immutable=not has_log)
     except TapeError:
-        # A recording that began at this moment lays out its file.
+        # A recording may have begun at this moment, and still be laying out its file.
         if has_log or not any(beside(path, suffix).exists() for suffix in ("-wal", "-journal")):
             raise
         return _opened(path, immutable=False)
 
 
 def _as_closed(path: Path) -> sqlite3.Connection | None:
-    """Open a file that is as it was closed; None where it is not, or nobody closed it.
+    """Open a file that is unchanged since it was closed; return None for any other file.
 
-    A log beside such a file is another recording's, whose tape was killed, and then removed or
-    replaced: SQLite would take it for this one's.
+    A log beside such a file belongs to another recording, which was killed and whose tape was then
+    removed or replaced. SQLite would take it for the log of this one.
     """
     try:
         db = _opened(path, immutable=True)
@@ -122,13 +134,12 @@ def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
         db.close()
         if not immutable and getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN:
             raise TapeError(
-                f"tracefork: cannot read {path}: a part of it lies in its log, "
-                f"{beside(path, '-wal').name}, and SQLite reads that only where "
-                f"{beside(path, '-shm').name} is, or can be made. Copy the tape, with all that "
-                "lies beside it, to a folder that can be written."
+                f"tracefork: cannot read {path}: part of it is in {beside(path, '-wal').name}, and "
+                f"SQLite needs to write {beside(path, '-shm').name} to read that. Copy the tape "
+                f"and the files beside it ({path.name}-…) to a folder that you can write to."
             ) from error
         raise TapeError(
-            f"tracefork: {path} is not a tape, or is damaged: {error}. {_LISTS}"
+            f"tracefork: {path} is not a tape, or is corrupt: {error}. {_LISTS}"
         ) from error
     except BaseException:
         db.close()
@@ -137,26 +148,26 @@ def _opened(path: Path, *, immutable: bool) -> sqlite3.Connection:
 
 
 def holds_threads(path: Path) -> bool:
-    """Return whether a file of ours is a file of threads, and no tape, by its first bytes."""
-    return (found := _version_of(path)) is not None and found >= _THREADS_FROM
+    """Return whether the header of a file says that it is a file of threads."""
+    return (number := _version_of(path)) is not None and number >= _THREADS_FROM
 
 
 def is_tape(path: Path) -> bool:
-    """Return whether a file of ours is a tape, by its first bytes."""
-    return (found := _version_of(path)) is not None and found < _THREADS_FROM
+    """Return whether the header of a file says that it is a tape."""
+    return (number := _version_of(path)) is not None and number < _THREADS_FROM
 
 
 def check_threads(path: Path, db: sqlite3.Connection) -> None:
-    """Make sure that a file of threads is one before anything in it is trusted.
+    """Check the schema of a file of threads before anything in it is trusted.
 
     Raises:
-        TapeError: it is none, or one of a later version.
+        TapeError: it is not a file of threads, or has a later version.
     """
     db.execute("PRAGMA trusted_schema=OFF")
     if version(db) > THREADS_VERSION:
         raise TapeError(
-            f"tracefork: {path} holds threads in format {version(db)}; this tracefork-core knows "
-            f"{THREADS_VERSION}. Upgrade tracefork-core."
+            f"tracefork: {path} holds threads in format {version(db)}; this tracefork-core reads "
+            f"format {THREADS_VERSION}. Upgrade tracefork-core."
         )
     db.execute("PRAGMA cell_size_check=ON")
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST + 1024)
@@ -164,56 +175,63 @@ def check_threads(path: Path, db: sqlite3.Connection) -> None:
 
 
 def version(db: sqlite3.Connection) -> int:
-    """Return the format version of an open tape."""
+    """Return the format version that a file declares."""
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the file that belongs to a tape under a suffix."""
+    """Return the path of the file beside a tape that has this suffix."""
     return path.with_name(path.name + suffix)
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether a path is a folder; one that nobody may look at is none."""
-    return os.path.isdir(path)  # noqa: PTH112 - as above
+    """Return whether a path is a folder that can be looked at."""
+    return os.path.isdir(path)  # noqa: PTH112 - no traceback without permission
 
 
 def connect(name: str, *, uri: bool = False) -> sqlite3.Connection:
-    """Return a connection with no transaction but those that are asked for, for any thread."""
+    """Return a connection in autocommit mode that any thread may use."""
     return sqlite3.connect(name, uri=uri, isolation_level=None, check_same_thread=False)
 
 
 def _check(path: Path, db: sqlite3.Connection, *, may_grow: bool) -> None:
-    """Make sure that the file is a tape we can read before anything in it is trusted."""
+    """Check the schema of a tape before anything in it is trusted."""
     db.execute("PRAGMA trusted_schema=OFF")
     db.execute("PRAGMA cell_size_check=ON")
-    # No value is larger than the files it lies in: a damaged length is not even allocated.
+    # No value is larger than its files, so a corrupt length is never allocated.
     held = sum(file.stat().st_size for file in (path, beside(path, "-wal")) if file.exists())
     most = max(held, PAGE) + (_GROWTH if may_grow else 0)
     db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(LARGEST, most))
     application = _application(db)
     if application != APPLICATION_ID:
         raise TapeError(
-            f"tracefork: {path} is not a tape (its application id is {application}). {_LISTS}"
+            f"tracefork: {path} is not a tape: its application id is {application:#x}, not "
+            f"{APPLICATION_ID:#x}. {_LISTS}"
         )
-    # A newer tracefork may keep more tables; nothing of them is ever run or read.
+    # A newer tracefork may add tables. This one never reads them, nor runs anything in them.
     _check_tables(path, db, TAPE_TABLES, may_grow=version(db) > VERSION)
 
 
 def _check_tables(
     path: Path, db: sqlite3.Connection, expected: dict[str, str], *, may_grow: bool
 ) -> None:
-    found = {name: (kind, sql) for kind, name, sql in db.execute(_SCHEMA)}
+    actual = {name: (kind, sql) for kind, name, sql in db.execute(_SCHEMA)}
     for name, sql in expected.items():
-        if found.get(name) != ("table", sql):
+        if actual.get(name) != ("table", sql):
+            if may_grow:
+                raise TapeError(
+                    f"tracefork: {path} has tape format {version(db)}; this tracefork-core reads "
+                    f"format {VERSION}. Upgrade tracefork-core."
+                )
             raise TapeError(
-                f"tracefork: {path} calls itself a tape, but its table {name} is not that of one."
+                f"tracefork: {path} is corrupt: it has no table `{name}` in the expected form."
             )
-    for name in found.keys() - expected.keys():
-        kind, sql = found[name]
+    for name in actual.keys() - expected.keys():
+        kind, sql = actual[name]
         if not may_grow or kind != "table" or not _is_plain(sql):
             raise TapeError(
-                f"tracefork: {path} holds a {kind} {name} that no tape has; nothing of it was read."
+                f"tracefork: {path} contains an unexpected {kind} `{name}`; tracefork refuses to "
+                "open it."
             )
 
 
@@ -222,31 +240,25 @@ def _application(db: sqlite3.Connection) -> int:
 
 
 def _version_of(path: Path) -> int | None:
-    """Return the version that a file of ours declares; None where it is none.
+    """Return the version in the header of a file, None if tracefork did not write the file.
 
-    SQLite reads it: as POSIX has it, whoever else closes the file drops this process's locks on it.
+    SQLite reads it, not `open`: under POSIX, closing any other descriptor of the file would drop
+    the locks that this process holds on it.
     """
-    if not os.path.isfile(path):  # noqa: PTH113 - as above; to open a pipe is to wait for a writer
+    if not os.path.isfile(path):  # noqa: PTH113 - no permission: no traceback; a pipe would block
         return None
     name = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&immutable=1"
     try:
         with closing(connect(name, uri=True)) as db:
-            found = version(db) if _application(db) == APPLICATION_ID else None
+            number = version(db) if _application(db) == APPLICATION_ID else None
     except (sqlite3.Error, MemoryError):
         return None
-    return found & 0xFFFF_FFFF if found is not None else None
+    return number & 0xFFFF_FFFF if number is not None else None
 
 
 def are_threads(path: Path) -> str:
-    """Return what to say of a file of threads in the place of a tape."""
-    return f"tracefork: {path} holds the threads of a checkpointer, and no recording."
-
-
-_LISTS = "`tracefork ls` lists the tapes of a folder."
-_SCHEMA = (
-    # Indices that SQLite makes for a UNIQUE or PRIMARY KEY of the tables above have no SQL.
-    "SELECT type, name, sql FROM sqlite_schema WHERE NOT (type = 'index' AND sql IS NULL)"
-)
+    """Return the error for a file of threads that was named as a tape."""
+    return f"tracefork: {path} holds the threads of a checkpointer, not a recording."
 
 
 def _is_plain(sql: object) -> bool:
@@ -254,12 +266,13 @@ def _is_plain(sql: object) -> bool:
 
 
 def as_mode(name: str) -> Mode:
-    """Return the mode of a name.
+    """Return the mode with this name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such mode.
     """
     for mode in get_args(Mode):
         if name == mode:
             return mode  # type: ignore[no-any-return]
-    raise UsageError(f"tracefork: no mode {name!r}. There are {', '.join(get_args(Mode))}.")
+    modes = ", ".join(get_args(Mode))
+    raise UsageError(f"tracefork: there is no mode {name!r}. The modes are {modes}.")
