@@ -26,7 +26,7 @@ _DEEPEST = 64
 class Origin(msgspec.Struct, frozen=True):
     """The parent of a branch: the `name` of its file, and the `digest` of its first `at` exchanges.
 
-    `line` names the parents of the parent, nearest first.
+    `line` has the names of the parent's own parents, nearest first.
     """
 
     name: str
@@ -36,44 +36,50 @@ class Origin(msgspec.Struct, frozen=True):
 
     @property
     def names(self) -> list[str]:
-        """The files that a branch cannot be read without, nearest first."""
+        """The names of all files that a branch needs, nearest first."""
         return [self.name, *self.line]
 
 
 def parent_name(path: Path) -> str:
-    """Return the name by which a branch of a tape names it.
+    """Return the name by which a branch refers to a tape.
 
     Raises:
-        UsageError: it is no text, and a tape holds text.
+        UsageError: the name is not UTF-8, and tapes hold UTF-8 only.
     """
     if spelled_text(path.name) != path.name:
         raise UsageError(
-            f"tracefork: a branch names its parent, and the name of {path} is no text (UTF-8). "
-            "Give it another name first."
+            f"tracefork: cannot branch from {path}: a branch stores the name of its parent, and "
+            "this name is not UTF-8. Rename the tape first."
         )
     return path.name
 
 
 def read_origin(document: object, own: str) -> Origin | None:
-    """Return the origin that the tape of an own name holds, or None where it is no branch.
+    """Return the origin of the tape named `own`, or None if it is not a branch.
 
     Raises:
-        TapeError: it names something else than a file beside it, or itself.
+        TapeError: the origin is corrupt, or names a file in another folder, or the tape itself.
     """
     if document is None:
         return None
     try:
         if not isinstance(document, bytes):
-            raise TypeError("it is no document")
+            raise TypeError("not a document")
         origin = msgspec.json.decode(document, type=Origin)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-        raise TapeError(f"tracefork: the tape names no parent that can be: {error}.") from error
+        raise TapeError(
+            f"tracefork: the tape is corrupt: its origin cannot be read: {error}."
+        ) from error
     names = origin.names
-    # A stranger's tape may not have us open what lies elsewhere.
+    # A stranger's tape must not make us open files elsewhere.
     if any(name in ("", ".", "..") or not {*name}.isdisjoint("/\\\0") for name in names):
-        raise TapeError("tracefork: the parent of a tape lies beside it, and nowhere else.")
+        raise TapeError(
+            "tracefork: the tape is corrupt: it names a parent that is not in the same folder."
+        )
     if len(names) > _DEEPEST or len({own, *names}) <= len(names) or origin.at < 0:
-        raise TapeError("tracefork: the tape names no parents that can be.")
+        raise TapeError(
+            "tracefork: the tape is corrupt: its parents are too many, or name a tape twice."
+        )
     return origin
 
 
@@ -82,17 +88,17 @@ def on_branch(shared: Sequence[Exchange], moves: Iterable[Moved]) -> list[Exchan
     moves = list(moves)
     if not moves:
         return list(shared)
-    since = min(one.since for one in moves)
-    places = {turn: place for one in moves for turn, place in one.turns}
-    return [_moved(exchange, since, places) for exchange in shared]
+    since = min(moved.since for moved in moves)
+    turns = {turn: own_turn for moved in moves for turn, own_turn in moved.turns}
+    return [_moved(exchange, since, turns) for exchange in shared]
 
 
-def _moved(exchange: Exchange, since: int, places: dict[int, int]) -> Exchange:
+def _moved(exchange: Exchange, since: int, turns: dict[int, int]) -> Exchange:
     runs = []
     for first, count in exchange.aside.turns:
         stay = min(max(since - first, 0), count)
         if stay:
             runs.append([first, stay])
         moved = range(first + stay, first + count)
-        runs.extend([places[turn], 1] for turn in moved if turn in places)
+        runs.extend([turns[turn], 1] for turn in moved if turn in turns)
     return exchange if runs == exchange.aside.turns else exchange.in_turns(runs)

@@ -19,27 +19,27 @@ from tracefork_core.errors import TapeError
 
 Sha = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Number = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
-"""What goes into a row of SQLite; as nanoseconds since the epoch, a date there is."""
+"""A 64-bit integer, which SQLite can store; as nanoseconds since the epoch, a date until 2262."""
 
 _NESTED = range(8)
 """The codes of extensions that hold MessagePack."""
 _DEEPEST = 200
-_DAMAGED = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError)
+_CORRUPT = (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError)
 
 
 class Value(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A serialised value: what kind of bytes they are (the framework's tag), and their sha256."""
+    """A serialised value: the framework's tag for its format, and the sha256 of its bytes."""
 
     tag: str
     sha: Sha
 
 
 class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A saved state. `thread` and `ns` name the line of states it is in, `parent` the one before.
+    """A saved state. `thread` and `ns` name its line of states, `parent` the state before it.
 
-    `head` is what the framework keeps besides: versions, time stamp. `metadata` is plain JSON.
-    Ids sort by the time they were made, within a thread and `ns`. `made` is when that was, in
-    nanoseconds since the epoch.
+    `head` is what the framework stores besides the values: versions, a time stamp. `metadata` is
+    plain JSON. Within a thread and `ns`, ids sort by the time at which they were made. `made` is
+    that time, in nanoseconds since the epoch.
     """
 
     thread: str
@@ -53,10 +53,10 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Write(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a task wrote after checkpoint `id`, not yet part of a state.
+    """A value that a task wrote after checkpoint `id`, not yet part of a state.
 
-    `path` and `task`, then `idx`, are its place among all writes. A negative `idx` replaces what
-    was written there before; otherwise the first one stays.
+    Writes sort by `path`, `task` and `idx`. With a negative `idx` a later write replaces an earlier
+    one; else the first one stays.
     """
 
     thread: str
@@ -72,13 +72,13 @@ class Write(msgspec.Struct, frozen=True, omit_defaults=True):
 SAVED = "checkpoint"
 WRITTEN = "checkpoint_writes"
 CALLED = "checkpoint_call"
-"""The kinds of events that tell of checkpoints, in the order in which it happened."""
+"""The kinds of events about checkpoints, in the order in which they happen."""
 
 
 class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
     """A checkpoint was put; or one from before the recording (`known`) was read.
 
-    `store` names the file that the framework keeps it in: a run may have several.
+    `store` names the framework's file, of which a run may have several.
     """
 
     checkpoint: Checkpoint
@@ -87,7 +87,7 @@ class Saved(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Written(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Writes were put, all by one task; or those from before the recording were read."""
+    """One task put writes; or those from before the recording (`known`) were read."""
 
     writes: list[Write]
     known: bool = False
@@ -95,11 +95,11 @@ class Written(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Called(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The framework asked for a thread: to run it, to resume it, to look at it, to list it.
+    """The framework is about to run, resume, look at or list a thread.
 
-    `id` is the checkpoint it named, `found` the one it ran from. `asked` is how many exchanges had
-    been asked for. Of a run that went on from a recorded checkpoint, `made` is when that was made,
-    and `skipped` are the exchanges that it went past by that, without asking for them.
+    `id` is the checkpoint that it named, `found` the one it ran from. `asked` counts the exchanges
+    before. If the run continued from a recorded checkpoint, `made` is when that was made, and
+    `skipped` are the exchanges that the run skipped by it.
     """
 
     call: str
@@ -117,7 +117,7 @@ EVENTS: dict[str, type[CheckpointEvent]] = {SAVED: Saved, WRITTEN: Written, CALL
 
 
 def named(event: CheckpointEvent) -> list[tuple[str, Value]]:
-    """Return the values that an event names, each with what it is the value of."""
+    """Return the values in an event, each with the name of its channel."""
     match event:
         case Saved(checkpoint=checkpoint):
             return [("", checkpoint.head), *checkpoint.values.items()]
@@ -127,48 +127,54 @@ def named(event: CheckpointEvent) -> list[tuple[str, Value]]:
 
 
 def values_in(document: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the values in the document of an event, to be changed in place, as `named` does.
+    """Yield the values in the document of an event like `named`, to be changed in place.
 
     Raises:
-        TapeError: it is not the document of such an event.
+        TapeError: the document is corrupt.
     """
     try:
         for write in document.get("writes", ()):
             yield write["channel"], write["value"]
-        if (one := document.get("checkpoint")) is not None:
-            yield "", one["head"]
-            yield from one["values"].items()
+        if (checkpoint := document.get("checkpoint")) is not None:
+            yield "", checkpoint["head"]
+            yield from checkpoint["values"].items()
     except (AttributeError, KeyError, TypeError) as error:
-        raise TapeError(f"tracefork: an event of a checkpoint is none: {error!r}.") from error
+        raise TapeError(
+            f"tracefork: the tape is corrupt: a checkpoint event cannot be read: {error!r}."
+        ) from error
 
 
 def rewritten(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """Return a value with all its texts and bytes changed.
+    """Return a MessagePack value with all its texts and bytes changed.
 
     Raises:
-        TapeError: it is no MessagePack.
+        TapeError: the value is not MessagePack.
     """
     try:
         return msgspec.msgpack.encode(_changed(msgspec.msgpack.decode(data), change, 0))
-    except _DAMAGED as error:
-        raise TapeError(f"tracefork: a value is no MessagePack: {error}.") from error
+    except _CORRUPT as error:
+        raise TapeError(
+            f"tracefork: a checkpoint is corrupt: a value is not MessagePack: {error}."
+        ) from error
 
 
 def plain(data: bytes) -> object:
-    """Return a value as JSON has it: bytes by their number, types as `{"type": …, "value": …}`.
+    """Return a MessagePack value as JSON: types as `{"type": …, "value": …}`, bytes as a count.
 
     Raises:
-        TapeError: it is no MessagePack.
+        TapeError: the value is not MessagePack.
     """
     try:
         return _plain(msgspec.msgpack.decode(data), 0)
-    except _DAMAGED as error:
-        raise TapeError(f"tracefork: a value is no MessagePack: {error}.") from error
+    except _CORRUPT as error:
+        raise TapeError(
+            f"tracefork: a checkpoint is corrupt: a value is not MessagePack: {error}."
+        ) from error
 
 
 def _changed(value: object, change: Callable[[bytes], bytes], depth: int) -> object:
     if depth > _DEEPEST:
-        raise ValueError("it is nested too deep")
+        raise ValueError("it is nested too deeply")
     match value:
         case str():
             return change(value.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
@@ -191,7 +197,7 @@ def _changed(value: object, change: Callable[[bytes], bytes], depth: int) -> obj
 
 def _plain(value: object, depth: int) -> object:
     if depth > _DEEPEST:
-        raise ValueError("it is nested too deep")
+        raise ValueError("it is nested too deeply")
     match value:
         case bytes():
             return f"{len(value)} bytes"

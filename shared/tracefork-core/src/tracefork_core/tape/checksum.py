@@ -1,8 +1,8 @@
 """The checksum of a closed tape: one flipped bit anywhere in its file is found.
 
 It is the sha256 of the whole file, taken with zeros in its own place, and lies in `meta`. The
-digest covers what crossed the boundary, the CRCs cover the rows of the log; this covers the rest
-too, unused pages included. It proves no origin: whoever changes a tape can compute it anew.
+digest covers what crossed the boundary, and CRCs cover the rows of the log. The checksum covers the
+rest too, even unused pages. It proves no origin: anybody who changes a tape can compute it again.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from tracefork_core.errors import TapeError
 
 _SIZE = 32
 _NOT_YET = b"not computed yet"
-"""How the place begins until the checksum is known; a kill in between leaves it."""
+"""The first bytes of the placeholder, which a kill before `write` leaves in the file."""
 
 
 def make_place(db: sqlite3.Connection) -> bytes:
-    """Make room for the checksum, and return what lies there until it is known."""
+    """Reserve room for the checksum, and return the placeholder that lies there until `write`."""
     mark = _NOT_YET + os.urandom(_SIZE - len(_NOT_YET))
     db.execute("INSERT OR REPLACE INTO meta VALUES ('checksum', ?)", (mark,))
     return mark
 
 
 def write(path: Path, mark: bytes) -> None:
-    """Put the checksum into the place that was made for it, in a file nobody writes to any more.
+    """Replace the placeholder by the checksum. The file must have no writer any more.
 
     Raises:
         TapeError: the file cannot be written.
@@ -38,7 +38,7 @@ def write(path: Path, mark: bytes) -> None:
         try:
             with mmap.mmap(file, 0) as data:
                 place = data.find(mark)
-                if place >= 0:  # It is not, while somebody who reads the tape holds its log back.
+                if place >= 0:  # Missing while a reader keeps the log from being folded in.
                     data[place : place + _SIZE] = _hash(data, place)
                     data.flush()
             os.fsync(file)
@@ -49,9 +49,9 @@ def write(path: Path, mark: bytes) -> None:
 
 
 def holds(path: Path, db: sqlite3.Connection) -> bool | None:
-    """Return whether a file is as it was closed; None where nobody closed it to the end."""
-    found = db.execute("SELECT value FROM meta WHERE key = 'checksum'").fetchone()
-    expected = found[0] if found else None
+    """Return whether a file is unchanged since it was closed; None if it was not closed."""
+    row = db.execute("SELECT value FROM meta WHERE key = 'checksum'").fetchone()
+    expected = row[0] if row else None
     if expected is None or (isinstance(expected, bytes) and expected.startswith(_NOT_YET)):
         return None
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -60,9 +60,9 @@ def holds(path: Path, db: sqlite3.Connection) -> bool | None:
 
 
 def _hash(data: mmap.mmap, place: int) -> bytes:
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     with memoryview(data) as view:
-        found.update(view[:place])
-        found.update(bytes(_SIZE))
-        found.update(view[place + _SIZE :])
-    return found.digest()
+        sha.update(view[:place])
+        sha.update(bytes(_SIZE))
+        sha.update(view[place + _SIZE :])
+    return sha.digest()

@@ -42,14 +42,15 @@ def canonical(value: object) -> bytes:
 
 
 def spelled(value: object) -> object:
-    """Return a JSON-able value (or msgspec Struct) in which every text can be encoded."""
+    """Return a JSON-able value (or msgspec Struct) in which UTF-8 can encode every text."""
     return _spelled(msgspec.to_builtins(value, builtin_types=(bytes,)))
 
 
 def spelled_text(text: str) -> str:
-    r"""Return a text that can be encoded.
+    r"""Return a text that UTF-8 can encode.
 
-    Names of files and values of variables need not be text: what of them is none becomes `\udcff`.
+    Names of files and values of variables may hold bytes that are not UTF-8, as lone surrogates;
+    each becomes an escape like `\udcff`.
     """
     return text.encode("utf-8", "backslashreplace").decode()
 
@@ -59,9 +60,9 @@ def _spelled(value: object) -> object:
         case str():
             return spelled_text(value)
         case dict():
-            return {_spelled(key): _spelled(one) for key, one in value.items()}
+            return {_spelled(key): _spelled(item) for key, item in value.items()}
         case list() | tuple():
-            return [_spelled(one) for one in value]
+            return [_spelled(item) for item in value]
     return value
 
 

@@ -16,7 +16,7 @@ _DIST_INFO = re.compile(r"(?P<name>.+)-(?P<version>[^-]+)\.dist-info$")
 
 
 def describe() -> Environment:
-    """Return the environment of this process, without starting another one."""
+    """Return the environment of this process, without starting a subprocess."""
     return Environment(
         python=platform.python_version(),
         platform=platform.platform(),
@@ -29,53 +29,53 @@ def describe() -> Environment:
 
 
 def hash_seed() -> str | None:
-    """Return the PYTHONHASHSEED this process was started with; None where its hashes are random."""
+    """Return the PYTHONHASHSEED that this process started with; None if hashes are random."""
     given = os.environ.get("PYTHONHASHSEED", "")
     if sys.flags.ignore_environment or not given.isdecimal():
         return None
-    # Many programs set it to 0 when it is too late: only a start with 0 switches the flag off.
+    # Many programs set it to 0 too late. Only a start with 0 switches the flag off.
     is_random = bool(sys.flags.hash_randomization)
     return given if is_random == bool(int(given)) else None
 
 
 def timezone(at: float) -> str:
-    """Return the timezone of this process, as it is at a time in seconds: "UTC+0100 CET"."""
+    """Return the timezone of this process at a time in seconds, like "UTC+0100 CET"."""
     return time.strftime("UTC%z %Z", time.localtime(at))
 
 
 def packages() -> dict[str, str]:
-    """Return the version of each distribution that is installed here.
+    """Return the version of each distribution that is installed.
 
-    They are read off folder names: parsing each METADATA costs 100 times more.
+    It reads the names of folders: parsing each METADATA costs 100 times more.
     """
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for folder in dict.fromkeys(sys.path):
         if not folder.endswith("-packages"):
             continue
         try:
             names = [entry.name for entry in Path(folder).iterdir()]
         except OSError:
-            continue  # Gone, or nobody may look into it.
+            continue  # It is gone, or may not be read.
         for match in map(_DIST_INFO.match, names):
             if match:
-                found.setdefault(match["name"].replace("_", "-").lower(), match["version"])
-    return dict(sorted(found.items()))
+                versions.setdefault(match["name"].replace("_", "-").lower(), match["version"])
+    return dict(sorted(versions.items()))
 
 
 def _git_commit() -> str | None:
-    """Read the commit from .git by hand: a git process would count as a subprocess."""
+    """Read the commit from .git: a git process would count as a subprocess of the agent."""
     try:
         folder = Path.cwd()
         for parent in (folder, *folder.parents):
             if (parent / ".git").exists():
                 return _head(_git_folder(parent / ".git"))
     except OSError:
-        pass  # Not readable, or the current folder is gone: then it is not known.
+        pass  # .git is not readable, or the current folder is gone.
     return None
 
 
 def _git_folder(git: Path) -> Path:
-    """Return the folder behind `.git`, which is a file in worktrees and submodules."""
+    """Return the folder that `.git` stands for; in worktrees and submodules it is a file."""
     if git.is_dir():
         return git
     return git.parent / _text(git).removeprefix("gitdir: ")

@@ -1,10 +1,10 @@
-"""The events of a tape: what they hold, and which part of them the digest covers.
+"""The events of a tape: their fields, and which part of them the digest covers.
 
-Every event has two JSON documents. The *payload* is what crossed the boundary: the digest covers
+Every event has two JSON documents. The *payload* is what crossed the boundary; the digest covers
 it. The *aside* is everything about the recording itself: clock times, lane and step, chunk
-boundaries, the order of deliveries, headers nobody compares. Unknown kinds and unknown fields are
-kept in the file and skipped by readers; a reader that must understand a new field to replay needs
-a new format version.
+boundaries, the order of deliveries, headers that are not compared. Readers skip unknown kinds and
+fields, and `rewrite` keeps them. A field that a reader must understand to replay needs a new format
+version.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ RECEIPT = "receipt"
 
 Pairs = list[tuple[str, str]]
 
-# Records that come by the ten thousand hold no cycles: `gc=False` spares the collector the search.
+# Records that exist by the ten thousand have no cycles: `gc=False` saves the collector the search.
 
 
 class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A request as it is compared: canonical URL, semantic headers, sha256 of the body."""
+    """A request as replay compares it: canonical URL, semantic headers, sha256 of the body."""
 
     method: str
     url: str
@@ -38,7 +38,7 @@ class RequestRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class ResponseRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """A response: status line, headers in wire order (a value of None lies in the aside), body."""
+    """A response: status, headers in wire order (the aside has values that are None), body."""
 
     status: int
     reason: str
@@ -47,14 +47,14 @@ class ResponseRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class FailureRecord(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The exception an attempt ended in."""
+    """The exception that ended an attempt."""
 
     kind: str
     message: str
 
 
 class ExchangePayload(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """What crossed the boundary. `n` counts requests in the order they were asked."""
+    """What crossed the boundary. `n` counts requests in the order in which they were sent."""
 
     n: int
     request: RequestRecord
@@ -63,21 +63,31 @@ class ExchangePayload(msgspec.Struct, frozen=True, omit_defaults=True, gc=False)
 
 
 class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
-    """About the recording of one exchange. Times are nanoseconds since the epoch, or durations.
+    """The recording of one exchange. Times are nanoseconds since the epoch; durations nanoseconds.
 
-    `sizes` are the chunk lengths of the response body in order. `turns` is the place of each of
-    its deliveries (head or failure, each chunk, end) among all deliveries of the run, as runs
-    [first, count]. `sent` are request headers that are not compared, `received` the values of
-    response headers outside the digest, `url` what was really sent where a matcher canonicalised
-    it. `end` is "eof", "abandoned", "failed", "cancelled" or "open" (still in flight when the
-    recording ended, or was cut off). `pace` are the milliseconds before each delivery, where a body
-    came in several chunks. `answered` is "recorded" or "given" where a fork did it and not the
-    world, `place` the exchange of its parent in whose place it is. `effect` is what it does to the
-    world ("read", "write", "pure") where that was declared. `checkpoint` is the thread and the id
-    of the checkpoint that the agent's framework was running from, `in_step` the lane, counted from
-    the beginning of the framework's step, where that is another name. `auxiliary` are those that a
-    replay may ask more or fewer of: token counts, and reports. `rounds` are those of the event loop
-    that went by from its cancellation to its end.
+    Attributes:
+        lane: the thread or task that sent the request.
+        seam: the library that sent it.
+        started: when it was sent.
+        answered: "recorded" or "given" if a fork answered it, and not the provider.
+        step: the id of the step that sent it.
+        caller: the line of the agent that sent it.
+        url: the URL that was sent, if a matcher made another one of it.
+        sent: request headers that are not compared.
+        received: values of response headers that the digest does not cover.
+        sizes: the lengths of the chunks of the response body.
+        turns: the position of each delivery (head or failure, each chunk, end) among all deliveries
+            of the run, as runs [first, count].
+        pace: the milliseconds before each delivery, if the body arrived in several chunks.
+        end: "eof", "abandoned", "failed", "cancelled", or "open" (in flight when the recording
+            ended or was cut off).
+        first_byte, took: durations until the head of the response, and until the end.
+        effect: its declared side effect: "read", "write" or "pure".
+        place: the number of the parent's exchange that it replaces on a branch.
+        checkpoint: the thread and the id of the checkpoint that the framework ran from.
+        in_step: the lane, counted from the start of the framework's step, if that differs.
+        auxiliary: whether a replay may send more or fewer of such requests: token counts, reports.
+        rounds: rounds of the event loop from its cancellation to its end.
     """
 
     lane: str
@@ -105,7 +115,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A node of the step DAG. `kind` is run, crew, agent, task, node, model, tool or another."""
+    """A node of the step graph. `kind` is run, crew, agent, task, node, model, tool or another."""
 
     id: str
     kind: str
@@ -118,7 +128,7 @@ class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StepEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The end of a step, in nanoseconds since the epoch. `kind` is what it turned out to be."""
+    """The end of a step, in nanoseconds since the epoch. `kind` replaces the kind it began with."""
 
     id: str
     ended: int
@@ -127,10 +137,10 @@ class StepEnd(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reads(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was drawn at one call site of one lane.
+    """The draws at one call site of one lane.
 
-    Of the source "clock" the values, the first whole and the rest as differences; of "entropy" how
-    often something was drawn.
+    For the source "clock", `values` are the first value and then differences; for "entropy", the
+    number of draws.
     """
 
     source: str
@@ -140,9 +150,9 @@ class Reads(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class GeneratorState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The state that a generator of the whole process began with: "random" or "numpy".
+    """The first state of a generator that the process shares: "random" or "numpy".
 
-    `lane` is the one that went on from it; the others got generators of their own.
+    `lane` is the one that continues from it; other lanes get generators of their own.
     """
 
     name: str
@@ -151,10 +161,10 @@ class GeneratorState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Draws(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was drawn since the last exchange.
+    """The draws since the last exchange.
 
-    The first ones say besides which sources of the process were on (`ambient`: "clock", "entropy")
-    and from which `seed` the bytes come.
+    The first record of a run also has the sources that were recorded for the whole process
+    (`ambient`: "clock", "entropy"), and the `seed` of all random bytes.
     """
 
     reads: list[Reads]
@@ -164,10 +174,10 @@ class Draws(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the agent's own code read around itself, as it was when it first did.
+    """What the agent's own code read from its surroundings, with the value of the first read.
 
-    `kind` is "variable" (of that `name`), "folder", "host", "locale" or "timezone". `value` is None
-    where nothing was set, and where it is `withheld`: of secrets the name alone is kept.
+    `kind` is "variable" (called `name`), "folder", "host", "locale" or "timezone". `value` is None
+    if nothing was set, or if it is `withheld`: of secrets, only the name is recorded.
     """
 
     kind: str
@@ -178,7 +188,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Surroundings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was read of the surroundings since the last exchange."""
+    """What was read from the surroundings since the last exchange."""
 
     seen: list[Seen]
 
@@ -186,9 +196,9 @@ class Surroundings(msgspec.Struct, frozen=True, omit_defaults=True):
 class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the recording was made, and how secrets were kept off it.
 
-    `masks` says what was masked besides secret variables: names of variables, "re:1" for the first
+    `masks` lists what was masked besides secret variables: names of variables, "re:1" for the first
     pattern (never its text), and the version of the known tokens. `hash_seed` is the PYTHONHASHSEED
-    of the process; None where its hashes were random.
+    of the process; None if its hashes were random.
     """
 
     python: str
@@ -203,11 +213,11 @@ class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a closed recording says about itself.
+    """The summary of a closed recording.
 
-    `crossed` of `connections` connections were made by a seam; `strays` names the others, and
-    `subprocesses` the programs that were started. `outcome` is "ok" or the exception's name.
-    `secrets` counts by name what was masked.
+    Seams made `crossed` of its `connections`; `strays` names the others, and `subprocesses` the
+    programs that it started. `outcome` is "ok" or the name of the exception. `secrets` counts
+    masked secrets by name.
     """
 
     digest: str
@@ -222,7 +232,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a fork did in the place of exchange `n` of its parent: an intervention and its words."""
+    """An intervention of a fork at exchange `n` of its parent, and its arguments."""
 
     n: int
     kind: str
@@ -232,11 +242,14 @@ class Change(msgspec.Struct, frozen=True, omit_defaults=True):
 class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     """What makes a branch differ from its parent, from exchange `at` on.
 
-    `writes` says what became of writes: "refuse", "stub" or "allow"; `tail` how models were asked
-    that were not changed otherwise. Past the fork point a lane draws under its name, "~" and
-    `salt`, where there is one; `anew` are the fork points and salts of the branches that it is a
-    branch of. With `reuse`, what was asked as in the parent was answered as there.
-    `skipped` are exchanges of the parent that it went past: it began in the middle.
+    Attributes:
+        changes: the interventions.
+        writes: how calls with side effects were handled: "refuse", "stub" or "allow".
+        tail: the edit of every model call without an intervention of its own.
+        salt: past the fork point, a lane draws under its name, "~" and this, if it is set.
+        reuse: whether requests equal to the parent's got the parent's answers.
+        skipped: exchanges of the parent that it skipped, because it began in the middle.
+        anew: the fork points and salts of the branches that it is a branch of.
     """
 
     at: int
@@ -250,10 +263,10 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """Where deliveries that a branch shares with its parent came on the branch.
+    """Which turns shared deliveries have on a branch.
 
-    Before turn `since` of the parent they came as there. `turns` are pairs of a turn there and the
-    one on the branch, from that on. Several such events make one.
+    Before turn `since` of the parent, they have the parent's turns. From there on, `turns` are
+    pairs of the parent's turn and the branch's. Several such events add up.
     """
 
     since: int
@@ -261,7 +274,7 @@ class Moved(msgspec.Struct, frozen=True):
 
 
 class Structure(msgspec.Struct, frozen=True):
-    """What a sealed tape says to everybody."""
+    """What a sealed tape reveals without its key."""
 
     exchanges: int
 
@@ -286,7 +299,7 @@ def events(lines: bytes) -> Iterator[Event]:
     """Yield the events of a segment.
 
     Raises:
-        msgspec.MsgspecError: a line is no event.
+        msgspec.MsgspecError: a line is not an event.
     """
     start = 0
     while (end := lines.find(b"\n", start)) >= 0:
@@ -301,7 +314,7 @@ class _Numbered(msgspec.Struct):
 _numbered = msgspec.json.Decoder(_Numbered).decode
 
 
-def numbered_payloads(found: Iterable[Event]) -> list[bytes]:
+def numbered_payloads(recorded: Iterable[Event]) -> list[bytes]:
     """Return the payloads of exchanges in the order asked."""
-    payloads = (bytes(event.payload) for event in found if event.kind == EXCHANGE)
+    payloads = (bytes(event.payload) for event in recorded if event.kind == EXCHANGE)
     return sorted(payloads, key=lambda payload: _numbered(payload).n)

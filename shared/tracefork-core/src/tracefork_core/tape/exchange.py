@@ -1,4 +1,4 @@
-"""One exchange as a tape holds it. Bodies are read when asked for."""
+"""One recorded exchange. Its bodies are read from the tape when they are used."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tracefork_core.tape.event import (
 
 
 class Bodies(Protocol):
-    """Where the bodies of a tape's exchanges lie, if it keeps them."""
+    """A tape, as far as its exchanges need it."""
 
     @property
     def keeps_bodies(self) -> bool: ...
 
     def blob(self, sha: str) -> bytes:
-        """Return the bytes at an address, verified."""
+        """Return the body at an address, verified."""
 
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
-        """Return the steps from the root down to one."""
+        """Return the steps from the root down to this one."""
 
 
 class Exchange:
@@ -53,10 +53,10 @@ class Exchange:
         self.canonical = canonical
         """The payload as the digest covers it."""
         self.beside = beside
-        """The aside as it lies on the tape, with fields that are not known here."""
+        """The aside as it lies on the tape, with unknown fields too."""
 
     def in_turns(self, turns: list[list[int]]) -> Exchange:
-        """Return the same exchange, delivered in other turns."""
+        """Return this exchange with other turns of its deliveries."""
         aside = msgspec.structs.replace(self.aside, turns=turns)
         beside = msgspec.json.decode(self.beside) | {"turns": turns}
         return Exchange(
@@ -65,12 +65,12 @@ class Exchange:
 
     @property
     def has_bodies(self) -> bool:
-        """Whether the tape keeps bodies, and not only their hashes."""
+        """Whether the tape stores bodies, and not only their hashes."""
         return self._tape.keeps_bodies
 
     @property
     def request(self) -> RequestRecord:
-        """The request as it is compared."""
+        """The request as replay compares it."""
         return self.payload.request
 
     @property
@@ -85,52 +85,52 @@ class Exchange:
 
     @property
     def lane(self) -> str:
-        """The lane that asked."""
+        """The lane that sent the request."""
         return self.aside.lane
 
     @property
     def step(self) -> str | None:
-        """The id of the step that asked."""
+        """The id of the step that sent the request."""
         return self.aside.step
 
     @property
     def steps(self) -> tuple[StepRecord, ...]:
-        """The steps that asked, from the root down; on a branch, those of the run it is from."""
+        """The steps that sent the request, from the root down, on the tape that recorded it."""
         return self._tape.steps_down_to(self.step)
 
     @property
     def step_path(self) -> tuple[str, ...]:
-        """The names of these steps, for people."""
+        """The names of `steps`."""
         return tuple(step.name for step in self.steps)
 
     @property
     def in_step(self) -> str:
-        """The lane, counted from the beginning of the step: for a run that begins in the middle."""
+        """The lane, counted from the start of its step, for runs that begin in the middle."""
         return self.aside.in_step or self.aside.lane
 
     @property
     def checkpoint(self) -> tuple[str, str] | None:
-        """The thread and the id of the checkpoint that the agent's framework ran from."""
+        """The thread and the id of the checkpoint that the framework ran from."""
         return self.aside.checkpoint
 
     @property
     def is_auxiliary(self) -> bool:
-        """Whether a replay may do without it: a token count, or a report to a collector."""
+        """Whether a replay may skip it: a token count, or a report to a collector."""
         return self.aside.auxiliary
 
     @property
     def request_headers(self) -> list[tuple[str, str]]:
-        """The compared headers, then those that are not compared; credentials never land."""
+        """The compared headers, then the others. Credentials are never recorded."""
         return [*self.payload.request.headers, *self.aside.sent]
 
     @property
     def request_body(self) -> bytes:
-        """The body that was sent (a random multipart boundary in it became a fixed word)."""
+        """The body of the request, with a fixed word as its multipart boundary."""
         return self._tape.blob(self.payload.request.body)
 
     @property
     def status(self) -> int | None:
-        """The status of the response, or None where none came."""
+        """The status of the response; None if no response arrived."""
         return self.payload.response.status if self.payload.response else None
 
     @property
@@ -151,14 +151,14 @@ class Exchange:
 
     @property
     def response_body(self) -> bytes:
-        """The body of the response as far as it was read, not decoded."""
+        """The body of the response as far as it was read, still encoded."""
         if self._chunks is not None:
             return b"".join(self._chunks)
         return self._tape.blob(self.payload.response.body) if self.payload.response else b""
 
     @property
     def chunks(self) -> list[bytes]:
-        """The body of the response in the pieces it came in."""
+        """The body of the response in the pieces in which it arrived."""
         if self._chunks is not None:
             return self._chunks
         body = self.response_body
@@ -167,15 +167,18 @@ class Exchange:
             return [body]
         edges = list(accumulate(sizes, initial=0))
         if edges[-1] != len(body) or min(sizes, default=0) < 0:
-            raise TapeError(f"tracefork: exchange {self.n} has chunks that do not make its body.")
+            raise TapeError(
+                f"tracefork: exchange {self.n} is corrupt: its chunks come to {edges[-1]} bytes, "
+                f"its body has {len(body)}."
+            )
         return [body[start:stop] for start, stop in pairwise(edges)]
 
     @property
     def failure(self) -> FailureRecord | None:
-        """The exception that ended the attempt, if one did."""
+        """The exception that ended the attempt, if any."""
         return self.payload.failure
 
     @property
     def end(self) -> str:
-        """How it ended: eof, abandoned, failed, cancelled, or open (cut off in flight)."""
+        """How it ended: eof, abandoned, failed, cancelled, or open (still in flight)."""
         return self.aside.end

@@ -1,4 +1,4 @@
-"""Read and hash all of a tape, and name what is damaged."""
+"""Read and hash all of a tape, and name each part that is corrupt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ASIDES = {
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """One thing that is not as it was written."""
+    """One part of a tape that is corrupt."""
 
     where: str
     what: str
@@ -41,10 +41,10 @@ class Damage:
 
 @dataclass(slots=True)
 class Integrity:
-    """What reading all of a tape came to.
+    """The result of reading all of a tape.
 
-    `recorded` is the digest in its receipt; `changed` says that the file is not as it was closed,
-    `sealed` that only its file and rows could be checked here.
+    `digest` is computed, `recorded` is the one in its receipt. `changed` says that the file changed
+    since it was closed, `sealed` that only its file and its rows could be checked here.
     """
 
     events: int = 0
@@ -58,7 +58,7 @@ class Integrity:
     damage: list[Damage] = field(default_factory=list)
 
     def found(self, where: str, what: object) -> None:
-        """Note a damage."""
+        """Note a corrupt part, once per message."""
         message = str(what).removeprefix("tracefork: ")
         if all(damage.what != message for damage in self.damage):
             self.damage.append(Damage(where, message))
@@ -68,8 +68,8 @@ def check_integrity(path: Path) -> Integrity:
     """Check the file, its rows, every blob, every event, and the digest against the receipt.
 
     Raises:
-        UsageError: there is no such file.
-        TapeError: the file is not a tape at all.
+        UsageError: no such file exists.
+        TapeError: the file is not a tape.
     """
     result = Integrity()
     with closing(schema.open_readonly(path)) as db:
@@ -87,23 +87,23 @@ def check_integrity(path: Path) -> Integrity:
     except (TapeError, TypeError, ValueError) as error:
         result.found("tape", error)
     if not result.damage and result.changed:
-        result.found("file", "a byte of it was changed since it was closed, outside of all records")
+        result.found("file", "a byte outside of all records changed since the tape was closed")
     return result
 
 
 def check_undamaged(path: Path) -> Integrity:
-    """Check a tape before it is taken for what it says.
+    """Check a tape, and raise if any part of it is corrupt.
 
     Raises:
-        UsageError: there is no such file.
-        TapeError: it is damaged, or no tape at all.
+        UsageError: no such file exists.
+        TapeError: the tape is corrupt, or the file is not a tape.
     """
     result = check_integrity(path)
     if result.damage:
         first = result.damage[0]
         raise TapeError(
-            f"tracefork: {path} is damaged ({first.where}: {first.what}), and nothing was written. "
-            f"tracefork verify --integrity {shlex.quote(str(path))} says more."
+            f"tracefork: {path} is corrupt ({first.where}: {first.what}). Nothing was written. "
+            f"`tracefork verify --integrity {shlex.quote(str(path))}` lists every corrupt part."
         )
     return result
 
@@ -115,7 +115,7 @@ def _check_file(path: Path, db: sqlite3.Connection, result: Integrity) -> None:
     result.changed = checksum.holds(path, db) is False
     for row in LogReader(db).rows():
         if not row.is_intact:
-            result.found(f"row {row.seq}", "it was changed since it was recorded")
+            result.found(f"row {row.seq}", "it changed since it was recorded")
 
 
 def _check_blobs(tape: Tape, result: Integrity) -> None:
@@ -128,13 +128,13 @@ def _check_blobs(tape: Tape, result: Integrity) -> None:
 
 
 def _check_events(tape: Tape, result: Integrity) -> None:
-    for number, found in enumerate(tape.events):
+    for number, entry in enumerate(tape.events):
         result.events += 1
-        for data, types in ((found.payload, _PAYLOADS), (found.aside, _ASIDES)):
+        for data, types in ((entry.payload, _PAYLOADS), (entry.aside, _ASIDES)):
             try:
-                msgspec.json.decode(data, type=types.get(found.kind, msgspec.Raw))
+                msgspec.json.decode(data, type=types.get(entry.kind, msgspec.Raw))
             except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
-                result.found(f"event {number} ({found.kind})", error)
+                result.found(f"event {number} ({entry.kind})", error)
 
 
 def _check_exchanges(tape: Tape, result: Integrity) -> None:
@@ -148,7 +148,7 @@ def _check_exchanges(tape: Tape, result: Integrity) -> None:
     receipt = tape.receipt
     if receipt is None:
         if tape.complete:
-            result.found("receipt", "it is missing from a tape that says it is complete")
+            result.found("receipt", "it is missing, although the tape is marked as complete")
         return
     result.recorded = receipt.digest
     if receipt.digest != tape.digest:
@@ -159,7 +159,7 @@ def _check_exchanges(tape: Tape, result: Integrity) -> None:
 
 
 def _faults(exchange: Exchange) -> Iterator[tuple[str, object]]:
-    """Yield the bodies of an exchange that cannot be read as they were recorded."""
+    """Yield the bodies of an exchange that cannot be read, each with the error."""
     if not exchange.has_bodies:
         return
     try:

@@ -31,7 +31,7 @@ SUFFIX = "-flight"
 _TIDY = 16 * 1024
 _COMPACT = 8 * 1024 * 1024
 _MOST = _COMPACT + LARGEST
-"""Bytes of bodies that are read from a journal, at most."""
+"""The most bytes of bodies that are read from one journal."""
 _LONGEST_LINE = 16 * 1024 * 1024
 
 
@@ -44,7 +44,7 @@ class _Frame(msgspec.Struct, omit_defaults=True):
 
 
 class _Read(msgspec.Struct):
-    """A frame whose two documents are not decoded."""
+    """A frame whose two documents are not decoded yet."""
 
     n: int
     size: int = 0
@@ -66,7 +66,7 @@ def _line(frame: _Frame) -> bytes:
 
 @dataclass(slots=True)
 class Flight:
-    """An exchange as far as it had come. `chunks` are (turn, data)."""
+    """An exchange as far as it had arrived. `chunks` are (turn, data)."""
 
     n: int
     payload: bytes
@@ -86,20 +86,20 @@ class Journal:
         self._size = 0
 
     def begin(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
-        """Write down a request that leaves."""
+        """Write a request before it leaves."""
         self._flights[payload.n] = []
         self._write(payload.n, _Frame(payload.n, len(body), None, payload, aside), body)
 
     def head(self, payload: ExchangePayload, aside: ExchangeAside) -> None:
-        """Write down the head of a response."""
+        """Write the head of a response."""
         self._write(payload.n, _Frame(payload.n, 0, None, payload, aside))
 
     def chunk(self, n: int, turn: int, data: bytes) -> None:
-        """Write down a chunk."""
+        """Write a chunk."""
         self._write(n, _Frame(n, len(data), turn), data)
 
     def end(self, n: int) -> None:
-        """Forget an exchange: the tape has it."""
+        """Forget an exchange, because the tape has it."""
         self._flights.pop(n, None)
         if not self._flights and self._size > _TIDY:
             os.ftruncate(self._file, 0)
@@ -108,8 +108,8 @@ class Journal:
             self._compact()
 
     def close(self, *, remove: bool) -> None:
-        """Close the journal, and remove it where the tape holds everything."""
-        with suppress(OSError):  # A program that closes all descriptors closed this one too.
+        """Close the journal, and `remove` it if the tape has everything."""
+        with suppress(OSError):  # The agent may have closed all descriptors, this one too.
             os.close(self._file)
         if remove:
             self._path.unlink(missing_ok=True)
@@ -132,14 +132,14 @@ class Journal:
         length = sum(map(len, parts))
         written = os.writev(self._file, parts)
         if written < length:
-            # Signals and full disks cut writes short; the second try says which it was.
+            # Signals and full disks cut writes short. A second write tells which one it was.
             rest = memoryview(b"".join(parts))[written:]
             while rest:
                 rest = rest[os.write(self._file, rest) :]
         self._size += length
 
     def _compact(self) -> None:
-        """Write anew what is still in flight, in a file that takes the place of this one."""
+        """Write what is still in flight to a new file, which replaces this one."""
         fresh = beside(self._path, "-new")
         old, flags = self._file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         self._file, self._size = os.open(fresh, flags, 0o600), 0
@@ -153,14 +153,14 @@ class Journal:
 def read(tape: Path, cipher: Cipher | None = None) -> list[Flight]:
     """Return what was in flight when a recording ended, as far as its journal can be read.
 
-    That is no further than memory allows: a file may declare anything.
+    It reads a bounded number of bytes: a corrupt file may declare any size.
     """
     path = beside(tape, SUFFIX)
-    if not path.is_file():  # To open a pipe would be to wait for a writer.
+    if not path.is_file():  # Opening a pipe would block.
         return []
     flights: dict[int, Flight] = {}
     left = _MOST
-    # The last frame may be torn: the process died while it was written.
+    # The last frame may be incomplete: the process may have died while it wrote that.
     with (
         suppress(OSError, TapeError, msgspec.MsgspecError, ValueError, RecursionError, EOFError),
         path.open("rb") as file,
@@ -194,7 +194,7 @@ def _take(flights: dict[int, Flight], frame: _Read, body: bytes) -> None:
 
 
 class Landed(Protocol):
-    """The tape beside a journal."""
+    """The tape that a journal lies beside."""
 
     @property
     def keeps_bodies(self) -> bool: ...
@@ -207,10 +207,10 @@ class Landed(Protocol):
 def exchanges_in_flight(
     tape: Landed, flights: Iterable[Flight], landed: Collection[int]
 ) -> Iterator[Exchange]:
-    """Yield what of a journal is on no tape yet, with the chunks that the agent had seen.
+    """Yield the exchanges of a journal that have not landed, with the chunks the agent has seen.
 
     Raises:
-        msgspec.MsgspecError: the journal holds something else.
+        msgspec.MsgspecError: the journal is corrupt.
     """
     for flight in flights:
         if flight.n in landed:
@@ -228,7 +228,7 @@ def exchanges_in_flight(
 
 
 class InFlight:
-    """Where the bodies of such an exchange lie: that of its request is in the journal."""
+    """The bodies of an exchange in flight: that of its request is in the journal."""
 
     def __init__(self, tape: Landed, sha: str, body: bytes) -> None:
         self._tape = tape
@@ -237,13 +237,13 @@ class InFlight:
         self.keeps_bodies = tape.keeps_bodies
 
     def blob(self, sha: str) -> bytes:
-        """Return the bytes at an address, verified."""
+        """Return the body at an address, verified."""
         if sha != self._sha:
             return self._tape.blob(sha)
         if sha256(self._body) != sha:
-            raise TapeError(f"tracefork: body {sha[:12]} was changed since it was recorded.")
+            raise TapeError(f"tracefork: body {sha[:12]} in the journal is corrupt.")
         return self._body
 
     def steps_down_to(self, step: str | None) -> tuple[StepRecord, ...]:
-        """Return the steps from the root down to one."""
+        """Return the steps from the root down to this one."""
         return self._tape.steps_down_to(step)

@@ -8,31 +8,32 @@ from tracefork_core.errors import UsageError
 
 
 def parts(pointer: str) -> list[str]:
-    """Return the names and numbers that a pointer is made of."""
+    """Return the parts of a pointer, unescaped."""
     return [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
 
 
 def escaped(part: str) -> str:
-    """Return a name as a part of a pointer."""
+    """Return a name escaped as a part of a pointer."""
     return part.replace("~", "~0").replace("/", "~1")
 
 
-def child(place: object, part: str) -> object:
-    """Return what one part of a pointer leads to, None where there is none."""
-    if isinstance(place, dict):
-        return place.get(part)
-    if isinstance(place, list) and part.isdecimal() and int(part) < len(place):
-        return place[int(part)]
+def child(node: object, part: str) -> object:
+    """Return the value that one part of a pointer leads to, None if it leads nowhere."""
+    if isinstance(node, dict):
+        return node.get(part)
+    if isinstance(node, list) and part.isdecimal() and int(part) < len(node):
+        return node[int(part)]
     return None
 
 
 def put(document: dict[str, Any], pointer: str, value: object) -> None:
-    """Set one value; what it lies in must be there, `-` is the end of an array.
+    """Set the value at a pointer into a request; its parent must exist, `-` appends to an array.
 
-    UsageError names the first part of the pointer that leads nowhere.
+    Raises:
+        UsageError: the pointer leads nowhere; the error names its first part that does.
     """
     if not pointer.startswith("/"):
-        raise UsageError(f"{pointer!r} is no JSON pointer into the body: write it like /messages/0")
+        raise UsageError(f"{pointer!r} is not a JSON pointer. Write it like /messages/0")
     tokens = parts(pointer)
     node: Any = document
     for depth, token in enumerate(tokens[:-1]):
@@ -51,7 +52,7 @@ def put(document: dict[str, Any], pointer: str, value: object) -> None:
     elif isinstance(node, list) and (index := _index(last, len(node))) is not None:
         node[index] = value
     else:
-        raise UsageError(f"{pointer}: the request has no such place{_there(node)}")
+        raise UsageError(f"{pointer}: the request has no {pointer}{_there(node)}")
 
 
 def _index(token: str, length: int) -> int | None:
@@ -61,7 +62,7 @@ def _index(token: str, length: int) -> int | None:
 
 def _there(node: Any) -> str:
     if isinstance(node, dict):
-        return f" (there is {', '.join(map(repr, node)) or 'nothing'})"
+        return f" (the object has {', '.join(map(repr, node)) or 'no members'})"
     if isinstance(node, list):
         return f" (the array has {len(node)} elements)"
-    return " (what comes before it is neither an object nor an array)"
+    return " (its parent is neither an object nor an array)"

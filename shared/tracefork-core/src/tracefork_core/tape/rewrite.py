@@ -1,4 +1,4 @@
-"""Copy a tape: into one file that needs no other, with changes if you like, or beside branches."""
+"""Copy a tape: into one file that needs no other, maybe changed, or into another folder."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _BATCH = 256 * 1024
 
 
 class Change:
-    """What a rewriting changes. This one changes nothing."""
+    """What `rewrite` changes. This class changes nothing."""
 
     def exchange(
         self, exchange: Exchange, payload: Document, aside: Document
     ) -> tuple[bytes, list[bytes]]:
         """Change the two documents of an exchange in place and return its bodies.
 
-        They are the request's, and the response's in the pieces it came in. Their addresses and
-        sizes are put into the documents afterwards.
+        These are the request's body, and the response's in the pieces in which it arrived. Their
+        addresses and sizes go into the documents afterwards.
         """
         return bodies(exchange)
 
@@ -41,16 +41,16 @@ class Change:
         """Change the two documents of any other event in place."""
 
     def body(self, data: bytes) -> bytes:
-        """Return what takes the place of a body that belongs to no exchange."""
+        """Return the replacement for a body that belongs to no exchange."""
         return data
 
     def value(self, data: bytes) -> bytes:
-        """Return what takes the place of a value of a checkpoint."""
+        """Return the replacement for a value of a checkpoint."""
         return data
 
 
 def bodies(exchange: Exchange) -> tuple[bytes, list[bytes]]:
-    """Return the body of a request, and that of its response in pieces; empty where none is."""
+    """Return the body of a request, and that of its response in pieces; empty if missing."""
     if not exchange.has_bodies:
         return b"", []
     return exchange.request_body, exchange.chunks if exchange.payload.response else []
@@ -60,12 +60,14 @@ def decoded(document: bytes | msgspec.Raw) -> Document:
     """Return a document of an event with all its fields, known here or not.
 
     Raises:
-        TapeError: it is none.
+        TapeError: the document is corrupt.
     """
     try:
         return msgspec.json.decode(document, type=Document)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise TapeError(f"tracefork: an event of the tape is no document: {error}.") from error
+        raise TapeError(
+            f"tracefork: the tape is corrupt: an event cannot be read: {error}."
+        ) from error
 
 
 def rewrite(
@@ -73,20 +75,20 @@ def rewrite(
 ) -> str:
     """Write everything on a tape to a new file and return the digest of what it holds.
 
-    A branch comes with what it needs of its parents. What is not known here is kept. A tape that
-    was cut off stays incomplete.
+    A branch is joined with what it needs from its parents. Unknown events and fields are kept. A
+    tape that was cut off stays incomplete.
 
     Args:
         tape: the tape to read.
         target: the file to write.
-        change: what is changed on the way.
-        mode: that of the new tape, where it is not the old one's.
+        change: what to change in the copy.
+        mode: the mode of the new tape, if it differs from the old one.
 
     Raises:
         UsageError: the new file exists.
         TapeError: the tape cannot be read, or the new one not written.
     """
-    # Half of it would look like a recording that was cut off.
+    # Drafted, because half a copy would look like a recording that was cut off.
     with drafted(target) as draft:
         file = TapeFile(draft, mode=mode or tape.mode, key=tape.key)
         try:
@@ -155,7 +157,7 @@ class _Copy:
         self._line(kind, payload, aside)
 
     def _values(self, kind: str, aside: Document) -> None:
-        """Copy the values of checkpoints, and let the event name them as they are now."""
+        """Copy the values of a checkpoint event, and put their new addresses into it."""
         for name, value in checkpoint.values_in(aside):
             data = self._tape.blob(value[1])
             self._copied.add(value[1])
@@ -182,35 +184,36 @@ class _Copy:
 
 
 def lay_beside(tape: Path, folder: Path) -> Path:
-    """Put a tape, and those it cannot be read without, into another folder; return its new path.
+    """Put a tape and its parents into another folder, so that branches can lie beside it there.
 
-    What is closed gets a second name there, and takes no room; what was cut off is copied.
+    A closed tape gets a hard link, which takes no room; a tape that was cut off is copied. Returns
+    the new path.
 
     Raises:
-        TapeError: the file is not a tape, is damaged, or cannot be copied.
+        TapeError: the file is not a tape, is corrupt, or cannot be copied.
     """
     with Tape.open(tape) as opened:
         names = [tape.name, *opened.needs]
     for name in names:
         for suffix in ("", *BESIDE):
-            file, place = tape.with_name(name + suffix), folder / (name + suffix)
+            file, target = tape.with_name(name + suffix), folder / (name + suffix)
             if not file.exists():
                 continue
             try:
                 if _is_open(tape.with_name(name)):
-                    raise OSError("two names of a tape would have two logs")
-                os.link(file, place)
+                    raise OSError("two names of one open tape would have two logs")
+                os.link(file, target)
             except OSError:
-                _copy(file, place)
+                _copy(file, target)
     return folder / tape.name
 
 
-def _copy(file: Path, place: Path) -> None:
+def _copy(file: Path, target: Path) -> None:
     try:
-        shutil.copy2(file, place)
+        shutil.copy2(file, target)
     except OSError as error:
-        place.unlink(missing_ok=True)
-        raise UnwritableError(f"tracefork: cannot write {place}: {error.strerror}.") from error
+        target.unlink(missing_ok=True)
+        raise UnwritableError(f"tracefork: cannot write {target}: {error.strerror}.") from error
 
 
 def _is_open(tape: Path) -> bool:

@@ -1,8 +1,8 @@
-"""Sealed tapes: everything that was recorded is encrypted, piece by piece, as it is written.
+"""Sealed tapes: everything recorded is encrypted, piece by piece, as it is written.
 
-A tape has a key of its own (AES-256-GCM, a fresh nonce for each piece). The key lies on the tape,
-wrapped with age for those who may read it: for public keys, or for a passphrase. Sizes, times of
-writing and the number of exchanges show; nothing else does.
+Each tape has its own key (AES-256-GCM, a new nonce for each piece). The key lies on the tape,
+wrapped with age for its readers: for public keys, or for a passphrase. A sealed tape shows the
+sizes of pieces, the times of writing and the number of exchanges, and nothing else.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _NONCE = 12
 _KEY_BITS = 256
 IDENTITY = "TRACEFORK_IDENTITY"
-"""The environment variable that names a file of age identities."""
+"""The environment variable with the path of a file of age identities."""
 PASSPHRASE = "TRACEFORK_PASSPHRASE"  # noqa: S105 - the name of a variable
 
 
 class Seal:
-    """The key of one tape, at work."""
+    """Encrypts and decrypts with the key of one tape."""
 
     def __init__(self, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -36,7 +36,7 @@ class Seal:
         self._cipher = AESGCM(key)
 
     def seal(self, data: bytes, about: bytes) -> bytes:
-        """Encrypt a piece. It opens in no other place than the one it is `about`."""
+        """Encrypt a piece. It decrypts only in the place that it is `about`."""
         nonce = os.urandom(_NONCE)
         return nonce + self._cipher.encrypt(nonce, data, about)
 
@@ -44,7 +44,7 @@ class Seal:
         """Decrypt a piece.
 
         Raises:
-            TapeError: it was changed, or sealed with another key or for another place.
+            TapeError: it was changed, or encrypted with another key or for another place.
         """
         from cryptography.exceptions import InvalidTag
 
@@ -52,14 +52,14 @@ class Seal:
             return self._cipher.decrypt(data[:_NONCE], data[_NONCE:], about)
         except (InvalidTag, ValueError) as error:
             raise TapeError(
-                "tracefork: a piece of the sealed tape does not open: it was changed since it was "
-                "recorded."
+                "tracefork: the sealed tape is corrupt: a piece of it does not decrypt, so it was "
+                "changed or moved after it was recorded."
             ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The key of a tape, at work and as it lies on the tape, wrapped for its readers."""
+    """The key of a tape: ready to use, and wrapped for its readers as it lies on the tape."""
 
     seal: Seal
     wrapped: bytes
@@ -69,7 +69,8 @@ def new_key(recipients: Sequence[str] = ()) -> Key:
     """Return a new key for the holders of age public keys, or of TRACEFORK_PASSPHRASE.
 
     Raises:
-        UsageError: the extra is not installed, nobody could read the tape, or a recipient is none.
+        UsageError: the extra is not installed, no reader is named, or a recipient is not an age
+            public key.
     """
     pyrage = _pyrage()
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -77,25 +78,25 @@ def new_key(recipients: Sequence[str] = ()) -> Key:
     key = AESGCM.generate_key(_KEY_BITS)
     if recipients:
         try:
-            keys = [pyrage.x25519.Recipient.from_str(one) for one in recipients]
+            keys = [pyrage.x25519.Recipient.from_str(recipient) for recipient in recipients]
         except pyrage.RecipientError as error:
             raise UsageError(
-                f"tracefork: no age public key (age1…) to seal for: {error}."
+                f"tracefork: a recipient is not an age public key (age1…): {error}."
             ) from error
         return Key(Seal(key), bytes(pyrage.encrypt(key, keys)))
     if passphrase := os.environ.get(PASSPHRASE):
         return Key(Seal(key), bytes(pyrage.passphrase.encrypt(key, passphrase)))
     raise UsageError(
-        "tracefork: a sealed tape is for somebody: name age public keys (--to age1…), or set "
+        "tracefork: a sealed tape needs a reader. Name age public keys (--to age1…), or set "
         f"{PASSPHRASE}."
     )
 
 
 def unwrap(wrapped: bytes) -> Key | None:
-    """Return the key of a tape; None where this environment names nobody who may read it.
+    """Return the key of a tape; None if this environment has no identity that unwraps it.
 
     Raises:
-        UsageError: what the environment names cannot be used.
+        UsageError: the identity file cannot be used, or the extra is not installed.
     """
     identity, passphrase = os.environ.get(IDENTITY), os.environ.get(PASSPHRASE)
     if not identity and not passphrase:
@@ -104,42 +105,44 @@ def unwrap(wrapped: bytes) -> Key | None:
 
 
 def holder() -> str | None:
-    """Return the name of what this environment opens tapes with, if it has anything."""
+    """Return the name of the variable that this environment opens tapes with, if it is set."""
     return next((name for name in (IDENTITY, PASSPHRASE) if os.environ.get(name)), None)
 
 
 @lru_cache(maxsize=64)
 def _unwrapped(wrapped: bytes, identity: str | None, passphrase: str | None) -> Key | None:
-    # Cached: a passphrase is made to take a second.
+    # Cached, because a passphrase takes a second to unwrap on purpose.
     pyrage = _pyrage()
     try:
         if identity:
-            found = pyrage.decrypt(wrapped, _identities(pyrage, Path(identity)))
+            key = pyrage.decrypt(wrapped, _identities(pyrage, Path(identity)))
         else:
-            found = pyrage.passphrase.decrypt(wrapped, passphrase)
+            key = pyrage.passphrase.decrypt(wrapped, passphrase)
     except pyrage.DecryptError:
         return None
-    return Key(Seal(bytes(found)), wrapped)
+    return Key(Seal(bytes(key)), wrapped)
 
 
 def _identities(pyrage: ModuleType, path: Path) -> list[object]:
     try:
         lines = path.read_text().splitlines()
-        found = [
+        identities = [
             pyrage.x25519.Identity.from_str(line.strip())
             for line in lines
             if line.strip() and not line.startswith("#")
         ]
     except (OSError, ValueError, pyrage.IdentityError) as error:
-        raise UsageError(f"tracefork: {IDENTITY} names no age identity file: {error}.") from error
-    if not found:
-        raise UsageError(f"tracefork: {IDENTITY} names a file without an age identity: {path}.")
-    return found
+        raise UsageError(
+            f"tracefork: {IDENTITY}={path} is not an age identity file: {error}."
+        ) from error
+    if not identities:
+        raise UsageError(f"tracefork: {IDENTITY}={path} contains no age identity.")
+    return identities
 
 
 def _pyrage() -> ModuleType:
     try:
-        import_module("cryptography")  # Both or none.
+        import_module("cryptography")  # The extra installs both.
         return import_module("pyrage")
     except ImportError as error:
         raise UsageError(

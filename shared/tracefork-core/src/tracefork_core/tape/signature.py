@@ -1,7 +1,7 @@
-"""Detached signatures: who says that a tape is what it is.
+"""Detached signatures: the holder of a key vouches for a tape.
 
 A signature lies beside its tape in `<tape>.sig`. It is an Ed25519 signature of a statement: the
-digest of the run, and the sha256 of the file. Keys are those that people have: OpenSSH's
+digest of the run, and the sha256 of the file. Keys are in the formats that people have: OpenSSH
 (`ssh-keygen -t ed25519`) or PEM.
 """
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 SUFFIX = ".sig"
 _ABOUT = "tracefork tape"
-_MAKES_ONE = "ssh-keygen -t ed25519 -N '' -f tapes.key makes one."
+_MAKES_ONE = "`ssh-keygen -t ed25519 -N '' -f tapes.key` makes one."
 _LONGEST = 64 * 1024
-"""Bytes of the longest key or signature that is read."""
+"""The most bytes that are read from a key or a signature."""
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """What is signed: the digest of the run, and the sha256 of the file that holds it."""
+    """What is signed: the digest of the run, and the sha256 of the tape's file."""
 
     digest: str
     file: str
@@ -44,7 +44,7 @@ class Statement(msgspec.Struct, frozen=True):
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """A statement, the public key (as OpenSSH spells it) and the signature, in base64."""
+    """A statement, the public key (in OpenSSH's format) and the signature, in base64."""
 
     statement: Statement
     key: str
@@ -53,7 +53,7 @@ class Signature(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a valid signature says; `file` is false where the run was signed in another file."""
+    """What a valid signature vouches for; `file` is false if only the run is the same."""
 
     statement: Statement
     key: str
@@ -61,11 +61,11 @@ class Verdict:
 
 
 def sign(path: Path, digest: str, key: Path, *, overwrite: bool = False) -> Signature:
-    """Sign a closed tape with a private key, and leave the signature beside it.
+    """Sign a closed tape with a private key, and write the signature beside it.
 
     Raises:
-        UsageError: the key cannot be used, the tape is in use, it has another signature already
-            and `overwrite` is false, or the extra is not installed.
+        UsageError: the key cannot be used, the tape is in use, another signature exists and
+            `overwrite` is false, or the extra is not installed.
         TapeError: the signature cannot be written.
     """
     private = _private(key)
@@ -82,79 +82,82 @@ def verify(path: Path, digest: str, key: Path) -> Verdict:
     """Verify the signature beside a closed tape against a public key.
 
     Raises:
-        UsageError: there is no signature, the tape is in use, the key cannot be used, or the extra
+        UsageError: no signature exists, the tape is in use, the key cannot be used, or the extra
             is not installed.
-        TapeError: the signature is of another key or another run, or is none.
+        TapeError: the signature is malformed, or belongs to another key or another run.
     """
     public = _public(key)
     from cryptography.exceptions import InvalidSignature
 
     _check_is_alone(path)
-    found, signature = _found(beside(path, SUFFIX))
+    signed, signature = _signature(beside(path, SUFFIX))
     try:
-        public.verify(signature, canonical(found.statement))
+        public.verify(signature, canonical(signed.statement))
     except InvalidSignature as error:
-        yours, its = fingerprint(_openssh(public)), fingerprint(found.key)
+        yours, its = fingerprint(_openssh(public)), fingerprint(signed.key)
         raise TapeError(
-            f"tracefork: {path} is not signed by {key}: its signature names the key {its} and does "
-            f"not hold for yours, {yours}."
+            f"tracefork: {path} is not signed by {key}: the signature is not valid for {yours}, "
+            f"and names the key {its}."
         ) from error
-    if found.statement.about != _ABOUT:
+    if signed.statement.about != _ABOUT:
         raise TapeError(
-            f"tracefork: the signature is about {found.statement.about!r}, not a {_ABOUT}."
+            f"tracefork: the signature of {path} is for a {signed.statement.about!r}, not for a "
+            f"{_ABOUT!r}."
         )
-    if found.statement.digest != digest:
+    if signed.statement.digest != digest:
         raise TapeError(
-            f"tracefork: the signature is of another run: it says {found.statement.digest}, the "
-            f"tape holds {digest}."
+            f"tracefork: the signature of {path} belongs to another run: it signs digest "
+            f"{signed.statement.digest}, and the tape has {digest}."
         )
-    return Verdict(found.statement, _openssh(public), found.statement.file == _sha256(path))
+    return Verdict(signed.statement, _openssh(public), signed.statement.file == _sha256(path))
 
 
 def fingerprint(key: str) -> str:
-    """Return the fingerprint of a public key, as `ssh-keygen -l` spells it."""
+    """Return the fingerprint of a public key, as `ssh-keygen -l` prints it."""
     try:
         blob = base64.b64decode(key.split()[1], validate=True)
     except (ValueError, IndexError):
-        return "that is none"
+        return "(not a public key)"
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def _check_is_alone(path: Path) -> None:
-    """Refuse a tape whose content does not all lie in its file: only the file is signed."""
+    """Refuse a tape with content outside its file: only the file is signed."""
     log = beside(path, "-wal")
     if log.exists() and log.stat().st_size:
         raise UsageError(
-            f"tracefork: {path} is in use, or was not closed: a part of it lies in {log.name}, "
-            "and a signature covers one file."
+            f"tracefork: {path} is in use, or was not closed: part of it is in {log.name}, and a "
+            "signature covers one file. Close the recording first."
         )
 
 
-def _found(path: Path) -> tuple[Signature, bytes]:
-    """Return what lies in the file of a signature."""
+def _signature(path: Path) -> tuple[Signature, bytes]:
+    """Return the signature in a file, and its bytes."""
     try:
         data = _content(path)
-        found = msgspec.json.decode(data, type=Signature)
-        signature = base64.b64decode(found.signature, validate=True)
+        signed = msgspec.json.decode(data, type=Signature)
+        signature = base64.b64decode(signed.signature, validate=True)
     except FileNotFoundError as error:
         raise UsageError(
-            f"tracefork: no signature at {path}. `tracefork sign` makes one."
+            f"tracefork: {path} does not exist. `tracefork sign` makes a signature."
         ) from error
     except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise TapeError(f"tracefork: {path} is no signature: {error}.") from error
-    # One spelling alone: what is not understood may not be taken for signed.
-    as_written = msgspec.structs.replace(found, signature=base64.b64encode(signature).decode())
+        raise TapeError(f"tracefork: {path} is not a signature: {error}.") from error
+    # Only one spelling is valid: a field that is not understood must not seem signed.
+    as_written = msgspec.structs.replace(signed, signature=base64.b64encode(signature).decode())
     if canonical(as_written) + b"\n" != data:
-        raise TapeError(f"tracefork: {path} is no signature: it is not spelled as one.")
-    return found, signature
+        raise TapeError(
+            f"tracefork: {path} is not a signature: it is not canonical JSON with the known fields."
+        )
+    return signed, signature
 
 
 def _write(path: Path, data: bytes, *, overwrite: bool) -> None:
     try:
         if path.exists() and not overwrite and _content(path) != data:
             raise UsageError(
-                f"tracefork: {path} is another signature and nothing is overwritten unasked. "
-                "Pass --overwrite to replace it."
+                f"tracefork: {path} already exists, with another signature. Use --overwrite to "
+                "replace it."
             )
         path.write_bytes(data)
     except OSError as error:
@@ -174,13 +177,15 @@ def _private(path: Path) -> Ed25519PrivateKey:
             key = serialization.load_pem_private_key(data, password=None)
     except TypeError as error:
         raise UsageError(
-            f"tracefork: {path} is locked with a passphrase, and I ask for none. Sign with a key "
-            "without one (ssh-keygen -t ed25519 -N '')."
+            f"tracefork: {path} has a passphrase, which tracefork does not ask for. Use a key "
+            "without one (`ssh-keygen -t ed25519 -N ''`)."
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise UsageError(f"tracefork: {path} is no private key I can use. {_MAKES_ONE}") from error
+        raise UsageError(
+            f"tracefork: {path} is not a private key in OpenSSH or PEM format. {_MAKES_ONE}"
+        ) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise UsageError(f"tracefork: {path} is no Ed25519 key. {_MAKES_ONE}")
+        raise UsageError(f"tracefork: {path} is not an Ed25519 key. {_MAKES_ONE}")
     return key
 
 
@@ -191,7 +196,7 @@ def _public(path: Path) -> Ed25519PublicKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     data = _read(path)
     if b"PRIVATE KEY" in data:
-        raise UsageError(f"tracefork: {path} is a private key; verify with the public one (.pub).")
+        raise UsageError(f"tracefork: {path} is a private key. Verify with the public key (.pub).")
     try:
         if data.startswith(b"ssh-"):
             key: object = serialization.load_ssh_public_key(data)
@@ -199,10 +204,10 @@ def _public(path: Path) -> Ed25519PublicKey:
             key = serialization.load_pem_public_key(data)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise UsageError(
-            f"tracefork: {path} is no public key I can use. It is the .pub file of a key, or PEM."
+            f"tracefork: {path} is not a public key. Name the .pub file of a key, or a PEM file."
         ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise UsageError(f"tracefork: {path} is no Ed25519 key. {_MAKES_ONE}")
+        raise UsageError(f"tracefork: {path} is not an Ed25519 key. {_MAKES_ONE}")
     return key
 
 
@@ -232,9 +237,9 @@ def _read(path: Path) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    """Return what a small file holds. A pipe would be waited for, and a device never ends."""
+    """Read a small file. Other kinds are refused: a pipe would block, a device may never end."""
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no file")
+        raise OSError(errno.EINVAL, "it is not a file")
     with path.open("rb") as file:
         return file.read(_LONGEST)
 

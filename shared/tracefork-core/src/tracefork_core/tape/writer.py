@@ -1,7 +1,7 @@
 """Write a tape while the agent runs: nothing that the agent has seen is lost.
 
-What is in flight is written to the journal, which survives the death of the process. The end of
-each exchange is committed to the tape with an fsync, before the agent sees that end: it survives a
+What is in flight goes to the journal, which survives the death of the process. The end of each
+exchange is committed to the tape with an fsync before the agent sees that end, so it survives a
 power cut.
 """
 
@@ -39,14 +39,13 @@ R = TypeVar("R")
 
 _NOTHING = b"{}"
 _LIKELY = 8
-"""Exchanges of a parent that the first requests of a branch may continue."""
+"""The last exchanges of a parent, whose bodies are likely bases for a branch's first ones."""
 
 
 class TapeWriter:
     """The one writer of one tape. Safe to call from any thread.
 
-    A sealed tape has a `key`. A branch shares what its `parent` holds, and goes on at exchange `at`
-    of it.
+    A sealed tape has a `key`. A branch shares the exchanges of its `parent` before number `at`.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class TapeWriter:
         at: int = 0,
     ) -> None:
         before = parent.exchanges[:at] if parent else []
-        likely = [(one.request_body, one) for one in before[-_LIKELY:]]
+        likely = [(exchange.request_body, exchange) for exchange in before[-_LIKELY:]]
         self.path = path
         self._before = [exchange.canonical for exchange in before]
         origin = None
@@ -82,23 +81,23 @@ class TapeWriter:
             self._journal = self._journalled(Journal, self._file.absolute, self._file.cipher)
             self._commit()
         except BaseException:
-            self._file.discard()  # Nothing was recorded: nothing is left.
+            self._file.discard()  # Nothing was recorded, so nothing is left behind.
             raise
 
     def note(self, kind: str, *, payload: object = None, aside: object = None) -> None:
-        """Add an event with the next commit; nobody waits for it."""
+        """Add an event to the next commit, without waiting for it."""
         payload_json = _NOTHING if payload is None else canonical(payload)
         aside_json = _NOTHING if aside is None else canonical(aside)
         with self._lock:
             self._waiting.append(line(kind, payload_json, aside_json))
 
     def keep(self, kind: str, aside: object, bodies: Sequence[Body]) -> None:
-        """Add an event with the bodies it names, durably."""
+        """Commit an event with the bodies that it names."""
         with self._lock:
             self._commit(line(kind, _NOTHING, canonical(aside)), bodies)
 
     def begin(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
-        """Put a request down before it leaves."""
+        """Write a request to the journal before it leaves."""
         if not self._keeps_bodies:
             body = b""
         with self._lock:
@@ -106,17 +105,17 @@ class TapeWriter:
             self._journalled(self._journal.begin, payload, aside, body)
 
     def head(self, payload: ExchangePayload, aside: ExchangeAside) -> None:
-        """Put the head of a response down before the agent sees it."""
+        """Write the head of a response to the journal before the agent sees it."""
         with self._lock:
             self._journalled(self._journal.head, payload, aside)
 
     def chunk(self, n: int, turn: int, data: bytes) -> None:
-        """Put a chunk down before the agent sees it."""
+        """Write a chunk to the journal before the agent sees it."""
         with self._lock:
             self._journalled(self._journal.chunk, n, turn, data if self._keeps_bodies else b"")
 
     def end(self, payload: ExchangePayload, aside: ExchangeAside, body: bytes) -> None:
-        """Make an exchange whole and durable."""
+        """Commit a finished exchange to the tape."""
         payload_json = canonical(payload)
         asked, answered = likes(payload.request, aside.lane)
         with self._lock:
@@ -131,13 +130,13 @@ class TapeWriter:
         """Write the receipt with its digest and leave one plain file behind.
 
         Raises:
-            TapeError: the end cannot be written: the tape stays as it is, incomplete, or complete
-                with its log beside it. Or the file was removed or moved since.
+            TapeError: the end cannot be written, and the tape stays incomplete, or complete with
+                its log beside it; or the file was removed or moved since.
         """
         with self._lock:
             remove = False
             try:
-                self._commit()  # Whatever waits, so that the digest covers it.
+                self._commit()  # Write what waits, so that the digest covers it.
                 payloads = [*self._before, *self._file.payloads()]
                 receipt = msgspec.structs.replace(
                     receipt,
@@ -153,25 +152,25 @@ class TapeWriter:
         return receipt
 
     def abort(self) -> None:
-        """Leave the tape as it is, incomplete."""
+        """Leave the tape incomplete."""
         with self._lock:
             self._file.close()
             self._journal.close(remove=False)
 
     def discard(self) -> None:
-        """Leave nothing behind."""
+        """Delete the tape."""
         with self._lock:
             self._journal.close(remove=False)
             self._file.discard()
 
     def _commit(self, event: bytes = b"", bodies: Sequence[Body] = ()) -> None:
-        """Write what waits, and an event with its bodies."""
+        """Write the waiting events, and an event with its bodies."""
         waiting = len(self._waiting)
         self._file.commit(b"".join([*self._waiting[:waiting], event]), bodies)
         del self._waiting[:waiting]
 
     def _journalled(self, write: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Do what writes to the journal; where it cannot be written, the recording stops."""
+        """Call a function that writes to the journal; if it cannot, the recording stops."""
         try:
             return write(*args, **kwargs)
         except OSError as error:
