@@ -193,7 +193,7 @@ def test_more_is_a_secret_where_it_is_named(shell: Shell) -> None:
     [
         (("gone.tape",), "no tape at gone.tape"),
         ((".",), "no tapes in .: nothing was scanned"),
-        (("--mask", "a value", "."), "never the secret itself"),
+        (("--mask", "a value", "."), "Do not pass the secret itself"),
         ((), "PATH"),
     ],
 )
