@@ -23,7 +23,7 @@ def shown(picture: Path) -> str:
 
 
 def test_the_pictures_are_of_today(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made again, they have the same words. After a change: `python docs/pictures.py`."""
+    """Made again, they have the same words. After a change: python docs/pictures.py."""
     spec = importlib.util.spec_from_file_location("pictures", ROOT / "docs" / "pictures.py")
     assert spec is not None
     assert spec.loader is not None

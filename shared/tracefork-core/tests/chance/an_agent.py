@@ -1,4 +1,4 @@
-"""An agent as people write them: chance in every prompt, and not a word of tracefork."""
+"""An agent as people write them: randomness in every prompt, and no trace of tracefork."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of chance share: an agent that is full of it."""
+"""Shared by the tests of chance: an agent that draws all kinds of random values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGENT = Path(__file__).with_name("an_agent.py")
 
 @pytest.fixture
 def agent() -> Iterator[ModuleType]:
-    """Import the agent by the name it has in a process of its own."""
+    """Import the agent under the name that it has in a process of its own."""
     spec = importlib.util.spec_from_file_location("an_agent", AGENT)
     assert spec is not None
     assert spec.loader is not None

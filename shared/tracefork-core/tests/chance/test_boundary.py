@@ -1,4 +1,4 @@
-"""What draws past the tape is named with its line, and what does not is left alone."""
+"""Draws that the tape does not hold are reported with their line, and others are not."""
 
 from __future__ import annotations
 
@@ -76,10 +76,10 @@ def line_of(function: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("draw", [*ENTROPY.values(), *CLOCK.values()], ids=[*ENTROPY, *CLOCK])
-def test_what_is_switched_off_is_named_where_it_is_drawn(
+def test_draws_of_a_source_that_is_off_are_reported_with_their_line(
     tape: Path, draw: Callable[[], object]
 ) -> None:
-    """Without clock and entropy on the tape each read is a leak, with file, line and fix."""
+    """With clock=False and entropy=False, each draw is a leak, with file, line and remedy."""
     with record(tape, clock=False, entropy=False, boundary="note") as run:
         draw()
         draw()
@@ -89,16 +89,16 @@ def test_what_is_switched_off_is_named_where_it_is_drawn(
 
 
 @pytest.mark.parametrize("name", [*ENTROPY, *CLOCK])
-def test_what_is_on_the_tape_is_no_leak(tape: Path, name: str) -> None:
-    """The control: with clock and entropy on the tape nothing is said of the same draws."""
+def test_draws_on_the_tape_are_no_leaks(tape: Path, name: str) -> None:
+    """The control: the same draws, with clock and entropy recorded."""
     with record(tape, boundary="note") as run:
         {**ENTROPY, **CLOCK}[name]()
     assert run.leaks == []
 
 
 @pytest.mark.parametrize("what", OUTSIDE)
-def test_what_no_source_covers_is_named_always(tape: Path, what: str) -> None:
-    """Clocks and chance in C, programs, and threads without a lane are leaks of any recording."""
+def test_draws_that_no_source_covers_are_always_reported(tape: Path, what: str) -> None:
+    """Clocks and randomness in C, programs, and threads without a lane."""
     with record(tape, boundary="note") as run:
         OUTSIDE[what]()
     (leak,) = run.leaks
@@ -106,8 +106,8 @@ def test_what_no_source_covers_is_named_always(tape: Path, what: str) -> None:
     assert leak.startswith("test_boundary.py:")
 
 
-def test_names_bound_early_are_watched_and_given_back(tape: Path) -> None:
-    """`from os import urandom` before the session is no way around, and is undone after it."""
+def test_names_imported_before_the_session_are_watched(tape: Path) -> None:
+    """`from os import urandom` is no loophole, and the name is restored afterwards."""
     before = bound_early, random.random, ssl.RAND_bytes
     with record(tape, entropy=False, boundary="note") as run:
         bound_early(3)
@@ -117,7 +117,7 @@ def test_names_bound_early_are_watched_and_given_back(tape: Path) -> None:
 
 
 def test_a_warning_points_at_the_line_once(tape: Path) -> None:
-    """warn warns once for each line and thing, at the line, and the run goes on."""
+    """Mode `warn` warns once for each line and thing, at that line, and the run continues."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with record(tape, clock=False, boundary="warn") as run:
@@ -131,7 +131,7 @@ def test_a_warning_points_at_the_line_once(tape: Path) -> None:
 
 
 def test_an_error_cannot_be_swallowed(tape: Path) -> None:
-    """raise stops the draw before it is made, and the block raises it again."""
+    """Mode `raise` prevents the draw, and the block raises the error again."""
     given: list[float] = []
 
     @record(tape, clock=False, boundary="raise")
@@ -145,8 +145,8 @@ def test_an_error_cannot_be_swallowed(tape: Path) -> None:
     assert BoundaryError.exit_code == 7
 
 
-def test_a_replay_is_guarded_alike(tape: Path) -> None:
-    """What a recording names, its replay names too; without a guard neither says anything."""
+def test_a_replay_reports_the_same_leaks(tape: Path) -> None:
+    """Without a guard neither run reports any."""
     with record(tape, boundary="note") as first:
         ssl.RAND_bytes(3)
     with replay(tape, boundary="note") as again:
@@ -158,8 +158,8 @@ def test_a_replay_is_guarded_alike(tape: Path) -> None:
     assert silent.leaks == []
 
 
-def test_what_joins_the_session_is_no_leak(tape: Path) -> None:
-    """Threads, forks and Python children are of the run; a Python that cannot join is named."""
+def test_threads_and_children_that_join_the_session_are_no_leaks(tape: Path) -> None:
+    """A Python that cannot join is reported."""
     with record(tape, boundary="note") as run:
         subprocess.run([sys.executable, "-c", "pass"], check=True)
         os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", "pass"])
@@ -173,7 +173,7 @@ def test_what_joins_the_session_is_no_leak(tape: Path) -> None:
     assert len(run.leaks) == 1
 
 
-def test_none_in_place_of_a_time_reads_the_clock(tape: Path) -> None:
+def test_ctime_of_none_reads_the_clock(tape: Path) -> None:
     """`time.ctime(None)` is `time.ctime()`."""
     with record(tape, boundary="note") as run:
         time.ctime(None)
@@ -181,8 +181,8 @@ def test_none_in_place_of_a_time_reads_the_clock(tape: Path) -> None:
     assert ": time.ctime() reads the clock" in leak
 
 
-def test_names_of_a_typed_script_are_watched(tape: Path) -> None:
-    """What `python -c` bound for itself before the session is no way around either."""
+def test_names_in_code_of_python_c_are_watched(tape: Path) -> None:
+    """Also those that it imported before the session."""
     done = subprocess.run(
         [sys.executable, "-c", TYPED, str(tape)], capture_output=True, text=True, check=True
     )
@@ -190,7 +190,7 @@ def test_names_of_a_typed_script_are_watched(tape: Path) -> None:
 
 
 def test_a_forked_child_is_not_guarded(tape: Path) -> None:
-    """Its draws run into no error, and are none of the session's."""
+    """Its draws raise no error, and do not belong to the session."""
     reading, writing = os.pipe()
     with record(tape, boundary="raise") as run:
         if not (pid := os.fork()):
@@ -205,8 +205,8 @@ def test_a_forked_child_is_not_guarded(tape: Path) -> None:
     assert run.leaks == []
 
 
-def test_a_seed_is_no_leak(tape: Path) -> None:
-    """Generators with a seed draw alike in every run."""
+def test_a_generator_with_a_seed_is_no_leak(tape: Path) -> None:
+    """It gives the same values in every run."""
     with record(tape, entropy=False, boundary="note") as run:
         random.Random(3).random()
         random.Random(x=4)
@@ -214,10 +214,10 @@ def test_a_seed_is_no_leak(tape: Path) -> None:
     assert run.leaks == []
 
 
-def test_what_libraries_draw_for_themselves_is_not_looked_at(
+def test_draws_of_libraries_for_themselves_are_not_reported(
     tape: Path, provider: ProviderServer
 ) -> None:
-    """Real SDKs, retries, streams and a logger give no alarm, though nothing is on the tape."""
+    """Real SDKs, retries, streams and a logger, with nothing on the tape."""
     hello = [{"role": "user", "content": "@fail 429 1\n@say hello"}]
     http = httpx2.Client(verify=False)
     with record(tape, clock=False, entropy=False, boundary="raise") as run:
@@ -231,7 +231,7 @@ def test_what_libraries_draw_for_themselves_is_not_looked_at(
     assert run.leaks == []
 
 
-def test_a_mode_that_does_not_exist_is_refused(tape: Path) -> None:
-    """A misspelled mode is an error before anything runs, not a guard that guards nothing."""
+def test_an_unknown_mode_is_refused(tape: Path) -> None:
+    """A misspelled mode is an error before anything runs."""
     with pytest.raises(UsageError, match="no boundary 'warm'"):
         record(tape, boundary="warm")  # type: ignore[arg-type]

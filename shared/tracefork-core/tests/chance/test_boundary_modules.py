@@ -1,4 +1,4 @@
-"""Functions of native libraries are watched wherever they come from, and nothing is imported."""
+"""Functions of native libraries are watched wherever they were imported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fresh(): return uuid4()
 
 @pytest.fixture
 def uuid_utils(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Put a module of the name on the path, and take it out of the process at the end."""
+    """Put a module of this name on the path, and unload it at the end."""
     package = tmp_path / "site-packages"
     package.mkdir()
     (package / "uuid_utils.py").write_text(STAND_IN)
@@ -48,7 +48,7 @@ def load() -> ModuleType:
 
 
 def lazily(spec: ModuleSpec | None) -> ModuleType:
-    """Return a module that loads when something of it is asked for."""
+    """Return a module that loads on the first access to an attribute."""
     assert spec is not None
     assert spec.loader is not None
     spec.loader = importlib.util.LazyLoader(spec.loader)
@@ -57,8 +57,8 @@ def lazily(spec: ModuleSpec | None) -> ModuleType:
     return module
 
 
-def test_a_module_that_is_loaded_in_the_session_is_watched(tape: Path, uuid_utils: Path) -> None:
-    """An agent imports while it runs: its functions are wrapped as soon as they are there."""
+def test_a_module_imported_inside_the_session_is_watched(tape: Path, uuid_utils: Path) -> None:
+    """Its functions are wrapped as soon as it is loaded."""
     with record(tape, boundary="note") as run:
         assert "uuid_utils" not in sys.modules, "the guard imported it"
         drawn = load().uuid4()
@@ -68,8 +68,8 @@ def test_a_module_that_is_loaded_in_the_session_is_watched(tape: Path, uuid_util
     assert leak.endswith("Use uuid.uuid4(), or run.nondet.uuid().")
 
 
-def test_nothing_of_the_guard_stays_behind(tape: Path, uuid_utils: Path) -> None:
-    """After the run the module has its own functions and loader, and no finder is left."""
+def test_the_guard_leaves_nothing_behind(tape: Path, uuid_utils: Path) -> None:
+    """The module has its own functions and loader again, and no finder is left."""
     finders = list(sys.meta_path)
     before = load()
     plain = before.uuid4
@@ -85,8 +85,8 @@ def test_nothing_of_the_guard_stays_behind(tape: Path, uuid_utils: Path) -> None
     assert sys.meta_path == finders
 
 
-def test_a_lazy_module_is_not_loaded_by_a_guard(tape: Path, tmp_path: Path) -> None:
-    """Names are looked up in modules as they are, also in one that waits to be used."""
+def test_a_guard_does_not_load_a_lazy_module(tape: Path, tmp_path: Path) -> None:
+    """It looks names up without an attribute access."""
     (tmp_path / "lazy_two.py").write_text("raise AssertionError('loaded')\n")
     spec = importlib.util.spec_from_file_location("lazy_two", tmp_path / "lazy_two.py")
     module = sys.modules["lazy_two"] = lazily(spec)
@@ -99,10 +99,8 @@ def test_a_lazy_module_is_not_loaded_by_a_guard(tape: Path, tmp_path: Path) -> N
         _ = module.anything
 
 
-def test_a_module_that_waits_to_be_used_is_watched_from_then_on(
-    tape: Path, uuid_utils: Path
-) -> None:
-    """Imported lazily, its functions are wrapped when it loads, unless the session is over."""
+def test_a_lazy_module_is_watched_once_it_loads(tape: Path, uuid_utils: Path) -> None:
+    """Unless the session is over by then."""
     with record(tape, boundary="note") as run:
         module = sys.modules["uuid_utils"] = lazily(importlib.util.find_spec("uuid_utils"))
         module.uuid4()
@@ -113,8 +111,8 @@ def test_a_module_that_waits_to_be_used_is_watched_from_then_on(
     assert not hasattr(module.uuid4, "__wrapped__")
 
 
-def test_a_library_that_draws_for_itself_is_not_named(tape: Path, uuid_utils: Path) -> None:
-    """The control: the same function, called by a library that is not about such values."""
+def test_a_library_that_draws_for_itself_is_not_reported(tape: Path, uuid_utils: Path) -> None:
+    """The control: the same function, called by a library for itself."""
     with record(tape, boundary="note") as run:
         importlib.import_module("counted").fresh()
     assert run.leaks == []

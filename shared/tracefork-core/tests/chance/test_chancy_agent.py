@@ -1,4 +1,4 @@
-"""The promise: an agent with chance in every prompt is recorded once and replays for ever."""
+"""The promise: an agent with randomness in every prompt, recorded once, always replays."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ for tape, way in zip(tapes, an_agent.WAYS, strict=True):
 """
 
 
-def test_it_replays_here_and_elsewhere(
+def test_an_agent_full_of_randomness_replays_here_and_elsewhere(
     tmp_path: Path, provider: ProviderServer, agent: ModuleType
 ) -> None:
-    """One digest each way: in this process, twice, and in two others whose hashes differ."""
+    """With one digest: twice in this process, and in two others with other hash seeds."""
     proven: dict[str, list[str]] = {}
     for way, run_it in agent.WAYS.items():
         tape = tmp_path / f"{way}.tape"
@@ -57,10 +57,10 @@ def test_it_replays_here_and_elsewhere(
         assert list(map(str.split, done.stdout.splitlines())) == list(proven.values()), done.stderr
 
 
-def test_it_replays_a_hundred_times(
+def test_an_agent_full_of_randomness_replays_a_hundred_times(
     tape: Path, provider: ProviderServer, agent: ModuleType
 ) -> None:
-    """A hundred replays, one digest."""
+    """With one digest."""
     with record(tape) as recording:
         agent.in_turn(provider.url)
     digests = set()
@@ -73,7 +73,7 @@ def test_it_replays_a_hundred_times(
 
 
 def test_two_recordings_differ(tape: Path, provider: ProviderServer, agent: ModuleType) -> None:
-    """Negative control: chance is in the prompts, and is fresh in each recording."""
+    """Negative control: the randomness is in the prompts, and new in each recording."""
     with record(tape) as one:
         agent.in_turn(provider.url)
     with record(tape, overwrite=True) as other:
@@ -83,10 +83,10 @@ def test_two_recordings_differ(tape: Path, provider: ProviderServer, agent: Modu
 
 @pytest.mark.parametrize("off", ["clock", "entropy"])
 @pytest.mark.parametrize("at", ["record", "replay"])
-def test_what_is_switched_off_diverges(
+def test_a_replay_without_clock_or_entropy_diverges(
     tape: Path, provider: ProviderServer, agent: ModuleType, off: str, at: str
 ) -> None:
-    """Negative control: without its clock or its entropy, on the tape or off it, no replay."""
+    """Negative control: switched off in the recording or in the replay."""
     recording: dict[str, Any] = {off: at != "record"}
     replaying: dict[str, Any] = {off: at != "replay"}
     with record(tape, **recording):
@@ -98,7 +98,7 @@ def test_what_is_switched_off_diverges(
 def test_a_changed_seed_diverges(
     tape: Path, provider: ProviderServer, agent: ModuleType, alter: Alter
 ) -> None:
-    """Negative control: the values come from the tape, and from nowhere else."""
+    """Negative control: the values come from the tape."""
     with record(tape):
         agent.in_turn(provider.url)
     alter(tape, events=lambda line: line.replace(b'"seed":"', b'"seed":"AAAA'))
@@ -109,7 +109,7 @@ def test_a_changed_seed_diverges(
 def test_a_changed_read_of_the_clock_diverges(
     tape: Path, provider: ProviderServer, agent: ModuleType, alter: Alter
 ) -> None:
-    """Negative control: one other value of the clock is enough."""
+    """Negative control: one changed value of the clock is enough."""
     with record(tape):
         agent.in_turn(provider.url)
     alter(tape, events=lambda line: line.replace(b'"values":[1', b'"values":[2'))
@@ -117,10 +117,10 @@ def test_a_changed_read_of_the_clock_diverges(
         agent.in_turn(provider.url)
 
 
-def test_a_thread_in_the_background_takes_nothing(
+def test_draws_of_a_background_thread_do_not_shift_those_of_the_agent(
     tape: Path, provider: ProviderServer, agent: ModuleType
 ) -> None:
-    """Ids that another thread draws whenever it likes are not missing in the agent's prompts."""
+    """However many it makes."""
 
     def run(ids: int) -> None:
         drawn = threading.Event()

@@ -37,8 +37,8 @@ READS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
-def test_a_read_replays_equal(tape: Path, read: Callable[[], object]) -> None:
-    """A year later, at another pace, each of three reads gives what it gave."""
+def test_reads_of_the_clock_replay(tape: Path, read: Callable[[], object]) -> None:
+    """A year later, at another pace, each of three reads gives the recorded value."""
     with record(tape):
         first = [read() for _ in range(3)]
     with time_machine.travel(time.time() + A_YEAR.total_seconds()):
@@ -54,7 +54,7 @@ def test_a_read_replays_equal(tape: Path, read: Callable[[], object]) -> None:
 def test_a_prompt_with_the_time_in_it_replays(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """The request is the recorded one to the byte, though hours have passed."""
+    """The request is the recorded one to the byte, hours later."""
 
     def agent() -> str:
         prompt = {"model": "m", "now": datetime.now(dt.UTC).isoformat()}
@@ -70,7 +70,7 @@ def test_a_prompt_with_the_time_in_it_replays(
 def test_without_a_clock_the_card_names_the_field(
     tape: Path, provider: ProviderServer, http: httpx2.Client, *, recorded: bool
 ) -> None:
-    """Negative control: clock=False, in the recording or the replay, leaves the clock real."""
+    """Negative control: with clock=False in either run, the clock is real."""
 
     def agent() -> None:
         http.post(f"{provider.url}/echo", json={"asked": {"at": time.time_ns()}})
@@ -87,7 +87,7 @@ def test_without_a_clock_the_card_names_the_field(
 
 
 def test_a_busy_wait_ends(tape: Path) -> None:
-    """At replay the clock goes on, whether the wait is as long as recorded or longer."""
+    """At replay the clock advances, whether the wait is as long as recorded or longer."""
 
     def wait(seconds: float) -> float:
         begun = time.time()
@@ -105,7 +105,7 @@ def test_a_busy_wait_ends(tape: Path) -> None:
 
 
 def test_timers_and_monotonic_clocks_are_real(tape: Path) -> None:
-    """Sleep, timeouts, `monotonic` and `perf_counter` go by the machine, in a paced replay too."""
+    """Sleep, timeouts, `monotonic` and `perf_counter` are real, in a paced replay, too."""
 
     async def agent() -> float:
         begun, counted = time.monotonic(), time.perf_counter()
@@ -127,7 +127,7 @@ def test_timers_and_monotonic_clocks_are_real(tape: Path) -> None:
 def test_a_budget_of_seconds_replays_by_the_wall_clock(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A replay, which takes no time, ends it where it ended; by `monotonic` it asks for more."""
+    """A replay takes no time, and ends it where it ended; with `monotonic` it makes more calls."""
 
     def agent(clock: Callable[[], float]) -> None:
         end, n = clock() + 1, 0
@@ -144,8 +144,8 @@ def test_a_budget_of_seconds_replays_by_the_wall_clock(
         agent(time.monotonic)
 
 
-def test_no_clock_but_the_wall_clock_is_touched(tape: Path) -> None:
-    """What counts the time that passes is the machine's own, while recording and at replay."""
+def test_only_the_wall_clock_is_patched(tape: Path) -> None:
+    """Monotonic clocks are the machine's own, while recording and at replay."""
     names = "monotonic monotonic_ns perf_counter perf_counter_ns process_time thread_time".split()
     own = [getattr(time, name) for name in names]
 
@@ -161,8 +161,8 @@ def test_no_clock_but_the_wall_clock_is_touched(tape: Path) -> None:
         assert agent() == first
 
 
-def test_a_journey_of_the_program_stays_in_force(tape: Path) -> None:
-    """Who travels while recording records the journey; afterwards it goes on."""
+def test_time_travel_of_the_program_is_recorded(tape: Path) -> None:
+    """A program that travels with time-machine records that time, and still travels after."""
     with time_machine.travel(1_000_000_000, tick=False):
         with record(tape):
             assert time.time() == 1_000_000_000
@@ -174,8 +174,8 @@ def test_a_journey_of_the_program_stays_in_force(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("around", [False, True])
-def test_a_journey_that_goes_on_goes_by_the_tape(tape: Path, *, around: bool) -> None:
-    """What passes on a journey that was begun inside is what passed, on another journey too."""
+def test_time_travel_begun_inside_ticks_by_the_tape(tape: Path, *, around: bool) -> None:
+    """The time that passes while travelling is the recorded one."""
 
     def reads() -> list[int]:
         with time_machine.travel(2_000_000_000):
@@ -192,8 +192,8 @@ def test_a_journey_that_goes_on_goes_by_the_tape(tape: Path, *, around: bool) ->
     assert run.clock_misses == 0
 
 
-def test_the_clock_goes_on_where_the_tape_has_no_value(tape: Path) -> None:
-    """A read more than recorded is later than the last one, in the recorded time, and counted."""
+def test_the_clock_continues_after_the_last_recorded_value(tape: Path) -> None:
+    """An extra read is later than the last one, near the recorded time, and counts as a miss."""
 
     def reads(count: int) -> list[int]:
         return [time.time_ns() for _ in range(count)]

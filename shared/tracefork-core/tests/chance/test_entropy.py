@@ -1,4 +1,4 @@
-"""Random values and ids: given again at replay, real wherever they are not the agent's."""
+"""Random values and ids replay; draws that are not the agent's stay real."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def made_and_removed() -> str:
 
 
 @pytest.mark.parametrize("draw", SOURCES.values(), ids=SOURCES.keys())
-def test_a_draw_replays_equal(tape: Path, draw: Callable[[], object]) -> None:
-    """Each of three draws gives what it gave; another recording gives others."""
+def test_draws_of_entropy_replay(tape: Path, draw: Callable[[], object]) -> None:
+    """Another recording gives other values."""
     with record(tape):
         first = [draw() for _ in range(3)]
     with replay(tape) as run:
@@ -70,7 +70,7 @@ def test_a_draw_replays_equal(tape: Path, draw: Callable[[], object]) -> None:
 
 
 def test_more_draws_than_recorded_are_counted(tape: Path) -> None:
-    """They have values all the same, alike in every replay, and shift nobody else's."""
+    """They get values, the same in every replay, and do not shift other draws."""
 
     def library(times: int) -> list[bytes]:
         return [os.urandom(4) for _ in range(times)]
@@ -88,10 +88,10 @@ def test_more_draws_than_recorded_are_counted(tape: Path) -> None:
     assert run.entropy_misses == 2
 
 
-def test_what_a_module_draws_as_it_is_loaded_is_no_miss(
+def test_draws_of_a_module_while_it_loads_are_no_misses(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process that was recorded may have loaded it before; what it draws later counts."""
+    """The recorded process may have loaded it before; its later draws count."""
     draws = "import os, time\ndef draw():\n    return os.urandom(4), time.time()\n"
     (tmp_path / "a_library.py").write_text(f"{draws}os.urandom(4), time.time()\ndraw()\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -106,7 +106,7 @@ def test_what_a_module_draws_as_it_is_loaded_is_no_miss(
 
 
 def test_forked_children_draw_for_themselves(tape: Path) -> None:
-    """Two children and their parent have three different ids, and take nothing from each other."""
+    """Two children and their parent have three different ids."""
 
     def child() -> bytes:
         reading, writing = os.pipe()
@@ -141,7 +141,7 @@ DRAWN: list[object] = []
 
 
 def test_draws_below_a_seam_are_real(tape: Path, provider: ProviderServer) -> None:
-    """They take nothing from the agent's, which come again though nobody makes them at replay."""
+    """They do not shift the agent's draws, which replay without them."""
 
     def agent() -> object:
         with httpx2.Client(transport=DrawingTransport(verify=False)) as client:
@@ -183,8 +183,8 @@ def test_parallel_sessions_draw_from_their_own_tapes(tmp_path: Path) -> None:
         assert {n: job.result() for n, job in jobs.items()} == drawn
 
 
-def test_a_name_that_is_taken_is_passed_over(tape: Path) -> None:
-    """A file that the recorded run left behind is neither overwritten nor in the way."""
+def test_a_temporary_file_of_the_recording_is_not_overwritten(tape: Path) -> None:
+    """The replay takes another name."""
     with record(tape):
         handle, left = tempfile.mkstemp()
         os.close(handle)

@@ -20,8 +20,8 @@ def draw() -> tuple[object, ...]:
     return uuid.uuid4(), os.urandom(4), random.random()
 
 
-def test_a_tape_from_before_leaves_entropy_real(tape: Path, alter: Alter) -> None:
-    """A tape without a seed replays: its clock as recorded, its entropy real."""
+def test_a_tape_without_a_seed_leaves_entropy_real(tape: Path, alter: Alter) -> None:
+    """An older tape replays with its recorded clock."""
     with record(tape):
         first = draw()
     alter(tape, events=lambda line: re.sub(rb'"(seed|ambient|generators)"', rb'"was_\1"', line))
@@ -30,10 +30,10 @@ def test_a_tape_from_before_leaves_entropy_real(tape: Path, alter: Alter) -> Non
     assert run.entropy_misses == 0
 
 
-def test_the_seed_is_there_before_what_depends_on_it(
+def test_a_tape_holds_one_seed_and_one_generator_state(
     tape: Path, written: Callable[[Path], bytes]
 ) -> None:
-    """One seed, and one state of the generator, however many draws there are."""
+    """However many draws there are."""
     with record(tape):
         for _ in range(5):
             draw()
@@ -47,8 +47,8 @@ def test_the_seed_is_there_before_what_depends_on_it(
     assert written(tape).count(b'"seed":"') == 1
 
 
-def test_a_run_without_chance_costs_a_seed(tape: Path) -> None:
-    """The state of a generator that nobody used is not on the tape."""
+def test_a_run_without_draws_stores_only_a_seed(tape: Path) -> None:
+    """A generator that was not used has no state on the tape."""
     with record(tape):
         pass
     with Tape.open(tape) as opened:
@@ -57,10 +57,10 @@ def test_a_run_without_chance_costs_a_seed(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["safe", "raw", "sealed", "metadata"])
-def test_who_cannot_replay_a_tape_cannot_foresee_its_secrets(
+def test_a_tape_that_cannot_be_replayed_reveals_no_seed(
     tape: Path, own_key: str, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
-    """A metadata tape holds no seed; that of a sealed one is sealed like all of it."""
+    """A metadata tape holds none; that of a sealed tape is sealed."""
     readers = [own_key] if mode == "sealed" else []
     with record(tape, mode=mode, seal_to=readers):  # type: ignore[arg-type]
         draw()
@@ -82,10 +82,10 @@ def test_who_cannot_replay_a_tape_cannot_foresee_its_secrets(
         (rb'[^"]{8}"}]', b'/////w=="}]'),
     ],
 )
-def test_a_damaged_state_is_refused(
+def test_a_corrupt_generator_state_is_refused(
     tape: Path, alter: Alter, pattern: bytes, instead: bytes
 ) -> None:
-    """Too short, empty, or a position that would make C code read past its end."""
+    """Too short, empty, or with a position that makes C code read past the end."""
     with record(tape):
         draw()
     alter(tape, events=lambda line: re.sub(pattern, instead, line))
@@ -93,8 +93,8 @@ def test_a_damaged_state_is_refused(
         raise AssertionError("it started")
 
 
-def test_masking_leaves_the_seed_alone(tape: Path) -> None:
-    """A pattern that matches everything masks no state: the masked tape replays."""
+def test_masking_does_not_change_the_seed(tape: Path) -> None:
+    """A tape masked with a pattern that matches everything replays."""
     with record(tape, mask=["re:[A-Za-z0-9+/]{30}"]):
         first = draw()
     with replay(tape, mask=["re:[A-Za-z0-9+/]{30}"]):

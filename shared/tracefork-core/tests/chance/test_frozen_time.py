@@ -1,4 +1,4 @@
-"""freezegun, which replaces the clocks of Python by name, beside a session."""
+"""Sessions work beside freezegun, which replaces the clocks of Python by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Agent = Callable[[], None]
 
 @pytest.fixture
 def agent(provider: ProviderServer, http: httpx2.Client) -> Agent:
-    """Ask with the time in the prompt, in the thread that calls and in two of its own."""
+    """Send the time in the prompt, from the calling thread and from two others."""
 
     def ask() -> None:
         now = dt.datetime.now(dt.UTC).isoformat()
@@ -42,8 +42,8 @@ def agent(provider: ProviderServer, http: httpx2.Client) -> Agent:
 
 
 @pytest.mark.parametrize("tick", [False, True])
-def test_a_freeze_inside_of_a_session_replays(tape: Path, agent: Agent, *, tick: bool) -> None:
-    """Frozen, and frozen with a clock that goes on, which is the tape's."""
+def test_a_freeze_inside_a_session_replays(tape: Path, agent: Agent, *, tick: bool) -> None:
+    """Frozen, and frozen with a clock that ticks, which is the tape's."""
 
     def run() -> None:
         with freeze_time(DAY, tick=tick):
@@ -57,8 +57,8 @@ def test_a_freeze_inside_of_a_session_replays(tape: Path, agent: Agent, *, tick:
     assert (replaying.digest, replaying.clock_misses) == (recording.digest, 0)
 
 
-def test_a_session_inside_of_a_freeze_replays(tape: Path, agent: Agent) -> None:
-    """A test that is frozen records and replays what it is frozen at, and no other day."""
+def test_a_session_inside_a_freeze_replays(tape: Path, agent: Agent) -> None:
+    """A frozen test records and replays its frozen time."""
     with freeze_time(DAY):
         with record(tape) as recording:
             agent()
@@ -72,8 +72,8 @@ def test_a_session_inside_of_a_freeze_replays(tape: Path, agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("frozen", [False, True])
-def test_the_time_that_passes_cannot_be_frozen(*, frozen: bool) -> None:
-    """What a session waits by goes on, loaded before the freeze or in it."""
+def test_the_clock_of_a_session_cannot_be_frozen(*, frozen: bool) -> None:
+    """Its waits end, whether it was loaded before the freeze or in it."""
     spec = importlib.util.spec_from_file_location("another_timer", real_clock.__file__)
     assert spec is not None
     assert spec.loader is not None

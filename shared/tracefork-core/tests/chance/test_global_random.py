@@ -1,4 +1,4 @@
-"""The functions of `random`: the values plain Python gives, whoever seeds the generator."""
+"""The functions of `random` give the values of plain Python, whoever seeds the generator."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ SEEDED = [seeded_inside, seeded_early_bound, seeded_for_a_while, seeded_for_a_th
 
 
 @pytest.mark.parametrize("program", SEEDED, ids=lambda program: program.__name__)
-def test_a_program_that_seeds_gets_what_python_gives(
+def test_a_seeded_generator_gives_the_values_of_its_seed(
     tape: Path, program: Callable[[], list[object]]
 ) -> None:
-    """Recorded or replayed, a seeded generator gives the values of its seed."""
+    """Recorded and replayed."""
     plain = program()
     with record(tape):
         assert program() == plain
@@ -85,8 +85,8 @@ def test_a_program_that_seeds_gets_what_python_gives(
     assert program() == plain
 
 
-def test_a_program_seeded_before_goes_on_as_if_alone(tape: Path) -> None:
-    """Inside the block and after it, a recording draws what plain Python draws."""
+def test_a_generator_seeded_before_the_recording_continues(tape: Path) -> None:
+    """In the block and after it, the values are those of plain Python."""
 
     def program(under: object) -> list[object]:
         random.seed(7)
@@ -98,8 +98,8 @@ def test_a_program_seeded_before_goes_on_as_if_alone(tape: Path) -> None:
     assert program(record(tape)) == program(nullcontext())
 
 
-def test_a_replay_leaves_the_generator_where_it_was(tape: Path) -> None:
-    """What the program draws after a replay does not depend on the tape."""
+def test_a_replay_restores_the_generator(tape: Path) -> None:
+    """The program's draws after a replay do not depend on the tape."""
     with record(tape):
         recorded = of_everything()
     random.seed(3)
@@ -112,7 +112,7 @@ def test_a_replay_leaves_the_generator_where_it_was(tape: Path) -> None:
 
 
 def test_threads_that_draw_at_once_do_not_mix(tape: Path) -> None:
-    """Each of four threads gets its own values again, in whatever order they draw."""
+    """Each of four threads gets its own values again, in any order."""
 
     def program() -> dict[int, list[object]]:
         drawn: dict[int, list[object]] = {}
@@ -135,8 +135,8 @@ def test_threads_that_draw_at_once_do_not_mix(tape: Path) -> None:
         assert program() == first
 
 
-def test_a_nested_recording_takes_nothing_from_the_one_around(tape: Path) -> None:
-    """Its draws are its own, also the second half of a pair that `gauss` made outside."""
+def test_a_nested_recording_does_not_shift_the_outer_one(tape: Path) -> None:
+    """Nor the second value of a pair that `gauss` made outside."""
 
     def program(inner: Path) -> list[object]:
         before = random.gauss(0, 1)
@@ -151,8 +151,8 @@ def test_a_nested_recording_takes_nothing_from_the_one_around(tape: Path) -> Non
         assert program(tape.with_name("inner.tape")) == first
 
 
-def test_an_object_seeded_by_the_program_is_its_own(tape: Path) -> None:
-    """`random.Random(5)` is what it is everywhere."""
+def test_a_random_object_with_a_seed_is_untouched(tape: Path) -> None:
+    """`random.Random(5)` gives its values everywhere."""
     plain = random.Random(5).random()
     with record(tape):
         assert random.Random(5).random() == plain

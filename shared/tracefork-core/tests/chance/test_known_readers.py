@@ -1,4 +1,4 @@
-"""A function that read the clock before is told faster, and by nothing else on the tape."""
+"""A function that has read the clock before is recorded faster, and in no other way."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tracefork_core.exchange import call_sites
 
 
 class _Nobody(set[str]):
-    """Knows no function, whoever is added."""
+    """A set that forgets: no function is ever known."""
 
     def __contains__(self, _: object) -> bool:
         return False
 
 
 class Agent:
-    """Reads the clock on lines of all kinds, each function more than once."""
+    """Reads the clock in threads and tasks of all kinds, each function more than once."""
 
     made = time.time()
     several = [time.time_ns() for _ in range(2)]  # noqa: RUF012
@@ -87,10 +87,10 @@ def reads(tape: Path) -> Counter[tuple[str, str]]:
     return found
 
 
-def test_who_is_known_is_told_as_who_is_not(
+def test_known_readers_are_recorded_like_unknown_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same call sites, on the same lanes, as often."""
+    """The same call sites, on the same lanes, equally often."""
     sessions = clock._sessions
     with monkeypatch.context() as patch:
         patch.setattr(sessions, "_readers", _Nobody())
@@ -105,10 +105,8 @@ def test_who_is_known_is_told_as_who_is_not(
     assert {"made:Made", "made:<module>"} < {site for _, site in slow}
 
 
-def test_most_reads_are_told_without_a_second_look(
-    tape: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Negative control: what is known is used. Of many reads by one function one is looked into."""
+def test_most_reads_take_the_fast_path(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Negative control: only the first read of a function takes the slow path."""
     looked: list[int] = []
 
     def looking(depth: int, through: Collection[str]) -> tuple[str | None, FrameType | None]:

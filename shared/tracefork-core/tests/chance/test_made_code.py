@@ -1,4 +1,4 @@
-"""Code that was made while the agent runs has no file: the line that runs it is the one to name."""
+"""Code made at run time has no file: the line that runs it is reported."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ exec("httpx2.get(os.environ['PROVIDER'] + '/bytes/1')")
 
 
 @pytest.mark.parametrize("name", ["agent", "__main__"])
-def test_the_line_that_runs_it_is_named(
+def test_the_line_that_runs_generated_code_is_reported(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: ProviderServer, name: str
 ) -> None:
-    """What a dataclass or `exec` draws, reads and asks for: in a script, and in a module of it."""
+    """What a dataclass or `exec` draws, reads and sends, in a script and in a module."""
     monkeypatch.setenv("PROVIDER", provider.url)
     monkeypatch.setenv("SHOP", "of books")
     (tmp_path / "agent.py").write_text(AGENT)

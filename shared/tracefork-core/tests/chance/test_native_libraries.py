@@ -1,4 +1,4 @@
-"""Ids and bytes that are made in Rust and C are named by the guard: the real libraries."""
+"""The guard reports ids and bytes that the real libraries in Rust and C make."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ NATIVE: list[tuple[ModuleType, str, tuple[object, ...]]] = [
 
 
 @pytest.mark.parametrize(("module", "name", "given"), NATIVE)
-def test_it_is_named_with_its_line(
+def test_a_native_draw_is_reported_with_its_line(
     module: ModuleType, name: str, given: tuple[object, ...], tape: Path
 ) -> None:
-    """What no patch of Python reaches is said to be outside, once, at the line that asks."""
+    """Once, at the line that calls it."""
     with record(tape, boundary="note") as run:
         getattr(module, name)(*given)
     (leak,) = run.leaks
@@ -39,8 +39,8 @@ def test_it_is_named_with_its_line(
     assert name in leak
 
 
-def test_pythons_own_ids_are_not(tape: Path) -> None:
-    """The control: what is on the tape is no leak."""
+def test_an_id_of_python_is_not_reported(tape: Path) -> None:
+    """The control: it is on the tape."""
     import uuid
 
     with record(tape, boundary="note") as run:

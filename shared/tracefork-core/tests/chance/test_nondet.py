@@ -1,4 +1,4 @@
-"""Chance that is asked for by name, with nothing of the process patched."""
+"""`run.nondet` gives recorded values, with nothing of the process patched."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def drawn(chance: NondetSource) -> list[object]:
 
 
 @pytest.mark.parametrize("patched", [False, True])
-def test_what_it_gives_is_given_again(tape: Path, *, patched: bool) -> None:
-    """With the clock and the entropy of the process on the tape too, or real."""
+def test_values_of_nondet_replay(tape: Path, *, patched: bool) -> None:
+    """With clock and entropy of the process recorded, too, or real."""
     with record(tape, clock=patched, entropy=patched) as recording:
         first = drawn(recording.nondet) + drawn(recording.nondet)
     with replay(tape) as run:
@@ -45,14 +45,14 @@ def test_what_it_gives_is_given_again(tape: Path, *, patched: bool) -> None:
         assert not {*map(str, drawn(recording.nondet))} & {*map(str, first)}
 
 
-def test_it_patches_nothing_and_its_draws_are_all_there_is(tape: Path) -> None:
-    """Switched off, clock and entropy stay real in the replay too, though the tape has draws."""
+def test_nondet_patches_nothing(tape: Path) -> None:
+    """With clock and entropy off, both stay real in the replay, though the tape has draws."""
     with record(tape, clock=False, entropy=False) as recording:
         recording.nondet.now()
         assert recording.nondet.urandom(3) != os.urandom(3)
         real = os.urandom(8), dt.datetime.now(dt.UTC)
     with Tape.open(tape) as opened:
-        site = f"{__name__}:test_it_patches_nothing_and_its_draws_are_all_there_is"
+        site = f"{__name__}:test_nondet_patches_nothing"
         assert [(reads.source, reads.site) for reads in opened.draws] == [
             ("clock", site),
             ("entropy", site),
@@ -64,8 +64,8 @@ def test_it_patches_nothing_and_its_draws_are_all_there_is(tape: Path) -> None:
     assert run.clock_misses == 0
 
 
-def test_the_values_have_their_kinds(tape: Path) -> None:
-    """An aware time, a UUID of version 4, a number below one, one of the options."""
+def test_values_of_nondet_have_their_types(tape: Path) -> None:
+    """An aware datetime, a UUID of version 4, a float below one, an option, bytes."""
     with record(tape) as run:
         before = dt.datetime.now(dt.UTC)
         now, new_id, number, options, data = drawn(run.nondet)
@@ -88,7 +88,7 @@ def test_the_values_have_their_kinds(tape: Path) -> None:
 def test_a_drifting_source_makes_the_replay_diverge(
     tape: Path, provider: ProviderServer, http: httpx2.Client, *, drifts: bool
 ) -> None:
-    """The negative control, beside the source of the run that does not drift."""
+    """The negative control, beside `run.nondet`, which does not drift."""
 
     def agent(chance: NondetSource) -> None:
         http.post(f"{provider.url}/echo", json={"prompt": str(chance.uuid())})
@@ -104,8 +104,8 @@ def test_a_drifting_source_makes_the_replay_diverge(
         agent(Drifting())
 
 
-def test_a_source_ends_with_its_run(tape: Path) -> None:
-    """Afterwards, and in a forked child, it says so instead of giving what is on no tape."""
+def test_nondet_is_refused_after_its_run(tape: Path) -> None:
+    """And in a forked child: its values would be on no tape."""
 
     def refused() -> None:
         with pytest.raises(UsageError):

@@ -29,7 +29,7 @@ def draw() -> list[float]:
 
 
 def elsewhere(verb: str, tape: Path) -> list[str]:
-    """Return what a process draws that loads numpy inside, and what it draws afterwards."""
+    """Return what a process draws that imports numpy inside a session, inside and after it."""
     words = [sys.executable, "-c", LAZY, verb, str(tape)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -40,7 +40,7 @@ def said(drawn: list[float]) -> str:
     return " ".join(map(str, drawn[:2]))
 
 
-def test_a_draw_replays_equal(tape: Path) -> None:
+def test_draws_of_numpy_replay(tape: Path) -> None:
     """Of the global generator and of a new one; another recording gives others."""
     with record(tape):
         first = draw() + draw()
@@ -51,8 +51,8 @@ def test_a_draw_replays_equal(tape: Path) -> None:
         assert not set(draw()) & set(first)
 
 
-def test_a_program_that_seeded_goes_on_as_if_alone(tape: Path) -> None:
-    """Inside a recording and after it, numpy draws what it draws without us."""
+def test_a_numpy_generator_seeded_before_the_recording_continues(tape: Path) -> None:
+    """In the recording and after it, the values are those without tracefork."""
     np.random.seed(5)
     plain = [np.random.rand(), np.random.normal(), np.random.rand()]
     np.random.seed(5)
@@ -61,8 +61,8 @@ def test_a_program_that_seeded_goes_on_as_if_alone(tape: Path) -> None:
     assert [*inside, np.random.rand()] == plain
 
 
-def test_a_replay_leaves_the_generator_where_it_was(tape: Path) -> None:
-    """What the program draws after a replay does not depend on the tape."""
+def test_a_replay_restores_the_generator_of_numpy(tape: Path) -> None:
+    """The program's draws after a replay do not depend on the tape."""
     with record(tape):
         draw()
     np.random.seed(6)
@@ -73,8 +73,8 @@ def test_a_replay_leaves_the_generator_where_it_was(tape: Path) -> None:
     assert np.random.rand() == following
 
 
-def test_a_state_that_nobody_used_is_not_on_the_tape(tape: Path) -> None:
-    """numpy is loaded by half of all libraries, and drawn from by few."""
+def test_an_unused_numpy_state_is_not_on_the_tape(tape: Path) -> None:
+    """Many libraries import numpy, and few draw from it."""
     np.random.rand()
     with record(tape):
         np.zeros(3)
@@ -83,8 +83,8 @@ def test_a_state_that_nobody_used_is_not_on_the_tape(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("recorded", ["with numpy loaded", "before it was loaded"])
-def test_numpy_may_be_loaded_inside(tape: Path, recorded: str) -> None:
-    """Recorded with numpy loaded, or loading it: both replay both ways, and are fresh after it."""
+def test_numpy_imported_inside_the_session_replays(tape: Path, recorded: str) -> None:
+    """Recorded with numpy loaded or not, it replays both ways, and is random afterwards."""
     if recorded == "with numpy loaded":
         with record(tape):
             first = said(draw())

@@ -1,4 +1,4 @@
-"""The clock comes from a library that brings a pytest plugin; an agent must not notice."""
+"""time-machine brings a pytest plugin; an agent must not notice."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def python(*words: str, folder: Path) -> str:
     return done.stdout.strip()
 
 
-def test_a_recording_loads_no_pytest(tmp_path: Path) -> None:
-    """A program that records does not have pytest loaded, though it is installed."""
+def test_a_recording_does_not_load_pytest(tmp_path: Path) -> None:
+    """Though it is installed."""
     code = RECORD.format(tape="run.tape") + TESTED
     assert python("-c", code, folder=tmp_path) == "False"
 
 
-def test_the_library_alone_does_load_pytest(tmp_path: Path) -> None:
-    """Without us `import time_machine` loads pytest: the test above looks at the right thing."""
+def test_time_machine_alone_loads_pytest(tmp_path: Path) -> None:
+    """The control: the test above looks at the right thing."""
     assert python("-c", f"import time_machine\n{TESTED}", folder=tmp_path) == "True"
 
 
 def test_pytest_can_be_imported_after_a_recording(tmp_path: Path) -> None:
-    """What was kept out while the clock was loaded is there for whoever asks for it later."""
+    """It was hidden only while time-machine was loaded."""
     code = RECORD.format(tape="run.tape") + f"import pytest\n{TESTED}"
     assert python("-c", code, folder=tmp_path) == "True"
 

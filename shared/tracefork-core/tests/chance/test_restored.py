@@ -1,4 +1,4 @@
-"""After a block nothing of the process is ours any more."""
+"""After a session nothing of the process is patched any more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REAL = [os.urandom]
 
 
 def touched() -> dict[str, object]:
-    """Return everything of the process that entropy touches, by name."""
+    """Return everything that entropy patches, by name."""
     found: dict[str, object] = {
         f"os.{name}": getattr(os, name) for name in ("urandom", "getrandom") if hasattr(os, name)
     }
@@ -40,13 +40,13 @@ def touched() -> dict[str, object]:
 
 
 def changed(before: dict[str, object], after: dict[str, object]) -> list[str]:
-    """Return the names of what is another object."""
+    """Return the names that refer to another object."""
     names = sorted(before.keys() | after.keys())
     return [name for name in names if before.get(name) is not after.get(name)]
 
 
-def test_everything_is_the_identical_object(tape: Path) -> None:
-    """Whether the block was recorded, replayed, nested or left by an error."""
+def test_everything_patched_is_restored_to_the_identical_object(tape: Path) -> None:
+    """After a recording, a replay, nested sessions and an error."""
     before, finders = touched(), list(sys.meta_path)
     with record(tape), record(tape.with_name("inner.tape")):
         uuid.uuid4()
@@ -62,8 +62,8 @@ def test_everything_is_the_identical_object(tape: Path) -> None:
     assert len(changed(before, inside)) > 10
 
 
-def test_what_was_handed_out_inside_is_real_afterwards(tape: Path) -> None:
-    """Functions and bound methods kept from a session give fresh values, not the tape's."""
+def test_functions_kept_from_a_session_are_real_afterwards(tape: Path) -> None:
+    """Bound methods, too: they give new values, not those of the tape."""
     with record(tape):
         kept = os.urandom, uuid.uuid1, random.random, random.getrandbits
         drawn = kept[0](8), kept[1](), kept[2](), kept[3](64)
@@ -76,7 +76,7 @@ def test_what_was_handed_out_inside_is_real_afterwards(tape: Path) -> None:
 
 
 def test_a_module_loaded_inside_gets_the_real_functions_back(tape: Path) -> None:
-    """`from os import urandom` in a session binds a stand-in for as long as the session lasts."""
+    """`from os import urandom` in a session imports a stand-in, for as long as that lasts."""
     module = types.ModuleType("loaded_inside")
     with record(tape):
         exec("from os import urandom\nfrom random import random", vars(module))
@@ -99,7 +99,7 @@ def _afterwards_it_is_real() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_afterwards_it_is_real")
 def test_a_patch_of_the_program_stays(tape: Path) -> None:
-    """What somebody put in the place of a function inside or before a block is left alone."""
+    """A function that the program patched, before or in the block, is left alone."""
 
     def fixed(size: int) -> bytes:
         return bytes(size)
@@ -113,8 +113,8 @@ def test_a_patch_of_the_program_stays(tape: Path) -> None:
     assert os.urandom is fixed
 
 
-def test_a_lazy_module_is_not_loaded_by_looking_at_it(tape: Path, tmp_path: Path) -> None:
-    """Names are looked up in modules as they are, also in what only pretends to be a module."""
+def test_looking_for_names_does_not_load_a_lazy_module(tape: Path, tmp_path: Path) -> None:
+    """Objects in `sys.modules` that only pretend to be modules are left alone, too."""
     (tmp_path / "lazy_one.py").write_text("raise AssertionError('loaded')\n")
     spec = importlib.util.spec_from_file_location("lazy_one", tmp_path / "lazy_one.py")
     assert spec is not None
@@ -131,7 +131,7 @@ def test_a_lazy_module_is_not_loaded_by_looking_at_it(tape: Path, tmp_path: Path
 
 
 class Pretending:
-    """As cffi puts its libraries into `sys.modules`."""
+    """An object such as cffi puts into `sys.modules`."""
 
     __slots__ = ()
     __class__ = types.ModuleType  # type: ignore[assignment]

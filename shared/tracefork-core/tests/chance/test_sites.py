@@ -1,4 +1,4 @@
-"""A call site is named by its function: an edit elsewhere does not rename it."""
+"""A call site is named after its function: an edit elsewhere does not rename it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def loaded(source: str) -> list[object]:
     return plan
 
 
-def test_comments_and_functions_above_a_site_do_not_move_it(tape: Path) -> None:
-    """A tape replays after an edit that leaves the functions which draw as they are."""
+def test_code_added_above_a_call_site_does_not_rename_it(tape: Path) -> None:
+    """A tape replays after an edit that leaves the functions which draw unchanged."""
     with record(tape):
         first = loaded(SOURCE)
     edited = f"# a comment\nimport time\n\n\ndef more():\n    return time.time()\n\n{SOURCE}"
@@ -43,8 +43,8 @@ def test_comments_and_functions_above_a_site_do_not_move_it(tape: Path) -> None:
     assert (run.clock_misses, run.entropy_misses) == (0, 0)
 
 
-def test_another_name_is_another_site(tape: Path) -> None:
-    """Negative control: a class that got another name has no values on the tape."""
+def test_a_renamed_class_is_another_call_site(tape: Path) -> None:
+    """Negative control: the tape has no values for it."""
     with record(tape):
         loaded(SOURCE)
     with replay(tape) as run:
@@ -53,14 +53,14 @@ def test_another_name_is_another_site(tape: Path) -> None:
     assert run.entropy_misses == 1
 
 
-def test_sites_are_module_and_qualified_name(tape: Path) -> None:
-    """Methods and lambdas are told apart, comprehensions not; `uuid` draws for who calls it."""
+def test_a_call_site_is_a_module_and_a_qualified_name(tape: Path) -> None:
+    """Comprehensions belong to their function; `uuid` draws for its caller."""
     with record(tape):
         loaded(SOURCE)
         uuid.uuid1()
     with Tape.open(tape) as opened:
         sites = {(reads.source, reads.site) for reads in opened.draws}
-    here = f"{__name__}:test_sites_are_module_and_qualified_name"
+    here = f"{__name__}:test_a_call_site_is_a_module_and_a_qualified_name"
     assert {("clock", "agent:Agent.plan"), ("entropy", "agent:Agent.plan")} <= sites
     assert ("clock", "agent:Agent.plan.<locals>.<lambda>") in sites
     assert ("clock", "agent:Agent.ask") in sites
@@ -84,7 +84,7 @@ def seen() -> Iterator[list[tuple[str, object, str]]]:
 
 
 def test_observers_see_each_draw(tape: Path, seen: list[tuple[str, object, str]]) -> None:
-    """They are told the source, the value and who drew, in sessions alone."""
+    """They get the source, the value and the frame, only in sessions."""
 
     def drawn() -> list[tuple[str, object, str]]:
         return [

@@ -1,4 +1,4 @@
-"""What the agent's own code reads of its surroundings is on the tape; differences are said."""
+"""The tape holds what the agent's own code reads of its environment; differences are reported."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """Return a way to move this process to Tokyo."""
+    """Return a function that moves this process to Tokyo."""
 
     def move() -> None:
         monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -97,10 +97,10 @@ def module(path: Path) -> ModuleType:
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS.keys())
-def test_a_variable_is_noted_and_compared(
+def test_a_variable_is_recorded_and_compared(
     tape: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]
 ) -> None:
-    """However it is read, its value is on the tape; another one at replay is warned of."""
+    """However it is read; another value at replay is a warning."""
     with record(tape):
         value = read()
     assert value == read()
@@ -117,8 +117,10 @@ def test_a_variable_is_noted_and_compared(
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
 
 
-def test_the_rest_is_noted_and_compared(tape: Path, tmp_path: Path) -> None:
-    """Folder, machine, locale and timezone, each as the agent gets it, and where it asks."""
+def test_folder_host_locale_and_timezone_are_recorded_and_compared(
+    tape: Path, tmp_path: Path
+) -> None:
+    """Each with the line that reads it."""
     with record(tape):
         assert str(Path.cwd()) == os.getcwd()  # noqa: PTH109
         assert socket.gethostname() == platform.node()
@@ -144,10 +146,10 @@ def test_the_rest_is_noted_and_compared(tape: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("absolute", [os.path.abspath, lambda name: Path(name).resolve()])
-def test_what_makes_a_path_absolute_reads_the_folder(
+def test_making_a_path_absolute_reads_the_working_directory(
     tape: Path, absolute: Callable[[str], object]
 ) -> None:
-    """The folder stands in such a path; one that is absolute already asks for none."""
+    """Unless the path is absolute already."""
     with record(tape):
         absolute("/a/b")
     assert "folder" not in seen(tape)
@@ -156,10 +158,10 @@ def test_what_makes_a_path_absolute_reads_the_folder(
     assert seen(tape)["folder"].value == str(Path.cwd())
 
 
-def test_what_is_not_set_is_told_from_what_is_empty(
+def test_a_missing_variable_differs_from_an_empty_one(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable that was not there, and is now, is a difference; and the other way round."""
+    """In both directions."""
     monkeypatch.setenv("EMPTY", "")
     with record(tape):
         with pytest.raises(KeyError, match="NOT_THERE"):
@@ -181,10 +183,10 @@ def test_what_is_not_set_is_told_from_what_is_empty(
     assert "EMPTY was '' when this was recorded and is not set now" in differences[1]
 
 
-def test_a_divergence_names_it(
+def test_a_divergence_names_a_variable_that_differs(
     tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the variable reaches a request, the divergence has it as a likely cause."""
+    """As a likely cause, if the variable reaches a request."""
 
     def agent() -> None:
         http.post(f"{provider.url}/echo", content=os.environ["MODEL"].encode())
@@ -199,10 +201,10 @@ def test_a_divergence_names_it(
     assert hint in str(raised.value)
 
 
-def test_an_agent_that_fails_has_it_in_its_error(
+def test_an_exception_of_the_agent_carries_the_differences(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the agent raises by itself, its error carries the differences as notes."""
+    """As notes."""
     with record(tape):
         assert os.environ["MODEL"] == "gpt-4o"
     monkeypatch.setenv("MODEL", "gpt-5")
@@ -211,8 +213,8 @@ def test_an_agent_that_fails_has_it_in_its_error(
     assert any("MODEL was 'gpt-4o'" in note for note in raised.value.__notes__)
 
 
-def test_what_libraries_read_does_not_count(tape: Path, tmp_path: Path) -> None:
-    """A variable that a library reads is not on the tape; one that the user's module reads is."""
+def test_reads_of_libraries_do_not_count(tape: Path, tmp_path: Path) -> None:
+    """Those of the user's own modules do."""
     library = module(tmp_path / "site-packages" / "library.py")
     own = module(tmp_path / "own" / "own.py")
     with record(tape):
@@ -224,18 +226,18 @@ def test_what_libraries_read_does_not_count(tape: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
-def test_a_copy_of_all_variables_is_no_read(tape: Path, copy: Callable[[], object]) -> None:
-    """Handing the environment on asks for none of it."""
+def test_copying_the_environment_reads_no_variable(tape: Path, copy: Callable[[], object]) -> None:
+    """A child process gets such a copy."""
     with record(tape):
         copy()
     assert set(seen(tape)) <= {"timezone"}
 
 
 @pytest.mark.parametrize("mode", ["safe", "raw", "metadata"])
-def test_a_secret_is_never_on_the_tape(
+def test_the_value_of_a_secret_variable_is_never_on_the_tape(
     tape: Path, written: Callable[[Path], bytes], monkeypatch: pytest.MonkeyPatch, mode: Any
 ) -> None:
-    """Of what is or looks secret the name alone is kept; the control is beside it."""
+    """Only its name; the control is beside it."""
     secrets = {
         "OPENAI_API_KEY": KEY,
         "DATABASE_URL": f"postgresql://me:{PASSWORD}@localhost/db",
@@ -259,7 +261,7 @@ def test_a_secret_is_never_on_the_tape(
 def test_a_secret_inside_a_value_is_masked(
     tape: Path, written: Callable[[Path], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A variable that is none, but holds the value of one, has the placeholder instead."""
+    """A variable that contains the value of a secret one holds the placeholder instead."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GREETING", f"use {KEY} please")
     with record(tape):
@@ -268,7 +270,7 @@ def test_a_secret_inside_a_value_is_masked(
     assert KEY.encode() not in written(tape)
 
 
-def test_a_key_that_is_missing_at_replay_says_nothing(
+def test_a_missing_key_at_replay_is_no_difference(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Secrets are not compared: a replay needs no key."""
@@ -281,8 +283,8 @@ def test_a_key_that_is_missing_at_replay_says_nothing(
     assert run.differences == []
 
 
-def test_a_long_value_is_kept_short(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a long value the beginning is kept, and enough to tell it from another."""
+def test_a_long_value_is_stored_shortened(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its beginning, and a digest to tell it from others."""
     monkeypatch.setenv("PROMPT", "word " * 1000)
     with record(tape):
         os.environ["PROMPT"]
@@ -295,10 +297,10 @@ def test_a_long_value_is_kept_short(tape: Path, monkeypatch: pytest.MonkeyPatch)
         os.environ["PROMPT"]
 
 
-def test_the_timezone_counts_where_the_clock_is_read(
+def test_the_timezone_counts_once_the_agent_reads_the_clock(
     tape: Path, in_tokyo: Callable[[], None]
 ) -> None:
-    """It is recorded with the clock; at replay it counts once the agent's own code reads that."""
+    """It is recorded with the clock."""
 
     def agent() -> str:
         return datetime.now().isoformat()  # noqa: DTZ005
@@ -318,14 +320,16 @@ def test_the_timezone_counts_where_the_clock_is_read(
 
 
 def test_without_the_clock_there_is_no_timezone(tape: Path) -> None:
-    """The control: a tape recorded without the clock has none."""
+    """The control: a tape recorded with clock=False has none."""
     with record(tape, clock=False):
         time.time()
     assert seen(tape) == {}
 
 
-def test_a_killed_recording_has_them(tape: Path, provider: ProviderServer, tmp_path: Path) -> None:
-    """What was read before an exchange that ended is on the tape of a killed process."""
+def test_a_killed_recording_holds_the_reads(
+    tape: Path, provider: ProviderServer, tmp_path: Path
+) -> None:
+    """Those before an exchange that ended."""
     (tmp_path / "killed.py").write_text(KILLED)
     done = subprocess.run(
         [sys.executable, str(tmp_path / "killed.py"), str(tape)],
@@ -337,8 +341,8 @@ def test_a_killed_recording_has_them(tape: Path, provider: ProviderServer, tmp_p
     assert seen(tape)["PROVIDER"].value == provider.url
 
 
-def test_without_ambient_nothing_is_watched(tape: Path) -> None:
-    """A session for bound clients alone leaves the environment as it is."""
+def test_a_session_without_ambient_patching_watches_nothing(tape: Path) -> None:
+    """It leaves the environment as it is."""
     before = type(os.environ).__getitem__
     with record(tape, ambient=False):
         assert type(os.environ).__getitem__ is before
@@ -352,7 +356,7 @@ def test_without_ambient_nothing_is_watched(tape: Path) -> None:
 def test_a_warning_made_an_error_is_raised_at_the_end(
     tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With warnings as errors the agent runs to its end, and the block raises."""
+    """With warnings as errors, the agent runs to its end, and the block raises."""
     with record(tape):
         http.get(f"{provider.url}/bytes/1")
         os.environ["MODEL"]
@@ -372,10 +376,10 @@ def test_a_warning_made_an_error_is_raised_at_the_end(
     assert [run.exchanges for run in reached] == [1]
 
 
-def test_what_is_read_is_seen_in_the_thousandth_session_too(
+def test_reads_are_seen_in_the_thousandth_session(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A class that is changed a thousand times is changed unnoticed on Python 3.13: none is."""
+    """Python 3.13 stops noticing changes of a class after a thousand; no class is changed."""
     monkeypatch.setenv("MODEL", "gpt-4o")
 
     def read() -> str:

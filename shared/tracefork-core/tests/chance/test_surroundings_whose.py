@@ -1,4 +1,4 @@
-"""Whose read of its surroundings it is: that of the session that runs there, or nobody's."""
+"""A read of the environment belongs to the session that the code runs under, or to none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracefork_testkit import ProviderServer
 
 
 class ReadingTransport(httpx2.HTTPTransport):
-    """A transport of the user's that reads a variable when it connects."""
+    """A transport of the user that reads a variable when it connects."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         os.environ.get("BELOW")
@@ -23,21 +23,21 @@ class ReadingTransport(httpx2.HTTPTransport):
 
 
 def noted(tape: Path) -> set[str]:
-    """Return the variables that a tape holds."""
+    """Return the variables on a tape."""
     with Tape.open(tape) as opened:
         return {seen.name for seen in opened.surroundings if seen.name}
 
 
 def test_reads_below_a_seam_do_not_count(tape: Path, provider: ProviderServer) -> None:
-    """At replay nobody makes them; what the agent reads beside them does count."""
+    """A replay does not make them; the agent's own reads count."""
     with record(tape), httpx2.Client(transport=ReadingTransport(verify=False)) as client:
         os.environ.get("ABOVE")
         client.get(f"{provider.url}/bytes/3")
     assert noted(tape) == {"ABOVE"}
 
 
-def test_parallel_sessions_note_their_own(tmp_path: Path) -> None:
-    """Two threads record at once, and each tape has what its thread read."""
+def test_parallel_sessions_record_their_own_reads(tmp_path: Path) -> None:
+    """Two threads record at once."""
     both = Barrier(2, timeout=20)
 
     def run(name: str) -> set[str]:

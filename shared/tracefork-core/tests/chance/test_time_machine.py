@@ -1,4 +1,4 @@
-"""The private names of time-machine that the clock stands on, each watched by itself."""
+"""Each private name of time-machine that the clock uses has a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time_machine
 
 
 class Fixed:
-    """A traveller of our own, as `wall.take` puts one there."""
+    """A traveller of ours, as `system_clock.take` installs one."""
 
     def time_ns(self) -> int:
         return 1_234_000_000_000
@@ -22,15 +22,15 @@ class Fixed:
     def _stop(self) -> None: ...
 
 
-def test_the_stack_of_travellers_is_there() -> None:
-    """`traveller_stack` is a list, empty while nobody travels."""
+def test_traveller_stack_exists() -> None:
+    """A list, empty while the program does not travel."""
     stack = getattr(time_machine, "traveller_stack", None)
     assert isinstance(stack, list), "time_machine.traveller_stack moved: see chance/system_clock.py"
     assert stack == [], "time_machine.traveller_stack holds more than those who travel now"
 
 
-def test_travel_pushes_a_traveller_that_can_be_stopped_alone() -> None:
-    """`travel(…).start()` returns what it pushed; its `_stop` lets the stack be."""
+def test_stop_of_a_traveller_leaves_the_stack_alone() -> None:
+    """`travel(…).start()` returns what it pushed."""
     journey = time_machine.travel(0)
     traveller = journey.start()
     try:
@@ -47,8 +47,8 @@ def test_travel_pushes_a_traveller_that_can_be_stopped_alone() -> None:
         journey.stop()
 
 
-def test_the_top_of_the_stack_is_asked_for_the_time() -> None:
-    """An object of ours in the place of theirs answers, by `time_ns` alone, and is taken off."""
+def test_the_top_of_the_stack_answers_the_clock() -> None:
+    """An object of ours, with `time_ns` alone, and it can be removed."""
     time_machine.travel(0).start()._stop()
     time_machine.traveller_stack[-1] = Fixed()  # type: ignore[call-overload]
     try:
@@ -60,8 +60,8 @@ def test_the_top_of_the_stack_is_asked_for_the_time() -> None:
 
 
 @pytest.mark.parametrize("travelling", [False, True])
-def test_the_original_clock_is_within_reach(*, travelling: bool) -> None:
-    """`_time_machine.original_time_ns` is the real clock, on a journey too."""
+def test_original_time_ns_is_the_real_clock(*, travelling: bool) -> None:
+    """While travelling, too."""
     original = getattr(import_module("_time_machine"), "original_time_ns", None)
     assert original is not None, "_time_machine.original_time_ns moved: see chance/system_clock.py"
     real = time.clock_gettime_ns(time.CLOCK_REALTIME)
@@ -69,8 +69,8 @@ def test_the_original_clock_is_within_reach(*, travelling: bool) -> None:
         assert abs(original() - real) < 60e9, "_time_machine.original_time_ns travels now"
 
 
-def test_a_journey_goes_on_by_a_name_that_can_be_replaced() -> None:
-    """A traveller whose time passes asks `_time_machine.original_time_ns` by its name."""
+def test_travelled_time_ticks_by_a_replaceable_name() -> None:
+    """A ticking traveller looks `_time_machine.original_time_ns` up by name."""
     native: Any = import_module("_time_machine")
     original = native.original_time_ns
     with time_machine.travel(1_000) as traveller:

@@ -1,4 +1,4 @@
-"""Ids of the package uuid6, which are never before the last one that the process made."""
+"""Ids of the package uuid6, which never makes one before the last of the process."""
 
 from __future__ import annotations
 
@@ -23,10 +23,8 @@ IDS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("make", IDS.values(), ids=IDS.keys())
-def test_an_id_replays_equal_though_a_later_one_was_made(
-    tape: Path, make: Callable[[], object]
-) -> None:
-    """Three ids are what they were, ten made in between notwithstanding."""
+def test_an_id_replays_although_later_ids_were_made(tape: Path, make: Callable[[], object]) -> None:
+    """Three ids replay, with ten others made in between."""
     with record(tape):
         first = [make() for _ in range(3)]
     for _ in range(10):
@@ -38,7 +36,7 @@ def test_an_id_replays_equal_though_a_later_one_was_made(
 
 
 def test_a_thread_that_makes_ids_does_not_shift_those_of_the_agent(tape: Path) -> None:
-    """The agent's ids are its own, however many an exporter makes beside it."""
+    """However many an exporter makes in the background."""
 
     def agent(noise: int) -> list[object]:
         thread = threading.Thread(target=lambda: [uuid7() for _ in range(noise)])
@@ -52,10 +50,10 @@ def test_a_thread_that_makes_ids_does_not_shift_those_of_the_agent(tape: Path) -
         assert agent(5000) == first
 
 
-def test_it_may_be_loaded_inside_and_is_left_as_it_was(
+def test_the_package_imported_inside_is_restored(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loaded in the run, its ids replay; after it, its functions are its own."""
+    """Its ids replay; afterwards its functions are its own."""
     monkeypatch.delitem(sys.modules, "uuid6")
     with record(tape):
         loaded = importlib.import_module("uuid6")

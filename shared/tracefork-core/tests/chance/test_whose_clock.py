@@ -1,4 +1,4 @@
-"""Whose read of the clock it is: of which session, of which lane, of the agent or of a seam."""
+"""To which session and lane a read of the clock belongs, and which reads stay real."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def later() -> time_machine.travel:
 
 
 def test_another_thread_does_not_shift_the_values_of_the_agent(tape: Path) -> None:
-    """A handler that reads the clock as often as it likes takes nothing from the agent's reads."""
+    """However often a logging handler reads the clock."""
 
     def agent(noise: int) -> list[int]:
         stop = threading.Event()
@@ -49,8 +49,8 @@ def test_another_thread_does_not_shift_the_values_of_the_agent(tape: Path) -> No
         assert agent(noise=40) == first
 
 
-def test_each_lane_reads_its_own_clock(tape: Path) -> None:
-    """Tasks that come by another order read what each of them read."""
+def test_each_lane_has_its_own_reads(tape: Path) -> None:
+    """Tasks that run in another order get their own values."""
 
     async def run(order: list[int]) -> dict[int, int]:
         turns = {i: asyncio.Event() for i in range(3)}
@@ -75,7 +75,7 @@ def test_each_lane_reads_its_own_clock(tape: Path) -> None:
 
 
 class ReadingTransport(httpx2.HTTPTransport):
-    """A transport that reads the clock, as pools and certificates do."""
+    """A transport that reads the clock, as connection pools and certificates do."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         for _ in range(7):
@@ -84,7 +84,7 @@ class ReadingTransport(httpx2.HTTPTransport):
 
 
 def test_reads_below_a_seam_are_off_the_tape(tape: Path, provider: ProviderServer) -> None:
-    """They are real, and nothing of them is missed at replay, when nobody makes them."""
+    """They are real, and their absence at replay is no miss."""
 
     def agent() -> int:
         with httpx2.Client(transport=ReadingTransport(verify=False)) as client:
@@ -104,7 +104,7 @@ def test_reads_below_a_seam_are_off_the_tape(tape: Path, provider: ProviderServe
 
 
 def test_parallel_sessions_have_a_clock_each(tmp_path: Path) -> None:
-    """Two threads replay two tapes at once and read two different pasts."""
+    """Two threads replay two tapes at once."""
     both = threading.Barrier(2, timeout=20)
     pasts = {1: 1_000_000_000, 2: 1_500_000_000}
     for n, past in pasts.items():
@@ -129,7 +129,7 @@ def read() -> float:
 
 
 def test_a_nested_session_has_its_own_clock(tmp_path: Path) -> None:
-    """The inner one answers inside, the outer one again afterwards, and then nobody."""
+    """The inner session answers inside, then the outer one, then the real clock."""
     outer, inner = tmp_path / "outer.tape", tmp_path / "inner.tape"
 
     def thrice(between: Callable[[], float]) -> list[float]:
@@ -149,8 +149,8 @@ def test_a_nested_session_has_its_own_clock(tmp_path: Path) -> None:
     assert read() > 1_600_000_000
 
 
-def test_a_thread_of_nobody_reads_the_real_clock(tmp_path: Path) -> None:
-    """Between two sessions a thread without context gets the time, not an error."""
+def test_a_thread_of_no_session_reads_the_real_clock(tmp_path: Path) -> None:
+    """With two sessions open, a thread without context gets the time, not an error."""
     with ThreadPoolExecutor(1) as pool, record(tmp_path / "1.tape"), record(tmp_path / "2.tape"):
         now = pool.submit(read).result()
     assert abs(now - time.clock_gettime(time.CLOCK_REALTIME)) < 60

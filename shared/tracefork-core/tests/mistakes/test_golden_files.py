@@ -19,7 +19,7 @@ def test_one_other_word_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not path.exists()
     path.write_text("no tape\n")
     hold_to(path, "no tape\n")
-    with pytest.raises(AssertionError, match="said.txt"):
+    with pytest.raises(AssertionError, match=r"said\.txt"):
         hold_to(path, "no tapes\n")
     monkeypatch.setenv("TRACEFORK_GOLDEN", "write")
     hold_to(path, "no tapes\n")

@@ -1,4 +1,4 @@
-"""Whoever waits for a module is told once, when it is there."""
+"""Each `Arrival` for a module is called once, when the module is loaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "expected_module"
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Put a module on the path; return the list of who was told that it is loaded."""
+    """Put a module on the path; return the list of the arrivals that were called."""
     (tmp_path / f"{NAME}.py").write_text("value = 3\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     yield []
@@ -36,8 +36,8 @@ def waiting(told: list[str], who: str) -> Arrival:
     return arrival
 
 
-def test_two_may_wait_for_one_module(told: list[str]) -> None:
-    """Two sessions that are open at once both learn of it, and once."""
+def test_two_arrivals_for_one_module_are_both_called(told: list[str]) -> None:
+    """Once each, also if the module is loaded again."""
     finders = list(sys.meta_path)
     both = [waiting(told, who) for who in ("one", "two")]
     import_module(NAME)
@@ -49,15 +49,15 @@ def test_two_may_wait_for_one_module(told: list[str]) -> None:
     assert sys.meta_path == finders
 
 
-def test_who_no_longer_waits_is_not_told(told: list[str]) -> None:
+def test_an_arrival_that_is_off_is_not_called(told: list[str]) -> None:
     """The control: switched off before the module is loaded."""
     waiting(told, "one").off()
     import_module(NAME)
     assert told == []
 
 
-def test_the_module_has_its_own_loader(told: list[str]) -> None:
-    """While somebody waits, its loader answers as ever; afterwards it is that loader."""
+def test_the_module_keeps_its_own_loader(told: list[str]) -> None:
+    """The wrapped loader answers as the real one, and afterwards it is the real one."""
     plain = importlib.util.find_spec(NAME)
     arrival = waiting(told, "one")
     spec = importlib.util.find_spec(NAME)

@@ -34,7 +34,7 @@ CONTEXT = ssl.create_default_context()
 
 @dataclass
 class Seen:
-    """What an agent could see of one request."""
+    """Everything that an agent can see of one request."""
 
     status: int | None = None
     reason: str | None = None
@@ -57,7 +57,7 @@ class Seen:
 
 
 class Library(ABC):
-    """One way to send requests. `asks` are keyword arguments of `ask`, sent through one client."""
+    """One way to send requests. `asks` are keyword arguments of `ask`, for one client."""
 
     is_async = True
 
@@ -238,7 +238,7 @@ class Requests(Library):
 
 
 def note_head(seen: Seen, response: Any) -> None:
-    """Take down what httpx and httpx2 tell of a response before its body."""
+    """Record what httpx and httpx2 expose of a response before its body."""
     seen.status, seen.reason = response.status_code, response.reason_phrase
     seen.version = response.http_version
     seen.headers = list(response.headers.raw)
@@ -259,7 +259,7 @@ LIBRARIES: dict[str, Library] = {
 
 @pytest.fixture(params=list(LIBRARIES.values()), ids=list(LIBRARIES))
 def library(request: pytest.FixtureRequest) -> Library:
-    """Every library in turn."""
+    """Return each library in turn."""
     found: Library = request.param
     return found
 
@@ -314,14 +314,14 @@ class Wire:
 
 @pytest.fixture
 def wire() -> Iterator[Callable[..., Wire]]:
-    """Return what opens a server that says exactly these bytes."""
+    """Return a function that starts a server which answers with exactly these bytes."""
     with ExitStack() as stack:
         yield lambda *replies: stack.enter_context(Wire(replies))
 
 
 @dataclass
 class Trip:
-    """What a recording and its replay saw, and the tape between them."""
+    """The results of a recording and of its replay, and the tape between them."""
 
     path: Path
     recorded: Any

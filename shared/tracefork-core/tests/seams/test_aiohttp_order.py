@@ -1,4 +1,4 @@
-"""What comes to aiohttp is delivered one thing at a time, and nothing gets lost meanwhile."""
+"""Deliveries of aiohttp are made one at a time, and nothing gets lost meanwhile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def asking(url: str, text: str, **more: Any) -> dict[str, Any]:
 
 
 def block(seconds: float) -> None:
-    """Keep the thread of a loop busy, so that whatever comes waits for the same round."""
+    """Block the event loop, so that all data that arrives waits for the same round."""
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         pass
@@ -30,7 +30,7 @@ def block(seconds: float) -> None:
 
 @contextlib.asynccontextmanager
 async def busy_loop() -> AsyncIterator[None]:
-    """Let a loop not be quiet, so that deliveries wait: some hundred rounds of a millisecond."""
+    """Keep the event loop busy, so that deliveries wait: some hundred rounds of a millisecond."""
 
     async def spin() -> None:
         while True:
@@ -42,8 +42,8 @@ async def busy_loop() -> AsyncIterator[None]:
     spinning.cancel()
 
 
-def test_answers_of_one_round_come_one_by_one(tape: Path) -> None:
-    """The first to come is done with its answer before the second gets its own."""
+def test_answers_that_arrive_in_one_round_are_delivered_one_by_one(tape: Path) -> None:
+    """The agent is done with the first answer before it gets the second."""
     hold = Hold()
 
     def script(request: ModelRequest) -> Reply:
@@ -82,8 +82,8 @@ def test_answers_of_one_round_come_one_by_one(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["truncate", "reset"])
-def test_what_came_before_a_body_broke_off_is_there(tape: Path, kind: Any) -> None:
-    """Though it came, and broke off, while what came before waited for the loop to be quiet."""
+def test_data_before_a_broken_body_is_delivered(tape: Path, kind: Any) -> None:
+    """Also if the body broke off while that data waited for its turn."""
     cut = Fault(kind=kind, after_chunks=4, reply=Reply("one two three four five six"))
 
     async def run(url: str) -> tuple[bytes, str]:
@@ -112,10 +112,10 @@ def test_what_came_before_a_body_broke_off_is_there(tape: Path, kind: Any) -> No
 
 
 @pytest.mark.parametrize("by_chunk", [False, True])
-def test_a_read_that_is_cancelled_while_its_piece_waits_loses_nothing(
+def test_a_read_cancelled_while_its_piece_waits_loses_nothing(
     tape: Path, provider: ProviderServer, *, by_chunk: bool
 ) -> None:
-    """A limit that is over before the loop is quiet leaves the piece to whoever reads on."""
+    """The next read gets the piece."""
 
     async def run() -> bytes:
         read = b""

@@ -1,4 +1,4 @@
-"""What is particular to requests of aiohttp: responses, failures, traces, middlewares, bodies."""
+"""What is special about requests of aiohttp: responses, failures, traces, middlewares, bodies."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tracefork_testkit import Fault, ProviderServer, Reply
 
 
 def described(response: aiohttp.ClientResponse) -> dict[str, Any]:
-    """Return what a response says of itself."""
+    """Return all that a response says about itself."""
     info = response.request_info
     return {
         "type": type(response).__name__,
@@ -40,10 +40,10 @@ def described(response: aiohttp.ClientResponse) -> dict[str, Any]:
     }
 
 
-async def test_a_replayed_response_is_aiohttps_own(
+async def test_a_replayed_response_is_built_by_aiohttp(
     provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """Of the class that the session asks for, and the same in everything it says of itself."""
+    """It has the session's response class, and the same attributes as the recorded one."""
 
     class Mine(aiohttp.ClientResponse):
         pass
@@ -64,8 +64,10 @@ async def test_a_replayed_response_is_aiohttps_own(
     assert {said["type"] for said in recorded} == {"Mine"}
 
 
-async def test_the_function_of_the_package(provider: ProviderServer, tmp_path: Path) -> None:
-    """`aiohttp.request` makes a session for one request: it crosses the seam like any."""
+async def test_aiohttp_request_without_a_session_replays(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """`aiohttp.request` makes a session for one request, which crosses the seam."""
     url = f"{provider.url}/bytes/6"
 
     async def agent() -> bytes:
@@ -80,10 +82,10 @@ async def test_the_function_of_the_package(provider: ProviderServer, tmp_path: P
         assert await agent() == recorded
 
 
-async def test_errors_that_aiohttp_makes_of_answers(
+async def test_errors_that_aiohttp_raises_for_answers_replay(
     provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """raise_for_status, the wrong content type and too many redirects are natural at replay."""
+    """raise_for_status, a wrong content type, and too many redirects."""
 
     async def agent(url: str) -> list[tuple[str, str]]:
         said = []
@@ -109,8 +111,8 @@ async def test_errors_that_aiohttp_makes_of_answers(
     assert kinds == ["ClientResponseError", "ContentTypeError", "TooManyRedirects"]
 
 
-async def test_a_connector_error_has_its_parts(tmp_path: Path) -> None:
-    """Host, port, errno and the class of the reason are there again, for every kind of connect."""
+async def test_a_connector_error_replays_with_all_its_attributes(tmp_path: Path) -> None:
+    """Host, port, errno and the class of the reason, for every kind of connect error."""
 
     async def agent() -> list[Any]:
         said: list[Any] = []
@@ -135,8 +137,8 @@ async def test_a_connector_error_has_its_parts(tmp_path: Path) -> None:
     assert recorded[1][:2] == (ConnectionRefusedError, 111)
 
 
-async def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
-    """A TLS failure comes back as aiohttp's certificate error, with OpenSSL's words."""
+async def test_an_untrusted_certificate_fails_with_the_same_error(tmp_path: Path) -> None:
+    """aiohttp's certificate error comes back with the message of OpenSSL."""
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(tls)
 
@@ -155,8 +157,8 @@ async def test_a_certificate_that_is_not_trusted(tmp_path: Path) -> None:
     assert "CERTIFICATE_VERIFY_FAILED" in recorded[0]
 
 
-async def test_waiting_for_a_connection_times_out_again(tmp_path: Path) -> None:
-    """A pool that stays full ends in aiohttp's ConnectionTimeoutError, at replay at once."""
+async def test_a_timeout_in_a_full_pool_replays_at_once(tmp_path: Path) -> None:
+    """It is aiohttp's ConnectionTimeoutError; the replay does not wait for it."""
 
     async def agent(url: str) -> str:
         connector = aiohttp.TCPConnector(limit=1)
@@ -175,10 +177,10 @@ async def test_waiting_for_a_connection_times_out_again(tmp_path: Path) -> None:
         assert await agent(url) == recorded
 
 
-def test_a_dropped_connection_is_tried_again(
+def test_a_retry_after_a_dropped_connection_is_an_exchange(
     wire: Callable[..., Any], round_trip: Callable[..., Any]
 ) -> None:
-    """aiohttp asks once more when a kept connection is dropped: both attempts are exchanges."""
+    """aiohttp retries once when a kept connection was dropped: both attempts are recorded."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     async def act(url: str) -> bytes:
@@ -192,10 +194,10 @@ def test_a_dropped_connection_is_tried_again(
 
 
 @pytest.mark.parametrize("heads", [[b"nonsense\r\n\r\n"], [None, None]], ids=["nonsense", "none"])
-def test_no_head_at_all(
+def test_a_response_without_a_valid_head_fails_with_the_same_message(
     wire: Callable[..., Any], round_trip: Callable[..., Any], heads: list[bytes | None]
 ) -> None:
-    """A head that is none, and a server that always hangs up, fail again in the same words."""
+    """Also if the server always hangs up."""
 
     async def act(url: str) -> tuple[str, str]:
         async with aiohttp.ClientSession() as client:
@@ -208,8 +210,10 @@ def test_no_head_at_all(
     assert trip.replayed == trip.recorded
 
 
-async def test_traces_are_told_at_replay(provider: ProviderServer, tmp_path: Path) -> None:
-    """A trace hears of a request what it heard, and nothing of connections: there are none."""
+async def test_traces_get_the_same_callbacks_at_replay(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """Except those about connections: a replay has none."""
     heard: list[str] = []
     trace = aiohttp.TraceConfig()
     for name in dir(trace):
@@ -237,7 +241,7 @@ async def test_traces_are_told_at_replay(provider: ProviderServer, tmp_path: Pat
 
 
 async def test_the_agents_middlewares_are_above_the_seam(tmp_path: Path) -> None:
-    """A middleware that asks again makes a second exchange, and asks again at replay."""
+    """A middleware that retries makes a second exchange, and retries at replay, too."""
     asked: list[int] = []
 
     async def again(request: Any, handler: Any) -> Any:
@@ -282,14 +286,16 @@ async def test_an_aiohttp_without_middlewares_is_refused(
 
 
 async def failing_body() -> AsyncIterator[bytes]:
-    """A body that breaks off."""
+    """Yield a body that fails halfway."""
     yield b"some"
     raise ValueError("no more")
 
 
 @pytest.mark.parametrize("what", ["file", "failing", "continue", "compressed", "json", "unread"])
-async def test_bodies_of_aiohttp(provider: ProviderServer, tmp_path: Path, what: str) -> None:
-    """Files, bodies that break off, that wait for a nod, that are compressed on their way."""
+async def test_every_kind_of_aiohttp_body_replays(
+    provider: ProviderServer, tmp_path: Path, what: str
+) -> None:
+    """Files, bodies that fail, that wait for `100 Continue`, that are compressed on the way."""
     (tmp_path / "file.txt").write_bytes(b"from a file " * 9000)
 
     async def agent(url: str) -> Any:
@@ -322,7 +328,7 @@ async def test_bodies_of_aiohttp(provider: ProviderServer, tmp_path: Path, what:
 
 
 async def test_a_websocket_passes_through_and_is_refused_at_replay(tmp_path: Path) -> None:
-    """While recording it works and the receipt counts it; at replay nothing leaves."""
+    """While recording it works, and the receipt counts it; a replay sends nothing."""
 
     async def echo(request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -355,7 +361,7 @@ async def test_a_websocket_passes_through_and_is_refused_at_replay(tmp_path: Pat
 
 
 async def test_a_divergence_is_raised_or_answered(provider: ProviderServer, tmp_path: Path) -> None:
-    """An agent gets the exception; an SDK that says it is a Stainless one gets an answer."""
+    """An agent gets the exception; an SDK with Stainless headers gets a response."""
     with record(tmp_path / "empty.tape"):
         pass
     url = f"{provider.url}/echo"
@@ -375,10 +381,10 @@ async def test_a_divergence_is_raised_or_answered(provider: ProviderServer, tmp_
     assert provider.requests == []
 
 
-async def test_a_body_that_broke_off_is_on_the_tape(
+async def test_a_request_body_that_fails_is_recorded_as_far_as_it_was_sent(
     provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """As far as it was sent; the exchange ends in the exception that aiohttp makes of it."""
+    """The exchange ends with the exception that aiohttp raises for it."""
     async with aiohttp.ClientSession() as client:
         with record(tmp_path / "broke.tape"), pytest.raises(aiohttp.ClientConnectionError):
             await client.post(f"{provider.url}/echo", data=failing_body())

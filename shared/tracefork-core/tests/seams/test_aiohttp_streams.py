@@ -1,4 +1,4 @@
-"""However an agent reads a response of aiohttp, recording leaves it alone and replay repeats it."""
+"""Every way to read a response of aiohttp gives the same when recorded and when replayed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def by_lines(response: aiohttp.ClientResponse) -> list[bytes]:
 
 
 async def until_the_end(response: aiohttp.ClientResponse) -> list[bytes]:
-    """Ask for the end before each line."""
+    """Check for the end before each line."""
     lines = []
     while not response.content.at_eof():
         lines.append(await response.content.readline())
@@ -33,7 +33,7 @@ async def until_the_end(response: aiohttp.ClientResponse) -> list[bytes]:
 
 
 async def exactly(response: aiohttp.ClientResponse) -> list[bytes]:
-    """Read so many bytes, and fall short at the end."""
+    """Read fixed amounts, and fall short at the end."""
     read = [await response.content.readexactly(2 if response.content_length != 0 else 0)]
     with pytest.raises(asyncio.IncompleteReadError) as short:
         await response.content.readexactly(1 << 20)
@@ -46,7 +46,7 @@ async def a_bit_and_the_rest(response: aiohttp.ClientResponse) -> list[bytes]:
 
 
 async def after_the_end(response: aiohttp.ClientResponse) -> list[bytes]:
-    """Wait until everything is there, and read it then."""
+    """Wait until the whole body has arrived, and read it then."""
     await response.content.wait_eof()
     assert response.content.is_eof()
     return [response.content.read_nowait(4), response.content.read_nowait(), await response.read()]
@@ -82,10 +82,10 @@ async def collected(pieces: Any) -> list[Any]:
 
 @pytest.mark.parametrize("path", ["/chunked?n=5", "/bytes/100", "/gzip", "/bytes/0"])
 @pytest.mark.parametrize("how", READS)
-def test_every_way_to_read(
+def test_every_way_to_read_replays(
     provider: ProviderServer, round_trip: Callable[..., Any], how: str, path: str
 ) -> None:
-    """Recorded and replayed give the same pieces, and the same bytes as without us."""
+    """The pieces are the same, and the bytes are those without a session."""
 
     async def act(url: str) -> Any:
         async with aiohttp.ClientSession() as client, client.get(url + path) as response:
@@ -99,10 +99,10 @@ def test_every_way_to_read(
 
 
 @pytest.mark.parametrize("how", ["read", "chunked", "lines", "any"])
-def test_a_body_that_unpacks_to_a_lot(
+def test_a_highly_compressed_body_is_unpacked_step_by_step(
     provider: ProviderServer, round_trip: Callable[..., Any], how: str
 ) -> None:
-    """Two megabytes out of a few kilobytes are unpacked step by step, as aiohttp does it."""
+    """Two megabytes from a few kilobytes, in the steps that aiohttp itself makes."""
 
     async def act(url: str) -> Any:
         async with (
@@ -120,8 +120,8 @@ def test_a_body_that_unpacks_to_a_lot(
         assert trip.recorded == plain
 
 
-def test_chunks_end_where_they_ended(round_trip: Callable[..., Any]) -> None:
-    """`iter_chunks` gives the chunks of HTTP one by one, at replay as while recording."""
+def test_iter_chunks_yields_the_same_http_chunks(round_trip: Callable[..., Any]) -> None:
+    """One by one, at replay as while recording."""
 
     async def act(url: str) -> Any:
         async with aiohttp.ClientSession() as client:
@@ -135,8 +135,8 @@ def test_chunks_end_where_they_ended(round_trip: Callable[..., Any]) -> None:
     assert trip.replayed == trip.recorded
 
 
-async def test_a_stream_is_read_on_after_a_read_was_cancelled(tmp_path: Path) -> None:
-    """A heartbeat that waits in slices loses nothing: a cancelled read is not the end."""
+async def test_a_stream_can_be_read_further_after_a_cancelled_read(tmp_path: Path) -> None:
+    """An agent that waits in slices, for a heartbeat, loses nothing."""
     hold, path = Hold(after_chunks=2), tmp_path / "slices.tape"
 
     async def agent(url: str) -> tuple[bytes, int]:
@@ -165,7 +165,7 @@ async def test_a_stream_is_read_on_after_a_read_was_cancelled(tmp_path: Path) ->
 
 
 async def test_two_readers_at_once_are_refused(tmp_path: Path) -> None:
-    """As without us, a second coroutine cannot wait for the same stream, and breaks nothing."""
+    """As in plain aiohttp, a second coroutine cannot wait for the same stream."""
     hold = Hold(after_chunks=1)
     with ProviderServer([Reply("one two three", hold=hold)]) as server:
         with record(tmp_path / "two.tape"):
@@ -185,10 +185,8 @@ async def test_two_readers_at_once_are_refused(tmp_path: Path) -> None:
         assert tape.exchanges[0].end == "eof"
 
 
-async def test_a_response_that_was_closed_cannot_be_read(
-    provider: ProviderServer, tmp_path: Path
-) -> None:
-    """Released early it gives its connection up and its stream refuses, as aiohttp's own does."""
+async def test_a_closed_response_cannot_be_read(provider: ProviderServer, tmp_path: Path) -> None:
+    """It releases its connection, and its stream raises, as in plain aiohttp."""
 
     async def agent(url: str) -> list[str]:
         said = []
@@ -213,8 +211,10 @@ async def test_a_response_that_was_closed_cannot_be_read(
         assert [exchange.end for exchange in tape.exchanges] == ["abandoned"] * 2
 
 
-async def test_what_was_not_read_is_not_there(provider: ProviderServer, tmp_path: Path) -> None:
-    """A replay that reads a body which was left unread is told that the tape does not hold it."""
+async def test_reading_a_body_that_the_recording_left_unread_diverges(
+    provider: ProviderServer, tmp_path: Path
+) -> None:
+    """The tape does not hold that body."""
     url, path = f"{provider.url}/bytes/50", tmp_path / "unread.tape"
     async with aiohttp.ClientSession() as client:
         with record(path):
@@ -225,8 +225,8 @@ async def test_what_was_not_read_is_not_there(provider: ProviderServer, tmp_path
                 await response.read()
 
 
-async def test_a_limit_on_the_whole_request_runs_out_again(tmp_path: Path) -> None:
-    """aiohttp's `total` ends in a TimeoutError, before the head or in the body; again at once."""
+async def test_a_total_timeout_replays_at_once(tmp_path: Path) -> None:
+    """aiohttp's `total` raises a TimeoutError, before the head or in the body."""
     limit = aiohttp.ClientTimeout(total=0.15)
     script: list[Fault | Reply] = [
         Fault(kind="timeout"),
@@ -257,8 +257,8 @@ async def test_a_limit_on_the_whole_request_runs_out_again(tmp_path: Path) -> No
     assert recorded[1][2].count(b"data: ") == 1
 
 
-async def test_an_end_that_comes_late_is_no_chunk(tmp_path: Path) -> None:
-    """Where a body ends after its last chunk was read, no empty chunk is made up."""
+async def test_a_late_end_is_not_an_empty_chunk(tmp_path: Path) -> None:
+    """If a body ends after its last chunk was read, `iter_chunks` yields no empty chunk."""
     was_read, path = asyncio.Event(), tmp_path / "late.tape"
 
     async def serve(asked: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

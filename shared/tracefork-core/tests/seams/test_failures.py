@@ -1,4 +1,4 @@
-"""An attempt that ended in an exception ends in it again: same class, same words."""
+"""An attempt that fails replays with the same class of exception and the same message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAULTS = {
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """Hold a port that nobody listens on."""
+    """Return a port on which no server listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield held.getsockname()[1]
@@ -37,10 +37,10 @@ def closed_port() -> Iterator[int]:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "stream"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_replays_a_broken_attempt(
+def test_a_broken_attempt_replays(
     library: Any, round_trip: Callable[..., Any], fault: str, stream: bool
 ) -> None:
-    """What came before the break, the class of the exception and its message are the same."""
+    """The data before the break, the class of the exception and its message are the same."""
     with ProviderServer([FAULTS[fault]]) as server:
         ask = {
             "path": "/v1/chat/completions",
@@ -54,10 +54,10 @@ def test_replays_a_broken_attempt(
     assert trip.tape[0][2] == "failed"
 
 
-def test_replays_a_refused_connection(
+def test_a_refused_connection_replays(
     library: Any, closed_port: int, round_trip: Callable[..., Any]
 ) -> None:
-    """A connection that nobody took is refused again, without another try."""
+    """The replay does not try to connect."""
     with ProviderServer() as server:
         trip = round_trip(server, lambda _: library.one(f"http://127.0.0.1:{closed_port}", "/"))
     assert trip.recorded.status is None
@@ -65,8 +65,8 @@ def test_replays_a_refused_connection(
     assert trip.replayed == trip.recorded
 
 
-def test_replays_a_name_that_nobody_knows(library: Any, tmp_path: Path) -> None:
-    """A name that was not found is not looked up again: it is not found again."""
+def test_an_unknown_host_replays(library: Any, tmp_path: Path) -> None:
+    """The replay does not look the name up."""
     path = tmp_path / "name.tape"
     with record(path):
         recorded = library.one("http://nowhere.invalid", "/")
@@ -76,8 +76,8 @@ def test_replays_a_name_that_nobody_knows(library: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["httpx", "httpx2"])
-def test_a_port_that_there_is_not_is_refused_by_the_library(name: str, tmp_path: Path) -> None:
-    """As without a session: it is no mistake of ours, and it replays."""
+def test_the_library_refuses_an_invalid_port(name: str, tmp_path: Path) -> None:
+    """It raises as it does without a session, and that replays."""
     lib, path = import_module(name), tmp_path / "port.tape"
 
     def ask() -> str:
@@ -93,7 +93,7 @@ def test_a_port_that_there_is_not_is_refused_by_the_library(name: str, tmp_path:
 
 
 def test_an_error_status_is_an_answer(library: Any, round_trip: Callable[..., Any]) -> None:
-    """429 and 500 with their headers and bodies are no failures of the attempt."""
+    """429 and 500, with headers and bodies, are answers and not failures."""
     faults = [Fault(status=429, headers={"retry-after": "7"}), Fault(status=500)]
     with ProviderServer(faults) as server:
         ask = {"path": "/v1/chat/completions", "method": "POST", "json": ASK}
@@ -103,10 +103,10 @@ def test_an_error_status_is_an_answer(library: Any, round_trip: Callable[..., An
     assert trip.replayed == trip.recorded
 
 
-def test_what_a_tape_names_is_never_looked_up(
+def test_a_class_named_by_a_hostile_tape_is_never_looked_up(
     library: Any, closed_port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A name outside the table is not a class to find: it becomes the family's plain error."""
+    """A name outside the table becomes the library's plain error."""
     path, url = tmp_path / "strange.tape", f"http://127.0.0.1:{closed_port}"
     with record(path):
         library.one(url, "/")
@@ -133,8 +133,8 @@ def test_what_a_tape_names_is_never_looked_up(
         ("requests", "ConnectionError(ProtocolError)"),
     ],
 )
-def test_a_fork_fails_as_its_library_does(seam: str, kind: str) -> None:
-    """A name that the library does not have is a mistake; a tool raises what it likes."""
+def test_a_fork_accepts_only_exceptions_of_the_library(seam: str, kind: str) -> None:
+    """A tool may raise any exception."""
     check_kind(seam, kind)
     check_kind("tool", "Banana")
     with pytest.raises(UsageError, match=f"Banana is no exception of {seam} .*{kind[:7]}"):
@@ -153,10 +153,10 @@ class Broken:
 
 @pytest.mark.parametrize("module", ["httpx", "httpx2"])
 @pytest.mark.parametrize("error", [RuntimeError("Event loop is closed"), OSError("gone")])
-def test_an_exception_of_python_is_what_it_was(
+def test_an_exception_of_python_keeps_its_class(
     tmp_path: Path, module: str, error: Exception
 ) -> None:
-    """SDKs translate what a client library raises, and nothing else."""
+    """SDKs translate exceptions of their HTTP library, and no others."""
     lib = import_module(module)
     raised: list[tuple[type, str]] = []
     for scope in (record, replay):

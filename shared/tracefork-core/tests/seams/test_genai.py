@@ -1,4 +1,4 @@
-"""google-genai sends through aiohttp where it can, and needs no change to be recorded."""
+"""google-genai sends through aiohttp if it can, and is recorded without a change."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWar
 
 
 async def asked(url: str, *, stream: bool, **options: Any) -> list[str]:
-    """Ask once with the asynchronous client and return each answer as JSON."""
+    """Call the model once with the async client, and return each answer as JSON."""
     client = genai.Client(api_key="k", http_options={"base_url": url, **options}).aio
     ask = {"model": "gemini-2.5-flash", "contents": "hi"}
     try:
@@ -38,8 +38,8 @@ def seams(trip: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-def test_gemini_over_aiohttp(stream: bool, round_trip: Callable[..., Any]) -> None:
-    """Whole answers and streams cross the seam of aiohttp and come back the same."""
+def test_gemini_over_aiohttp_replays(stream: bool, round_trip: Callable[..., Any]) -> None:
+    """Whole answers and streams cross the seam of aiohttp."""
     with ProviderServer([Reply("one two three four", chunk_delay=0.001)]) as server:
         trip = round_trip(server, lambda url: asyncio.run(asked(url, stream=stream)))
     assert seams(trip) == ["aiohttp"]
@@ -47,8 +47,8 @@ def test_gemini_over_aiohttp(stream: bool, round_trip: Callable[..., Any]) -> No
     assert trip.replayed == trip.recorded
 
 
-def test_its_retries_are_exchanges(round_trip: Callable[..., Any]) -> None:
-    """The SDK asks again after a 503, while recording and at replay."""
+def test_retries_of_the_sdk_are_exchanges(round_trip: Callable[..., Any]) -> None:
+    """The SDK retries after a 503, while recording and at replay."""
     retry = {"attempts": 3, "initial_delay": 0.01, "max_delay": 0.02}
     with ProviderServer([Fault(status=503, times=2), Reply("at last")]) as server:
         trip = round_trip(
@@ -58,8 +58,10 @@ def test_its_retries_are_exchanges(round_trip: Callable[..., Any]) -> None:
     assert trip.replayed == trip.recorded
 
 
-def test_a_session_that_was_bound_and_handed_in(round_trip: Callable[..., Any]) -> None:
-    """Without patching, a bound session given to the SDK is recorded and replayed."""
+def test_a_bound_session_passed_to_the_sdk_needs_no_patching(
+    round_trip: Callable[..., Any],
+) -> None:
+    """It records and replays with `ambient=False`."""
 
     async def act(url: str) -> list[str]:
         async with aiohttp.ClientSession() as session:

@@ -1,4 +1,4 @@
-"""An agent that stops reading, or stops waiting, is recorded as far as it went."""
+"""If an agent stops reading or waiting, the tape holds what it got, and how it stopped."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ STREAMS = {"httpx": with_httpx(httpx), "httpx2": with_httpx(httpx2), "aiohttp": 
 
 @pytest.fixture(params=list(STREAMS.values()), ids=list(STREAMS))
 def opened(request: pytest.FixtureRequest) -> Open:
-    """Every library that is asynchronous."""
+    """Return each asynchronous library in turn."""
     found: Open = request.param
     return found
 
 
-def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
+def test_an_abandoned_stream_is_recorded_as_far_as_it_was_read(
     library: Any, round_trip: Callable[..., Any]
 ) -> None:
-    """Break and close: the pieces read come back, and the tape says who stopped."""
+    """After `break` and close, the pieces come back, and the tape says that the agent stopped."""
     with ProviderServer([LONG, Reply("next")]) as server:
         ask = {"path": "/v1/chat/completions", "method": "POST", "json": ASK}
         trip = round_trip(server, lambda url: library.all(url, {**ask, "stop_after": 3}, ask))
@@ -72,8 +72,8 @@ def test_a_stream_that_is_left_is_recorded_as_far_as_it_was_read(
     assert [end for _, _, end in trip.tape] == ["abandoned", "eof"]
 
 
-def test_to_read_further_than_recorded_diverges(library: Any, tmp_path: Path) -> None:
-    """A replay that wants more of an abandoned stream is told so: nobody knows what came next."""
+def test_reading_further_than_recorded_diverges(library: Any, tmp_path: Path) -> None:
+    """The tape does not hold what would have come next."""
     ask = {"path": "/v1/chat/completions", "method": "POST", "json": ASK}
     with ProviderServer([LONG]) as server:
         url = server.url
@@ -87,12 +87,12 @@ def test_to_read_further_than_recorded_diverges(library: Any, tmp_path: Path) ->
 
 
 async def wait_for(hold: Hold) -> None:
-    """Let the loop run until the server has stopped where it was told to."""
+    """Run the loop until the server has stopped where the script says."""
     assert await asyncio.to_thread(hold.reached.wait, 10)
 
 
 async def cancel_once(happened: Awaitable[object], work: Awaitable[object]) -> list[bytes]:
-    """Cancel `work` when something has happened; return what it had read."""
+    """Cancel `work` after an event; return what it had read."""
     task = asyncio.ensure_future(work)
     await happened
     task.cancel()
@@ -101,8 +101,8 @@ async def cancel_once(happened: Awaitable[object], work: Awaitable[object]) -> l
     return []
 
 
-async def test_a_head_that_is_not_awaited_to_the_end(opened: Open, tmp_path: Path) -> None:
-    """Cancelled before the head: at replay no head comes, until the agent cancels again."""
+async def test_a_request_cancelled_before_its_head_replays(opened: Open, tmp_path: Path) -> None:
+    """At replay no head comes until the agent cancels again."""
     hold, path = Hold(after_chunks=0), tmp_path / "head.tape"
 
     async def read(url: str) -> None:
@@ -124,8 +124,8 @@ async def test_a_head_that_is_not_awaited_to_the_end(opened: Open, tmp_path: Pat
     assert replaying.exchanges == 1
 
 
-async def test_a_body_that_is_not_awaited_to_the_end(opened: Open, tmp_path: Path) -> None:
-    """Cancelled in mid-stream: the pieces come back, then nothing until the agent cancels."""
+async def test_a_request_cancelled_within_its_body_replays(opened: Open, tmp_path: Path) -> None:
+    """The pieces come back, then nothing until the agent cancels again."""
     hold, path = Hold(after_chunks=3), tmp_path / "body.tape"
     read: list[bytes] = []
     enough = asyncio.Event()
@@ -153,6 +153,6 @@ async def test_a_body_that_is_not_awaited_to_the_end(opened: Open, tmp_path: Pat
 
 
 async def settled() -> None:
-    """Let everything that is ready on this loop run."""
+    """Let the loop run everything that is ready."""
     for _ in range(50):
         await asyncio.sleep(0)

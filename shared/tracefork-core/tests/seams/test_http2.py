@@ -1,4 +1,4 @@
-"""HTTP/2 of httpx and httpx2: many answers on one connection, taped as any others."""
+"""HTTP/2 of httpx and httpx2: many answers on one connection, recorded like all others."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Server:
 
 
 def serve(connection: socket.socket) -> None:
-    """Answer all that is asked for on a connection."""
+    """Answer all requests on a connection."""
     spoken = H2Connection(H2Configuration(client_side=False))
     spoken.initiate_connection()
     paths: dict[int, str] = {}
@@ -74,7 +74,7 @@ def serve(connection: socket.socket) -> None:
 
 
 def say(spoken: H2Connection, stream: int, *, cut: bool) -> None:
-    """Answer on a stream, and `cut` it off."""
+    """Answer on a stream; `cut` resets it."""
     head = [(":status", "200"), ("content-type", "text/event-stream"), ("x-at", str(stream))]
     spoken.send_headers(stream, head)
     for piece in PIECES[:1] if cut else PIECES:
@@ -94,13 +94,11 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture(params=["httpx", "httpx-async", "httpx2", "httpx2-async"])
 def speaker(request: pytest.FixtureRequest, libraries: dict[str, Any]) -> Any:
-    """Every library that speaks it."""
+    """Return each library that speaks HTTP/2."""
     return libraries[request.param]
 
 
-def test_what_came_over_http2_comes_back(
-    speaker: Any, server: Server, round_trip: Callable[..., Any]
-) -> None:
+def test_http2_answers_replay(speaker: Any, server: Server, round_trip: Callable[..., Any]) -> None:
     """Version, reason, headers and pieces, of two answers on one connection."""
     asks = [{"path": "/a"}, {"path": "/b", "method": "POST", "json": {"say": "hi"}}]
     trip = round_trip(server, lambda url: speaker.all(url, *asks, **HTTP2))
@@ -111,10 +109,10 @@ def test_what_came_over_http2_comes_back(
     assert trip.replayed == trip.recorded
 
 
-def test_a_stream_that_is_reset_fails_alike(
+def test_a_reset_stream_fails_with_the_same_exception(
     speaker: Any, server: Server, round_trip: Callable[..., Any]
 ) -> None:
-    """The same exception, behind the piece that came before it."""
+    """It comes after the piece that arrived before the reset."""
     trip = round_trip(server, lambda url: speaker.all(url, {"path": "/reset"}, **HTTP2))
     (failed,) = trip.recorded
     assert failed.error is not None
@@ -123,10 +121,10 @@ def test_a_stream_that_is_reset_fails_alike(
 
 
 @pytest.mark.parametrize("lib", ["httpx", "httpx2"])
-def test_answers_on_one_connection_come_back_in_their_order(
+def test_answers_on_one_connection_replay_in_the_recorded_order(
     lib: str, server: Server, libraries: dict[str, Any], tape: Path
 ) -> None:
-    """Four are asked for at once, and come in one piece, the last one first."""
+    """Four requests at once, answered in one piece, the last one first."""
 
     async def ask(client: Any, i: int) -> None:
         response = await client.post(f"{server.url}/last/4", json={"i": i})
@@ -149,7 +147,7 @@ def test_answers_on_one_connection_come_back_in_their_order(
 
 
 def test_another_body_diverges(speaker: Any, server: Server, tape: Path) -> None:
-    """Negative control: what is asked over HTTP/2 is compared."""
+    """Negative control: requests over HTTP/2 are compared."""
 
     def ask(say: str) -> Any:
         asked = {"path": "/a", "method": "POST", "json": {"say": say}}

@@ -1,4 +1,4 @@
-"""Instrumented while a session is open, and not a moment longer: clients never notice."""
+"""Libraries are patched exactly while a session is open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tracefork_testkit import ProviderServer
 
 
 def instrumented() -> list[object]:
-    """Return what ambient instrumentation replaces, to compare by identity."""
+    """Return what ambient patching replaces, to compare by identity."""
     return [
         httpx.Client._transport_for_url,
         httpx.AsyncClient._transport_for_url,
@@ -47,7 +47,7 @@ def namespaces() -> list[dict[str, object]]:
 
 
 def test_a_session_leaves_every_class_as_it_was(tmp_path: Path) -> None:
-    """Record and replay replace six functions, and put the very same ones back."""
+    """Record and replay replace six functions, and put the identical ones back."""
     before, all_before = instrumented(), namespaces()
     with record(tmp_path / "none.tape"):
         during = instrumented()
@@ -59,8 +59,8 @@ def test_a_session_leaves_every_class_as_it_was(tmp_path: Path) -> None:
     assert all(now is not then for now, then in zip(during, before, strict=True))
 
 
-def test_a_session_that_fails_leaves_them_too(tmp_path: Path) -> None:
-    """An exception in the block, or a session that cannot open, undoes no less."""
+def test_a_session_that_fails_leaves_every_class_as_it_was(tmp_path: Path) -> None:
+    """After an exception in the block, or a session that cannot open."""
     before = instrumented()
     with pytest.raises(ZeroDivisionError), record(tmp_path / "fails.tape"):
         _ = 1 / 0
@@ -70,7 +70,7 @@ def test_a_session_that_fails_leaves_them_too(tmp_path: Path) -> None:
 
 
 def test_a_client_outlives_sessions(library: Any, provider: ProviderServer, tmp_path: Path) -> None:
-    """One client, used before, during and after a session: only what was during is taped."""
+    """One client, used before, during and after a session: the tape holds only what was during."""
     url, path = provider.url, tmp_path / "during.tape"
 
     def use(ask: Callable[..., Any]) -> None:
@@ -87,7 +87,7 @@ def test_a_client_outlives_sessions(library: Any, provider: ProviderServer, tmp_
 
 
 def in_one_client(library: Any, url: str, use: Callable[..., None], **options: Any) -> None:
-    """Run `use` with a function that asks through one client, on one event loop if there is one."""
+    """Run `use` with a function that sends through one client, on one event loop if async."""
     if not library.is_async:
         is_requests = library.lib is requests
         with (
@@ -115,10 +115,10 @@ def in_one_client(library: Any, url: str, use: Callable[..., None], **options: A
 
 
 @pytest.mark.parametrize("name", ["httpx", "httpx2", "aiohttp", "requests"])
-def test_a_library_that_is_imported_late(
+def test_a_library_imported_inside_the_session_is_recorded(
     name: str, provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """A library that the agent imports inside the session is recorded from its first request."""
+    """From its first request on; afterwards it is as it was."""
     code = f"""
 import asyncio, sys
 from tracefork_core import record
@@ -151,8 +151,8 @@ for function in ("_request", "_transport_for_url", "send"):
     assert not any("tracefork" in module for module in modules)
 
 
-def test_an_alias_is_instrumented_once(provider: ProviderServer, tmp_path: Path) -> None:
-    """After httpx2.alias_httpx() both names are one library: each request is one exchange."""
+def test_an_alias_of_httpx_is_patched_once(provider: ProviderServer, tmp_path: Path) -> None:
+    """After httpx2.alias_httpx(), each request is one exchange."""
     code = f"""
 import httpx2
 httpx2.alias_httpx()
@@ -179,7 +179,7 @@ print(recording.receipt.exchanges)
 def test_two_threads_have_a_tape_each(
     library: Any, provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """Two sessions at once, each in its thread: one instrumentation, and nothing is mixed up."""
+    """Two sessions at once, each in its thread, do not mix."""
     before, url = instrumented(), provider.url
     both_open = threading.Barrier(2, timeout=20)
 
@@ -202,7 +202,7 @@ def test_two_threads_have_a_tape_each(
 
 
 async def test_two_tasks_have_a_tape_each(provider: ProviderServer, tmp_path: Path) -> None:
-    """Two sessions at once on one event loop, each in its task, through one shared client."""
+    """Two sessions at once on one event loop, each in its task, with one shared client."""
     both_open, both_done = asyncio.Barrier(2), asyncio.Barrier(2)
     async with (
         httpx.AsyncClient(verify=False) as shared,
@@ -226,7 +226,7 @@ async def test_two_tasks_have_a_tape_each(provider: ProviderServer, tmp_path: Pa
 def test_a_bound_client_needs_no_patching(
     library: Any, provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """Bound by hand it is taped with nothing patched; the original goes by, and both go on."""
+    """A bound client is recorded with nothing patched; the original is not; both keep working."""
     url, path, before = provider.url, tmp_path / "bound.tape", instrumented()
 
     async def on_a_loop() -> None:
@@ -259,7 +259,7 @@ def test_a_bound_client_needs_no_patching(
 def test_a_bound_client_replays(
     library: Any, provider: ProviderServer, tmp_path: Path, round_trip: Callable[..., Any]
 ) -> None:
-    """Bound and patched at once it crosses one seam; bound alone it replays the same tape."""
+    """Bound and patched at once, it crosses one seam; only bound, it replays the same tape."""
 
     def act(url: str) -> list[Any]:
         got: list[Any] = []
@@ -286,8 +286,8 @@ def bound_library(library: Any) -> Any:
     return Bound(library.lib)
 
 
-def test_instrumentation_that_fails_is_not_half_there() -> None:
-    """A library that cannot be instrumented says so to every session, not only to the first."""
+def test_patching_that_fails_is_undone() -> None:
+    """Each session gets the error, not only the first."""
     asked: list[object] = []
 
     def apply(lib: object) -> Callable[[], None]:
@@ -301,10 +301,10 @@ def test_instrumentation_that_fails_is_not_half_there() -> None:
     assert asked == [json, "undone"] * 2
 
 
-def test_what_is_attached_is_instrumented_in_sessions_that_are_not_ambient(
+def test_an_attached_instrument_is_on_in_sessions_that_are_not_ambient(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before one begins or in it, until the last is detached, and outside sessions never."""
+    """Attached before a session or in it, until the last `detach`; never outside sessions."""
     is_on: list[object] = []
 
     def apply(lib: object) -> Callable[[], None]:
@@ -330,7 +330,7 @@ def test_what_is_attached_is_instrumented_in_sessions_that_are_not_ambient(
 async def test_a_bound_session_of_aiohttp_keeps_its_original(
     provider: ProviderServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Bound on the spot it can be used and closed; dropped before the original, nobody minds."""
+    """It can be used and closed without the original; if dropped first, no warning appears."""
     bound = bind(aiohttp.ClientSession())
     assert isinstance(bound, aiohttp.ClientSession)
     assert bind(bound) is bound
@@ -349,7 +349,7 @@ async def test_a_bound_session_of_aiohttp_keeps_its_original(
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
-def test_what_cannot_be_bound_says_so() -> None:
-    """Something that is no client is refused, with what can be bound."""
+def test_binding_something_else_is_refused() -> None:
+    """The error says what can be bound."""
     with pytest.raises(UsageError, match="cannot bind builtins"):
         bind({})

@@ -1,4 +1,4 @@
-"""Concurrent exchanges find their own answers, and finish in the order in which they finished."""
+"""Concurrent requests get their own answers, in the recorded order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CLIENTS: dict[str, tuple[Callable[[], Any], Callable[..., Awaitable[str]]]] = {
 
 @pytest.fixture(params=list(CLIENTS.values()), ids=list(CLIENTS))
 def client(request: pytest.FixtureRequest) -> Any:
-    """How to make a client of each asynchronous library, and how to post with it."""
+    """Return, for each async library, how to make a client and how to post with it."""
     return request.param
 
 
@@ -49,8 +49,8 @@ def chat(text: str, *, stream: bool = False) -> dict[str, Any]:
     return {"model": "m", "stream": stream, "messages": [{"role": "user", "content": text}]}
 
 
-async def test_equal_requests_get_each_its_own_answer(client: Any, tmp_path: Path) -> None:
-    """Eight equal requests at once to a provider that never repeats itself."""
+async def test_equal_concurrent_requests_get_their_own_answers(client: Any, tmp_path: Path) -> None:
+    """Eight equal requests at once, to a provider that never repeats an answer."""
     make, post = client
 
     async def agent(url: str) -> list[str]:
@@ -71,7 +71,7 @@ async def test_equal_requests_get_each_its_own_answer(client: Any, tmp_path: Pat
 async def test_a_fan_in_joins_in_the_recorded_order(
     client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four branches that finished last to first do so in twenty replays; it takes the turns."""
+    """Four branches end last to first, in each of twenty replays."""
     make, post = client
     holds = [Hold(after_chunks=0) for _ in range(4)]
 
@@ -110,8 +110,8 @@ async def test_a_fan_in_joins_in_the_recorded_order(
         assert await agent(url) != [3, 2, 1, 0]
 
 
-def test_threads_with_a_context_get_each_its_own_answer(tmp_path: Path) -> None:
-    """Equal requests of four threads that were started with the context of the session."""
+def test_threads_with_a_context_get_their_own_answers(tmp_path: Path) -> None:
+    """Equal requests of four threads that were started in the context of the session."""
 
     def agent(url: str) -> list[str]:
         with httpx.Client(verify=False) as opened, ThreadPoolExecutor(4) as pool:

@@ -1,4 +1,4 @@
-"""A server that an agent runs itself, and asks: what it asks in turn, and where."""
+"""An agent that calls its own server: which requests of that server are recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracefork_testkit import ProviderServer
 
 @contextmanager
 def running(provider: str) -> Iterator[str]:
-    """Serve, in a thread, what the provider answers."""
+    """Serve, in a thread, the answers of the provider."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -40,8 +40,8 @@ def running(provider: str) -> Iterator[str]:
     server.server_close()
 
 
-def test_what_it_asks_over_a_socket_is_missed_at_replay(tape: Path) -> None:
-    """Its answer comes from the tape, so it is asked for nothing, and asks for nothing."""
+def test_requests_of_a_server_behind_a_socket_are_missing_at_replay(tape: Path) -> None:
+    """Its answer comes from the tape, so the server gets no request, and sends none."""
 
     def agent() -> str:
         with running(provider.url) as url:
@@ -55,8 +55,8 @@ def test_what_it_asks_over_a_socket_is_missed_at_replay(tape: Path) -> None:
     assert len(provider.requests) == 1
 
 
-def test_what_it_asks_in_the_process_is_part_of_the_exchange(tape: Path) -> None:
-    """Below a transport of ASGI nothing is missed: it is not run at replay."""
+def test_requests_below_an_asgi_transport_are_part_of_the_exchange(tape: Path) -> None:
+    """The transport does not run at replay, so nothing is missing."""
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         async with httpx2.AsyncClient() as client:

@@ -1,4 +1,4 @@
-"""A request body is read once, compared as it would be sent, and sent as it was given."""
+"""A request body is read once, compared as it would be sent, and sent unchanged."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ KINDS = ["bytes", "text", "form", "multipart", "generator"]
 def test_every_kind_of_body_replays(
     library: Any, provider: ProviderServer, round_trip: Callable[..., Any], kind: str
 ) -> None:
-    """What the server got is what the tape holds, and the same agent's replay matches it."""
+    """The tape holds what the server got, and the replay of the same agent matches it."""
 
     def act(url: str) -> Any:
         return library.one(url, "/echo", method="POST", **body_of(library, kind))
@@ -77,10 +77,10 @@ def test_every_kind_of_body_replays(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_body_leaves_as_without_us(
+def test_a_body_is_framed_as_without_a_session(
     library: Any, provider: ProviderServer, tmp_path: Path, kind: str
 ) -> None:
-    """Its framing is the same too: a length where there was one, chunks where there were some."""
+    """With a length, or in chunks."""
     for tape in (None, tmp_path / "sent.tape"):
         if tape is None:
             library.one(provider.url, "/echo", method="POST", **body_of(library, kind))
@@ -98,7 +98,7 @@ def test_a_body_leaves_as_without_us(
 def test_a_body_that_can_be_read_once_is_sent_once(
     library: Any, provider: ProviderServer, tmp_path: Path
 ) -> None:
-    """A redirect of a generator fails as it does without us: we read it, it stays used up."""
+    """A redirect of a generator fails as it does without a session: it is used up."""
 
     def outcome() -> tuple[str, list[bytes]]:
         before = len(provider.requests)
@@ -115,7 +115,7 @@ def test_a_body_that_can_be_read_once_is_sent_once(
 
 
 def test_another_body_diverges(library: Any, provider: ProviderServer, tmp_path: Path) -> None:
-    """Two forms that differ in one field are two requests, and no tape answers both."""
+    """Two forms that differ in one field are two requests."""
     url = provider.url
     with record(tmp_path / "form.tape"):
         library.one(url, "/echo", method="POST", data={"name": "value"})

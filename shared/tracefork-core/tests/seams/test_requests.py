@@ -1,4 +1,4 @@
-"""What is particular to requests: decoded reads, wrapped exceptions, adapters, files."""
+"""What is special about requests: decoded reads, wrapped exceptions, adapters, files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CHAT: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "
 
 
 def chat(url: str, **options: Any) -> requests.Response:
-    """Ask a model that answers in a stream."""
+    """Call a model that streams its answer."""
     body = {**CHAT, "stream": True}
     return requests.post(f"{url}/v1/chat/completions", json=body, timeout=10, **options)
 
@@ -57,10 +57,10 @@ def test_every_way_to_read_replays(
     assert trip.replayed == trip.recorded
 
 
-def test_a_tape_holds_what_came_over_the_wire(
+def test_a_tape_holds_the_bytes_of_the_wire(
     provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """A compressed body is taped compressed, with the header that says so."""
+    """A compressed body is stored compressed, with the header that says so."""
     trip = round_trip(provider, lambda url: requests.get(f"{url}/gzip", timeout=9).content)
     with Tape.open(trip.path) as tape:
         (exchange,) = tape.exchanges
@@ -72,7 +72,7 @@ def test_a_tape_holds_what_came_over_the_wire(
 
 
 def caught(act: Callable[[], object]) -> tuple[type, type, str, bool]:
-    """Return the class of an exception, that of what it wraps, its words, and if it has a URL."""
+    """Return the class of an exception, of what it wraps, its text, and whether it has a URL."""
     with pytest.raises(requests.RequestException) as error:
         act()
     request = error.value.request
@@ -99,8 +99,10 @@ BREAKS: dict[str, tuple[Fault, type, type]] = {
 
 
 @pytest.mark.parametrize("broken", BREAKS)
-def test_an_exception_wraps_what_it_wrapped(round_trip: Callable[..., Any], broken: str) -> None:
-    """SDKs look at what requests wraps to decide whether to try again: its class comes back."""
+def test_an_exception_wraps_the_same_class_at_replay(
+    round_trip: Callable[..., Any], broken: str
+) -> None:
+    """SDKs decide by the wrapped class whether to retry."""
     fault, outer, inner = BREAKS[broken]
 
     def act(url: str) -> Any:
@@ -116,8 +118,8 @@ def test_an_exception_wraps_what_it_wrapped(round_trip: Callable[..., Any], brok
 
 
 @pytest.mark.parametrize("kind", ["refused", "no such host"])
-def test_why_no_connection_came_about_is_told_as_it_was(tmp_path: Path, kind: str) -> None:
-    """Agents tell a name that is not known from a server that is down by the reason within."""
+def test_the_reason_of_a_failed_connection_replays(tmp_path: Path, kind: str) -> None:
+    """Agents tell an unknown host from a server that is down by the reason within."""
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
 
@@ -140,8 +142,8 @@ def test_why_no_connection_came_about_is_told_as_it_was(tmp_path: Path, kind: st
     assert recorded[0] is getattr(urllib3.exceptions, expected)
 
 
-def test_tries_inside_of_urllib3_are_one_exchange(round_trip: Callable[..., Any]) -> None:
-    """An adapter with a `Retry` asks again by itself; the tape holds what came of it."""
+def test_retries_inside_urllib3_are_one_exchange(round_trip: Callable[..., Any]) -> None:
+    """An adapter with a `Retry` retries by itself; the tape holds the outcome."""
 
     def act(url: str) -> Any:
         again = urllib3.Retry(2, status_forcelist=[429], backoff_factor=0, allowed_methods=None)
@@ -156,10 +158,10 @@ def test_tries_inside_of_urllib3_are_one_exchange(round_trip: Callable[..., Any]
     assert trip.replayed == trip.recorded == 200
 
 
-def test_an_adapter_of_the_agents_own_is_above_the_seam(
+def test_a_custom_adapter_runs_at_replay(
     provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """What a subclass does before and after it sends happens at replay too."""
+    """A subclass is above the seam: its code around `send` runs."""
 
     class Counting(requests.adapters.HTTPAdapter):
         sent = 0
@@ -182,7 +184,7 @@ def test_an_adapter_of_the_agents_own_is_above_the_seam(
 
 
 class ReadOnce(io.RawIOBase):
-    """A file without a way back, like a pipe."""
+    """A file that cannot seek, like a pipe."""
 
     def __init__(self, data: bytes) -> None:
         self._data = io.BytesIO(data)
@@ -192,10 +194,10 @@ class ReadOnce(io.RawIOBase):
 
 
 @pytest.mark.parametrize("kind", [io.BytesIO, ReadOnce, io.StringIO])
-def test_a_file_is_sent_as_it_is(
+def test_a_file_is_sent_whole(
     provider: ProviderServer, round_trip: Callable[..., Any], kind: Any
 ) -> None:
-    """A file is read once to be compared, and the server gets all of it."""
+    """It is read once to be compared, and the server gets all of it."""
     data = "what a file holds" if kind is io.StringIO else b"what a file holds"
 
     def act(url: str) -> Any:
@@ -209,8 +211,8 @@ def test_a_file_is_sent_as_it_is(
     assert trip.replayed == trip.recorded
 
 
-def test_a_fork_asks_something_else(tmp_path: Path) -> None:
-    """A changed question goes out with its own length, and the agent sees its own request."""
+def test_a_fork_sends_a_changed_request(tmp_path: Path) -> None:
+    """With its own length; the agent sees its own request."""
 
     def act(url: str) -> Any:
         got = requests.post(f"{url}/v1/chat/completions", json=CHAT, timeout=9)
@@ -228,7 +230,7 @@ def test_a_fork_asks_something_else(tmp_path: Path) -> None:
 
 
 def test_a_divergence_reaches_the_agent(provider: ProviderServer, tmp_path: Path) -> None:
-    """No exception of requests: what retries those does not retry it."""
+    """It is not an exception of requests: code that retries those does not retry it."""
     with record(tmp_path / "run.tape"):
         requests.get(f"{provider.url}/bytes/3", timeout=9)
     with pytest.raises(DivergenceError), replay(tmp_path / "run.tape"):
@@ -237,7 +239,7 @@ def test_a_divergence_reaches_the_agent(provider: ProviderServer, tmp_path: Path
 
 
 def test_two_sessions_have_a_tape_each(provider: ProviderServer, tmp_path: Path) -> None:
-    """Two recordings at once, in two threads, each hold what their own thread asked."""
+    """Two recordings at once, in two threads, hold the requests of their own thread."""
     meeting = threading.Barrier(2)
 
     def run(n: int) -> None:
@@ -259,7 +261,7 @@ def test_two_sessions_have_a_tape_each(provider: ProviderServer, tmp_path: Path)
 
 
 def test_a_bound_session_is_a_session(provider: ProviderServer, tmp_path: Path) -> None:
-    """It keeps its headers and cookies, can be bound again, and leaves the original alone."""
+    """It keeps its headers and cookies, can be bound again, and leaves the original unchanged."""
     original = requests.Session()
     original.headers["x-mine"] = "kept"
     bound = bind(bind(original))
@@ -275,9 +277,7 @@ def test_a_bound_session_is_a_session(provider: ProviderServer, tmp_path: Path) 
         assert bound.get(f"{provider.url}/set-cookie", timeout=9).ok
 
 
-def test_what_cookies_read_of_the_clock_is_of_the_recording(
-    tape: Path, wire: Callable[..., Any]
-) -> None:
+def test_expiry_of_cookies_uses_the_recorded_clock(tape: Path, wire: Callable[..., Any]) -> None:
     """A session reads it at each answer, and so does the response, which is made below the seam.
 
     No read is missed at replay, and what had not run out when this was recorded has not later.

@@ -1,4 +1,4 @@
-"""What was recorded comes back as it was, from every library, with the server gone."""
+"""What was recorded replays with every library, after the server has stopped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ASKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("what", ASKS)
-def test_replays_what_was_recorded(library: Any, round_trip: Callable[..., Any], what: str) -> None:
+def test_an_exchange_replays(library: Any, round_trip: Callable[..., Any], what: str) -> None:
     """Status, reason, version, raw headers in order, body and its pieces are the same."""
     with ProviderServer(compress=what == "gzipped json") as server:
         trip = round_trip(server, lambda url: library.all(url, ASKS[what]))
@@ -46,8 +46,8 @@ def test_replays_what_was_recorded(library: Any, round_trip: Callable[..., Any],
     assert trip.replayed == trip.recorded
 
 
-def test_an_event_is_a_chunk(library: Any, round_trip: Callable[..., Any]) -> None:
-    """A stream comes back event by event, as it was sent."""
+def test_a_stream_replays_event_by_event(library: Any, round_trip: Callable[..., Any]) -> None:
+    """Each event is a chunk, as the server sent it."""
     with ProviderServer(chunk_delay=0.005) as slow:
         trip = round_trip(slow, lambda url: library.all(url, STREAM))
     assert len(trip.replayed[0].chunks) > 5
@@ -75,17 +75,17 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_replays_odd_heads(
+def test_unusual_heads_replay(
     library: Any, wire: Callable[..., Any], round_trip: Callable[..., Any], head: str
 ) -> None:
-    """Old versions, odd reasons, repeated and badly spelled headers, bodies without a length."""
+    """Old versions, odd reasons, repeated and misspelled headers, bodies without a length."""
     trip = round_trip(wire(HEADS[head]), lambda url: library.one(url, "/"))
     assert trip.recorded.status or trip.recorded.error
     assert trip.replayed == trip.recorded
 
 
 def test_a_stream_stays_live(library: Any, tmp_path: Path) -> None:
-    """An event is in the agent's hands, and on the tape, before the server sends the next."""
+    """The agent has an event, and the tape holds it, before the server sends the next."""
     hold, path, taped = Hold(after_chunks=1), tmp_path / "live.tape", []
 
     def at_the_first(seen: Any) -> None:
@@ -102,10 +102,10 @@ def test_a_stream_stays_live(library: Any, tmp_path: Path) -> None:
     assert seen.body.endswith(b"[DONE]\n\n")
 
 
-def test_replays_connections_that_were_kept_alive(
+def test_requests_on_a_kept_connection_replay(
     library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """One client asks ten times on one connection, and gets ten answers in order again."""
+    """One client sends ten on one connection, and gets ten answers in order."""
     asks = [{"path": f"/bytes/{n}"} for n in range(1, 11)]
     trip = round_trip(provider, lambda url: library.all(url, *asks))
     assert [len(seen.body) for seen in trip.replayed] == list(range(1, 11))
@@ -113,7 +113,7 @@ def test_replays_connections_that_were_kept_alive(
 
 
 def test_another_request_diverges(library: Any, provider: ProviderServer, tmp_path: Path) -> None:
-    """A replay that asks for something else gets no answer: what matches is not chance."""
+    """Negative control: a replay does not answer another request."""
     url = provider.url
     with record(tmp_path / "one.tape"):
         library.one(url, "/echo", method="POST", content=b"this")
@@ -127,7 +127,7 @@ def test_another_request_diverges(library: Any, provider: ProviderServer, tmp_pa
 def test_a_replay_needs_no_server(
     library: Any, provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """The replay of thirty exchanges makes no request: the server was stopped before."""
+    """The server is stopped, and thirty exchanges replay."""
     trip = round_trip(provider, lambda url: library.all(url, *[{"path": "/echo"}] * 30))
     assert len(provider.requests) == 30
     assert len(trip.tape) == 30

@@ -1,4 +1,4 @@
-"""The SDKs of OpenAI and Anthropic, as they are: their retries, their streams, their errors."""
+"""The SDKs of OpenAI and Anthropic, unchanged: their retries, their streams, their errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made(name: str, url: str) -> Any:
 
 
 def asked(name: str, url: str, *, stream: bool = False, bound: bool = False) -> Any:
-    """Ask once with an SDK and return the text of the answer, or of each event."""
+    """Call the model once, and return the text of the answer, or of each event."""
     if name.endswith("-async"):
         return asyncio.run(_asked_async(name, url, stream=stream, bound=bound))
     with made(name, url) as client:
@@ -70,7 +70,7 @@ def _text(answer: Any) -> str:
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("name", SDKS)
 def test_an_sdk_replays(name: str, stream: bool, round_trip: Callable[..., Any]) -> None:
-    """Whole answers and every event of a stream are what they were."""
+    """Whole answers, and every event of a stream, are the same."""
     with ProviderServer([Reply("one two three four", chunk_delay=0.001)]) as server:
         trip = round_trip(server, lambda url: asked(name, url, stream=stream))
     assert trip.replayed == trip.recorded
@@ -78,8 +78,8 @@ def test_an_sdk_replays(name: str, stream: bool, round_trip: Callable[..., Any])
 
 
 @pytest.mark.parametrize("name", SDKS)
-def test_each_retry_is_an_exchange(name: str, round_trip: Callable[..., Any]) -> None:
-    """Refused twice, then answered: three exchanges, and the replay retries twice as well."""
+def test_each_retry_of_an_sdk_is_an_exchange(name: str, round_trip: Callable[..., Any]) -> None:
+    """Refused twice, then answered: three exchanges, and the replay retries twice."""
     with ProviderServer([Fault(status=429, headers=SOON, times=2), Reply("at last")]) as server:
         trip = round_trip(server, lambda url: asked(name, url))
     assert [status for _, status, _ in trip.tape] == [429, 429, 200]
@@ -88,8 +88,10 @@ def test_each_retry_is_an_exchange(name: str, round_trip: Callable[..., Any]) ->
 
 
 @pytest.mark.parametrize("name", SDKS)
-def test_a_broken_connection_is_retried_again(name: str, round_trip: Callable[..., Any]) -> None:
-    """A reset before the head is an attempt of its own, and the SDK tries again at replay."""
+def test_a_retry_after_a_broken_connection_replays(
+    name: str, round_trip: Callable[..., Any]
+) -> None:
+    """A reset before the head is an exchange, and the SDK retries at replay."""
     script: list[Fault | Reply] = [
         Fault(kind="reset"),
         Fault(status=500, headers=SOON),
@@ -107,7 +109,7 @@ def test_a_broken_connection_is_retried_again(name: str, round_trip: Callable[..
 
 @pytest.mark.parametrize("name", SDKS)
 def test_the_last_refusal_is_the_sdks_error(name: str, round_trip: Callable[..., Any]) -> None:
-    """When the retries are used up, the SDK raises what it raised."""
+    """When the retries are used up, the SDK raises the same error."""
     sdk: Any = anthropic if name.startswith("anthropic") else openai
 
     def act(url: str) -> str:
@@ -123,7 +125,7 @@ def test_the_last_refusal_is_the_sdks_error(name: str, round_trip: Callable[...,
 
 @pytest.mark.parametrize("name", SDKS)
 def test_a_divergence_is_one_attempt(name: str, tmp_path: Path) -> None:
-    """An SDK that asks for something else gets one refusal it does not retry, and says why."""
+    """An SDK that diverges gets one refusal, which it does not retry, with the reason."""
     sdk: Any = anthropic if name.startswith("anthropic") else openai
     with ProviderServer() as server, record(tmp_path / "none.tape"):
         url = server.url
@@ -135,7 +137,7 @@ def test_a_divergence_is_one_attempt(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SDKS)
 def test_a_bound_sdk_needs_no_patching(name: str, round_trip: Callable[..., Any]) -> None:
-    """Without ambient instrumentation a bound SDK client records, retries and replays."""
+    """With `ambient=False`, a bound SDK client records, retries and replays."""
     before = httpx2.Client._transport_for_url, httpx2.AsyncClient._transport_for_url
     during = []
 
@@ -151,8 +153,8 @@ def test_a_bound_sdk_needs_no_patching(name: str, round_trip: Callable[..., Any]
 
 
 @pytest.mark.parametrize("name", SDKS)
-def test_an_sdk_that_is_not_bound_is_not_recorded(name: str, tmp_path: Path) -> None:
-    """Without patching, a client that nobody bound goes by; the receipt counts it."""
+def test_an_unbound_sdk_is_not_recorded_without_patching(name: str, tmp_path: Path) -> None:
+    """The receipt counts its connections."""
     with ProviderServer([Reply("unseen")]) as server:
         with record(tmp_path / "unbound.tape", ambient=False) as recording:
             asked(name, server.url)

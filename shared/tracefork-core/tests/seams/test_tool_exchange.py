@@ -1,4 +1,4 @@
-"""A framework's tool is an exchange by its name and arguments, with classes of the framework's."""
+"""A tool of a framework is recorded by its name and arguments, with the framework's classes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ran: list[str] = []
 
 
 class Note:
-    """A class of a framework's."""
+    """A class of the framework."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -60,7 +60,7 @@ def look_up(**told: Any) -> Note:
 
 
 def ask(number: int) -> str:
-    """Ask by arguments that no function of Python could have."""
+    """Pass arguments that no Python function could have."""
     note = tool_exchange("look_up", {"order-number": number, "self": "me"}, look_up, Notes())
     assert isinstance(note, Note)
     return note.text
@@ -71,8 +71,8 @@ def nothing_ran() -> None:
     ran.clear()
 
 
-def test_it_runs_once(tape: Path) -> None:
-    """It runs outside of a session and when it is recorded, and is given at replay."""
+def test_a_framework_tool_does_not_run_at_replay(tape: Path) -> None:
+    """It runs outside a session and while recording."""
     assert ask(17) == "17: lost"
     with record(tape):
         assert ask(17) == "17: lost"
@@ -86,15 +86,15 @@ def test_it_runs_once(tape: Path) -> None:
 
 
 def test_another_argument_diverges(tape: Path) -> None:
-    """The control: the argument is named."""
+    """Negative control: the divergence names the argument."""
     with record(tape):
         ask(17)
     with pytest.raises(DivergenceError, match=r"/order-number\n.*17\n.*18"), replay(tape):
         ask(18)
 
 
-async def test_it_is_awaited(tape: Path) -> None:
-    """The async one does the same, and has none of its own inside of another tool."""
+async def test_an_async_framework_tool_replays(tape: Path) -> None:
+    """Inside another tool it is part of that exchange."""
 
     async def look_up_later(number: int) -> Note:
         return Note(ask(number))
@@ -110,7 +110,7 @@ async def test_it_is_awaited(tape: Path) -> None:
 
 
 def test_a_fork_changes_arguments_and_results(tape: Path) -> None:
-    """What a fork gives is meant as a note, or refused."""
+    """A result from a fork is decoded as a note, or refused."""
     with record(tape):
         ask(17)
 
@@ -124,8 +124,8 @@ def test_a_fork_changes_arguments_and_results(tape: Path) -> None:
         forked(Replace(document={"letter": "found"}), "refused")
 
 
-def test_what_does_not_come_back_is_refused(tape: Path) -> None:
-    """A result that is told otherwise the second time could not be given again."""
+def test_a_result_that_cannot_be_rebuilt_is_refused(tape: Path) -> None:
+    """Here the encoding differs the second time."""
 
     class Forgetful(Notes):
         def decode(self, value: object) -> object:
@@ -137,7 +137,7 @@ def test_what_does_not_come_back_is_refused(tape: Path) -> None:
 
 @dataclass(eq=False)
 class Reading:
-    """Equal to no other, as its value is."""
+    """An object that equals no other, as its value does."""
 
     value: float
 
@@ -147,8 +147,8 @@ def measure() -> Reading:
     return Reading(math.nan)
 
 
-def test_what_does_not_equal_itself_comes_back(tape: Path) -> None:
-    """No number, and an object without an equality: they are compared as a tape holds them."""
+def test_values_that_do_not_equal_themselves_replay(tape: Path) -> None:
+    """nan, and an object without equality, are compared by their bytes on the tape."""
     for session in (record, replay):
         with session(tape):
             found = tool_exchange("measure", {}, measure, Notes())
@@ -157,8 +157,8 @@ def test_what_does_not_equal_itself_comes_back(tape: Path) -> None:
     assert ran == ["measured"]
 
 
-def test_a_mark_is_read() -> None:
-    """What `@tool` says of a function is there for an adapter; a plain function has no mark."""
+def test_an_adapter_reads_the_options_of_tool() -> None:
+    """`tool_mark` returns None for a plain function."""
 
     @tool(effect="write", raises=(KeyboardError,))
     def refund() -> None: ...
@@ -168,4 +168,4 @@ def test_a_mark_is_read() -> None:
 
 
 class KeyboardError(Exception):
-    """One of the tool's own."""
+    """An exception of the tool."""

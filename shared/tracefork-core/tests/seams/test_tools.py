@@ -1,4 +1,4 @@
-"""A function of the agent's own is an exchange: it runs when recorded, and not when replayed."""
+"""A call of a decorated function is an exchange: it runs while recording, not at replay."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Shop:
 
 
 def both(path: Path, agent: Callable[[], Any]) -> tuple[Any, Tape]:
-    """Record and replay an agent; return what it said, and see that it said so twice."""
+    """Record and replay an agent; check that both return the same, and return that."""
     with record(path):
         recorded = agent()
     done = len(ran)
@@ -102,8 +102,8 @@ def test_a_call_is_an_exchange_with_its_arguments_and_its_result(tape: Path) -> 
     assert said == ["cats 0", "cats 1"]
 
 
-def test_outside_a_session_the_function_is_what_it_was() -> None:
-    """It runs, and has its name, its documentation, its signature and its kind."""
+def test_outside_a_session_a_tool_is_a_plain_function() -> None:
+    """It runs, and has its name, docstring, signature and kind."""
     assert search("a", limit=1) == ["a 0"]
     assert asyncio.run(lookup("b")) == "B"
     assert ran == ["a", "b"]
@@ -113,8 +113,8 @@ def test_outside_a_session_the_function_is_what_it_was() -> None:
     assert not inspect.iscoroutinefunction(search)
 
 
-def test_methods_are_tools_without_the_object_they_belong_to(tape: Path) -> None:
-    """Methods of objects and classes and static ones replay, with other objects too."""
+def test_methods_are_recorded_without_their_object(tape: Path) -> None:
+    """Methods, class methods and static methods replay, with other objects, too."""
     said, opened = both(
         tape, lambda: [Shop().order("tea"), Shop.is_open("monday"), Shop().price("tea")]
     )
@@ -134,7 +134,7 @@ def test_methods_are_tools_without_the_object_they_belong_to(tape: Path) -> None
         assert [exchange.aside.effect for exchange in exchanges] == ["write", None, None]
 
 
-def test_a_changed_argument_is_a_divergence_that_names_it(tape: Path) -> None:
+def test_a_changed_argument_diverges_with_its_pointer(tape: Path) -> None:
     """The card points into the arguments, and the tool does not run."""
     with record(tape):
         search("cats", where={"lang": ["en", "de"]})
@@ -148,7 +148,7 @@ def test_a_changed_argument_is_a_divergence_that_names_it(tape: Path) -> None:
 
 
 def raised_by(ask: Callable[[], object]) -> type[Exception] | None:
-    """Return the class of what a call raises, as an agent that swallows everything."""
+    """Return the class of a call's exception, as an agent that swallows everything."""
     try:
         ask()
     except Exception as error:
@@ -156,8 +156,8 @@ def raised_by(ask: Callable[[], object]) -> type[Exception] | None:
     return None
 
 
-def test_a_poisoned_session_raises_out_of_every_tool(tape: Path) -> None:
-    """After a divergence that was swallowed, sync and async tools say so again and none runs."""
+def test_after_a_divergence_every_tool_raises_it_again(tape: Path) -> None:
+    """Sync and async, though the agent swallowed the error; no tool runs."""
     with record(tape):
         search("cats")
 
@@ -175,7 +175,7 @@ def test_a_poisoned_session_raises_out_of_every_tool(tape: Path) -> None:
 
 
 def test_concurrent_tools_end_in_the_recorded_order(tape: Path) -> None:
-    """Tasks that ended last to first do so again, whatever the replaying loop would make of it."""
+    """Tasks that ended last to first do so at replay."""
     events: list[asyncio.Event] = []
 
     @tool
@@ -201,8 +201,8 @@ def test_concurrent_tools_end_in_the_recorded_order(tape: Path) -> None:
     assert said == [3, 2, 1, 0]
 
 
-def test_tools_in_threads_get_each_its_own_answer(tape: Path) -> None:
-    """Equal calls of four threads are told apart by the jobs that make them."""
+def test_equal_calls_in_threads_get_their_own_results(tape: Path) -> None:
+    """Four threads are told apart by the jobs that they run."""
     barrier = threading.Barrier(4)
 
     @tool
@@ -223,8 +223,8 @@ def test_tools_in_threads_get_each_its_own_answer(tape: Path) -> None:
     assert [n for n, _ in said] == [0, 1, 2, 3]
 
 
-def test_another_byte_on_the_tape_is_another_result(tape: Path, alter: Alter) -> None:
-    """What a replay returns comes from the tape, and its digest tells that it was changed."""
+def test_a_changed_byte_on_the_tape_changes_the_result(tape: Path, alter: Alter) -> None:
+    """The result comes from the tape, and the digest shows the change."""
     with record(tape):
         before = search("cats", limit=1)
     with Tape.open(tape) as opened:
@@ -244,8 +244,8 @@ def test_another_byte_on_the_tape_is_another_result(tape: Path, alter: Alter) ->
     assert len(ran) == 1
 
 
-def test_a_fork_gives_another_result_and_repeats_no_write(tape: Path) -> None:
-    """In the place of a recorded result another one is given; a write stops the fork, unasked."""
+def test_a_fork_replaces_a_result_and_repeats_no_write(tape: Path) -> None:
+    """A write stops the fork unless `writes="allow"`."""
 
     def agent() -> object:
         (found,) = search("cats", limit=1)
@@ -267,7 +267,7 @@ def test_a_fork_gives_another_result_and_repeats_no_write(tape: Path) -> None:
 def test_secrets_in_arguments_and_results_are_masked(
     tape: Path, monkeypatch: pytest.MonkeyPatch, written: Callable[[Path], bytes]
 ) -> None:
-    """The recording agent has its key, the tape and the replay a placeholder, and it replays."""
+    """The agent sees its key while recording; the tape and the replay hold a placeholder."""
     monkeypatch.setenv("SHOP_API_KEY", secret := "k-4711-0815-2342")
     with record(tape):
         assert search(secret, limit=1) == [f"{secret} 0"]
@@ -278,8 +278,8 @@ def test_secrets_in_arguments_and_results_are_masked(
     assert len(ran) == 1
 
 
-def test_matchers_widen_what_is_equal(tape: Path) -> None:
-    """An argument can be left out of the comparison by its pointer."""
+def test_a_matcher_ignores_an_argument(tape: Path) -> None:
+    """By its JSON pointer."""
     with record(tape):
         search("cats", limit=2)
     with replay(tape, match=["ignore:/query"]):
@@ -289,7 +289,7 @@ def test_matchers_widen_what_is_equal(tape: Path) -> None:
 
 
 def test_a_tape_without_bodies_records_tools_too(tape: Path) -> None:
-    """Of the mode `metadata` the hashes are kept, and the agent has its results."""
+    """In mode `metadata` the tape keeps hashes, and the agent gets its results."""
     with record(tape, mode="metadata"):
         assert search("cats", limit=1) == ["cats 0"]
     with Tape.open(tape) as opened:
@@ -297,8 +297,8 @@ def test_a_tape_without_bodies_records_tools_too(tape: Path) -> None:
         assert (exchange.url, exchange.has_bodies) == ("tool:search", False)
 
 
-def test_wrong_arguments_are_refused_in_pythons_own_words(tape: Path) -> None:
-    """What a model made up raises what it would raise without us; it is no exchange."""
+def test_wrong_arguments_raise_pythons_own_error(tape: Path) -> None:
+    """Arguments that a model made up are no exchange."""
     with pytest.raises(TypeError) as plain:
         search()  # type: ignore[call-arg]
     with record(tape) as run:
@@ -309,8 +309,8 @@ def test_wrong_arguments_are_refused_in_pythons_own_words(tape: Path) -> None:
     assert run.receipt.exchanges == 0
 
 
-def test_what_cannot_be_compared_is_refused_before_the_tool_runs(tape: Path) -> None:
-    """The error names the tool, the place in its arguments, the class, and what to do."""
+def test_an_argument_without_json_is_refused_before_the_tool_runs(tape: Path) -> None:
+    """The error names the tool, the pointer of the argument and its class."""
     with record(tape) as run:
         with pytest.raises(UsageError) as caught:
             search("cats", where=[1, threading.Lock()])
@@ -331,15 +331,15 @@ def test_what_cannot_be_compared_is_refused_before_the_tool_runs(tape: Path) -> 
         ({"raises": (KeyboardInterrupt,)}, "list classes of Exception"),
     ],
 )
-def test_a_tool_that_cannot_work_is_refused_when_it_is_made(
+def test_invalid_options_are_refused_when_a_tool_is_defined(
     options: dict[str, Any], problem: str
 ) -> None:
-    """Names, effects and exceptions are checked where they are written."""
+    """Effect, name and exceptions."""
     with pytest.raises(UsageError, match=problem.replace("?", r"\?")):
         tool(**options)(len)
 
 
-def test_a_staticmethod_is_refused_with_the_right_order() -> None:
-    """Decorators in the wrong order are told apart from the rest."""
+def test_tool_above_staticmethod_is_refused() -> None:
+    """The error says in which order to put the decorators."""
     with pytest.raises(UsageError, match="below @staticmethod"):
         tool(staticmethod(len))

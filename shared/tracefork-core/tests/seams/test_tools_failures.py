@@ -1,4 +1,4 @@
-"""What a tool raises is the same in the recording and in the replay."""
+"""A tool raises the same in the recording and in the replay."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from tracefork_core import (
 
 @dataclass
 class Weather:
-    """What a tool says."""
+    """A result of a tool."""
 
     sky: str
 
 
 class SoldOutError(Exception):
-    """One of the agent's own."""
+    """An exception of the agent."""
 
 
 class VerySoldOutError(SoldOutError):
-    """One that is derived from it."""
+    """An exception derived from it."""
 
 
 class PickyError(Exception):
-    """One that is not built from a message alone."""
+    """An exception that cannot be built from a message alone."""
 
     def __init__(self, code: int, message: str) -> None:
         self.code = code
@@ -49,7 +49,7 @@ class PickyError(Exception):
 
 
 class ConnectionError(Exception):  # noqa: A001 - as requests has one
-    """One that only looks like a builtin."""
+    """An exception that only looks like a builtin."""
 
 
 def odd_key() -> Exception:
@@ -81,10 +81,10 @@ CASES: list[tuple[Callable[[], BaseException], type[Exception], str]] = [
 
 @pytest.mark.parametrize(("make", "kind", "words"), CASES)
 @pytest.mark.parametrize("is_async", [False, True])
-def test_both_runs_raise_the_same(
+def test_both_runs_raise_the_same_exception(
     make: Callable[[], Exception], kind: type[Exception], words: str, is_async: bool, tape: Path
 ) -> None:
-    """Builtins and listed classes come back, others as a ToolError: class, text and contents."""
+    """Builtin and listed classes keep their class; others become a ToolError."""
     runs: list[int] = []
 
     def fails() -> None:
@@ -115,7 +115,7 @@ def test_both_runs_raise_the_same(
 
 
 def test_a_tool_error_says_how_to_keep_the_class(tape: Path) -> None:
-    """It has name and message, a note with the remedy, and the cause where that is known."""
+    """It has the name and the message, a note with the remedy, and the cause if known."""
 
     @tool
     def fails() -> None:
@@ -132,8 +132,8 @@ def test_a_tool_error_says_how_to_keep_the_class(tape: Path) -> None:
         assert type(caught.value.__cause__) is cause
 
 
-def test_what_the_tape_holds_of_a_failure_is_its_name_and_message(tape: Path) -> None:
-    """A failure is on the tape as that of any exchange."""
+def test_a_tape_holds_the_name_and_the_message_of_a_failure(tape: Path) -> None:
+    """As for any failed exchange."""
 
     @tool
     def fails() -> None:
@@ -149,8 +149,8 @@ def test_what_the_tape_holds_of_a_failure_is_its_name_and_message(tape: Path) ->
         assert (exchange.end, exchange.status) == ("failed", None)
 
 
-def test_an_error_of_tracefork_is_not_the_tools_own(tape: Path) -> None:
-    """What the session refuses inside a tool is raised as it is, and no failure is recorded."""
+def test_an_error_of_tracefork_inside_a_tool_is_not_a_failure_of_the_tool(tape: Path) -> None:
+    """It is raised unchanged, and no failure is recorded."""
 
     @tool
     def connects() -> None:
@@ -164,8 +164,8 @@ def test_an_error_of_tracefork_is_not_the_tools_own(tape: Path) -> None:
         assert (exchange.failure, exchange.end) == (None, "cancelled")
 
 
-def test_a_tool_that_is_given_up_is_given_up_again(tape: Path) -> None:
-    """A limit of the agent's on a tool is over at replay too, where nothing runs."""
+def test_a_timeout_of_the_agent_on_a_tool_replays(tape: Path) -> None:
+    """At replay nothing runs, and the timeout passes all the same."""
     runs: list[int] = []
 
     @tool
@@ -187,8 +187,8 @@ def test_a_tool_that_is_given_up_is_given_up_again(tape: Path) -> None:
     assert len(runs) == 1
 
 
-def test_a_result_that_cannot_be_given_again_is_an_error_in_both_runs(tape: Path) -> None:
-    """The tool has run, and says so; the replay says the same and does not run it."""
+def test_a_result_that_cannot_be_rebuilt_is_an_error_in_both_runs(tape: Path) -> None:
+    """The tool has run; the replay raises the same and does not run it."""
     runs: list[int] = []
 
     @tool
@@ -208,8 +208,8 @@ def test_a_result_that_cannot_be_given_again_is_an_error_in_both_runs(tape: Path
     assert len(runs) == 1
 
 
-def test_a_result_the_function_does_not_return_any_more_is_said(tape: Path) -> None:
-    """A tape whose result is no object of the annotated class is no answer."""
+def test_a_recorded_result_that_no_longer_fits_the_annotation_is_refused(tape: Path) -> None:
+    """The recorded object is not of the class that the function returns now."""
 
     @tool(name="weather")
     def then() -> Weather:

@@ -1,4 +1,4 @@
-"""What a tool does is part of its exchange: nothing of it is on the tape by itself."""
+"""Everything a tool does is part of its exchange, and not recorded by itself."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def by_other_tools(url: str) -> object:
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_what_a_tool_does_is_not_on_the_tape(name: str, tape: Path) -> None:
-    """One exchange and no draws, all connections crossed; and with the server gone it replays."""
+def test_requests_and_draws_inside_a_tool_are_not_on_the_tape(name: str, tape: Path) -> None:
+    """One exchange, no draws, all connections captured; it replays without the server."""
     work, runs = WAYS[name], []
 
     @tool
@@ -136,8 +136,8 @@ def test_what_a_tool_does_is_not_on_the_tape(name: str, tape: Path) -> None:
         assert list(opened.chance.reads) == []
 
 
-def test_what_is_not_in_a_tool_is_on_the_tape(tape: Path) -> None:
-    """The control: the same things done by the agent itself are exchanges and draws."""
+def test_the_same_requests_and_draws_outside_a_tool_are_on_the_tape(tape: Path) -> None:
+    """The control: done by the agent itself."""
     with ProviderServer() as server, record(tape):
         for name in ("directly", "in_a_thread", "in_a_program", "by_the_clock"):
             WAYS[name](server.url)
@@ -146,8 +146,8 @@ def test_what_is_not_in_a_tool_is_on_the_tape(tape: Path) -> None:
         assert {reads.source for reads in opened.chance.reads} >= {"clock", "entropy", "sleep"}
 
 
-async def test_an_agent_between_tools_is_on_the_tape(tape: Path) -> None:
-    """While an asynchronous generator rests, what the agent asks is its own."""
+async def test_requests_between_the_values_of_a_generator_are_on_the_tape(tape: Path) -> None:
+    """While an async generator is suspended, the agent's own requests are recorded."""
 
     @tool
     async def pages(url: str) -> Any:
@@ -181,7 +181,7 @@ async def test_an_agent_between_tools_is_on_the_tape(tape: Path) -> None:
 
 
 def test_a_tool_of_a_child_process_is_on_the_tape(tape: Path, tmp_path: Path) -> None:
-    """A Python that the agent starts asks the session of its parent, for tools too."""
+    """A Python subprocess joins the session of its parent, for tools, too."""
     script = tmp_path / "child.py"
     script.write_text(
         "import pathlib, tracefork_core as tracefork\n"

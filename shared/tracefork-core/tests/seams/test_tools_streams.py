@@ -1,4 +1,4 @@
-"""A tool that yields: each value comes in its turn, as far as the agent read."""
+"""A tool that yields: each value is a delivery of its own, as far as the agent read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def ahits(count: int, fail: bool = False) -> AsyncIterator[Hit]:
 
 
 def twice(path: Path, agent: Callable[[], Any]) -> Any:
-    """Record and replay an agent that says the same both times; return what it said."""
+    """Record and replay an agent, check that both return the same, and return that."""
     with record(path):
         recorded = agent()
     done = list(ran)
@@ -68,8 +68,8 @@ def twice(path: Path, agent: Callable[[], Any]) -> Any:
     return recorded
 
 
-def test_a_generator_yields_and_returns_what_it_did(tape: Path) -> None:
-    """Values and the value of `yield from` come back; each is a chunk of its own."""
+def test_a_generator_replays_its_values_and_its_return_value(tape: Path) -> None:
+    """Also the value of `yield from`; each is a chunk."""
 
     def agent() -> list[object]:
         def delegate() -> Generator[object, None, None]:
@@ -90,8 +90,8 @@ def test_a_generator_yields_and_returns_what_it_did(tape: Path) -> None:
         ]
 
 
-def test_an_asynchronous_generator_yields_what_it_did(tape: Path) -> None:
-    """In a task of its own, and beside another that reads at the same time."""
+def test_an_async_generator_replays_its_values(tape: Path) -> None:
+    """In a task, beside another that reads at the same time."""
 
     async def read(count: int) -> list[Hit]:
         return [hit async for hit in ahits(count)]
@@ -103,8 +103,8 @@ def test_an_asynchronous_generator_yields_what_it_did(tape: Path) -> None:
     assert [len(found) for found in said] == [3, 2]
 
 
-def test_values_come_as_they_are_yielded(tape: Path) -> None:
-    """The first value is there before the second is made, and on disk before the agent sees it."""
+def test_values_are_delivered_as_they_are_yielded(tape: Path) -> None:
+    """The first arrives before the second is made, and is on disk before that."""
     with record(tape):
         found = hits(2)
         next(found)
@@ -117,7 +117,7 @@ def test_values_come_as_they_are_yielded(tape: Path) -> None:
 
 @pytest.mark.parametrize("read", [0, 1, 2])
 def test_an_abandoned_generator_is_recorded_as_far_as_it_was_read(read: int, tape: Path) -> None:
-    """It is closed at once where it runs, and at replay gives no more than was read."""
+    """It is closed at once while recording; the replay yields no more than was read."""
 
     def agent(count: int) -> list[Hit]:
         found = hits(5)
@@ -134,8 +134,8 @@ def test_an_abandoned_generator_is_recorded_as_far_as_it_was_read(read: int, tap
             agent(read + 1)
 
 
-def test_a_poisoned_session_raises_out_of_generators_too(tape: Path) -> None:
-    """After a divergence that was swallowed, both kinds say so again and neither runs."""
+def test_after_a_divergence_generators_raise_it_again(tape: Path) -> None:
+    """Sync and async, though the agent swallowed the error; neither runs."""
 
     async def aread() -> list[Hit]:
         return [hit async for hit in ahits(1)]
@@ -158,8 +158,8 @@ def test_a_poisoned_session_raises_out_of_generators_too(tape: Path) -> None:
     assert ran == done == [0, "closed"]
 
 
-def test_an_abandoned_asynchronous_generator_is_closed(tape: Path) -> None:
-    """As far as it was read, and its own clean-up has run when `aclose` is over."""
+def test_an_abandoned_async_generator_is_closed(tape: Path) -> None:
+    """Its clean-up has run when `aclose` returns."""
 
     async def agent() -> list[Hit]:
         found = ahits(5)
@@ -171,7 +171,7 @@ def test_an_abandoned_asynchronous_generator_is_closed(tape: Path) -> None:
     assert ran == [0, 1, "closed"]
 
 
-def test_what_a_generator_raises_comes_after_what_it_yielded(tape: Path) -> None:
+def test_an_exception_of_a_generator_comes_after_its_values(tape: Path) -> None:
     """The values first, then the same exception."""
 
     async def agent() -> list[object]:
@@ -187,8 +187,8 @@ def test_what_a_generator_raises_comes_after_what_it_yielded(tape: Path) -> None
     assert said == [Hit("page 0", 0), Hit("page 1", 0.5), "no more pages"]
 
 
-def test_what_is_sent_into_a_tool_is_refused_in_both_runs(tape: Path) -> None:
-    """It is not on the tape; outside of a session it arrives."""
+def test_a_value_sent_into_a_tool_is_refused_in_both_runs(tape: Path) -> None:
+    """It is not on the tape; outside a session it arrives."""
 
     @tool
     def echo() -> Generator[object, object, None]:
@@ -226,8 +226,8 @@ def test_what_is_sent_into_a_tool_is_refused_in_both_runs(tape: Path) -> None:
                 asyncio.run(asend())
 
 
-def test_outside_a_session_a_generator_hears_what_is_thrown_into_it() -> None:
-    """Both kinds are what they were, and look like it."""
+def test_outside_a_session_a_generator_gets_thrown_exceptions() -> None:
+    """Both kinds are plain generators there, also to `inspect`."""
 
     @tool
     def stubborn() -> Iterator[str]:
@@ -257,8 +257,8 @@ def test_outside_a_session_a_generator_hears_what_is_thrown_into_it() -> None:
     assert inspect.isasyncgenfunction(astubborn)
 
 
-def test_what_is_thrown_into_a_recorded_generator_ends_it_in_both_runs(tape: Path) -> None:
-    """The tool is closed, and the exception comes out of it."""
+def test_an_exception_thrown_into_a_recorded_generator_ends_it(tape: Path) -> None:
+    """The tool is closed, and the agent gets the exception, in both runs."""
 
     def agent() -> str:
         found = hits(3)
@@ -273,7 +273,7 @@ def test_what_is_thrown_into_a_recorded_generator_ends_it_in_both_runs(tape: Pat
     assert ran == [0, "closed"]
 
 
-def test_a_value_that_cannot_be_given_again_ends_the_stream(tape: Path) -> None:
+def test_a_value_that_cannot_be_rebuilt_ends_the_stream(tape: Path) -> None:
     """The values before it arrive, then the error, in both runs."""
 
     @tool

@@ -1,4 +1,4 @@
-"""What a tool returns comes back equal, of its own class, and no tape names what is built."""
+"""Results of tools come back equal and of the same class, and a tape chooses no class."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ ZONES = [st.none(), st.just(UTC), st.just(timezone(timedelta(minutes=-90)))]
 
 
 def unfolded(moment: Any) -> Any:
-    """Return a moment without the one bit that its spelling has no room for."""
+    """Return a datetime without `fold`, which ISO format cannot express."""
     return moment.replace(fold=0)
 
 
@@ -151,7 +151,7 @@ values = (
 
 
 def shape(value: object) -> object:
-    """Return a value with the class of all that is in it, in the order it is in."""
+    """Return a value with the classes of all its parts, in their order."""
     if isinstance(value, dict):
         return "dict", [(shape(key), shape(item)) for key, item in value.items()]
     if isinstance(value, (set, frozenset)):
@@ -165,8 +165,8 @@ def shape(value: object) -> object:
     deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(values, min_size=1, max_size=8))
-def test_builtin_values_come_back_as_they_were(tape: Path, given_values: list[object]) -> None:
-    """Values nested in one another, and objects that look like tags: equal, and of one class."""
+def test_builtin_values_replay_equal(tape: Path, given_values: list[object]) -> None:
+    """Nested values, and dictionaries that look like tags, keep their class."""
     with record(tape, overwrite=True):
         recorded = [anything(value) for value in given_values]
     with replay(tape):
@@ -176,8 +176,8 @@ def test_builtin_values_come_back_as_they_were(tape: Path, given_values: list[ob
 
 @settings(max_examples=300)
 @given(values, values)
-def test_arguments_are_equal_only_when_they_are(one: object, other: object) -> None:
-    """Two values have one spelling exactly if they are the same, but for tuples being lists."""
+def test_arguments_compare_equal_exactly_if_they_are_equal(one: object, other: object) -> None:
+    """Except that tuples equal lists."""
     from tracefork_core.seams.tools.values import compared
 
     alike = _compared(one) == _compared(other)
@@ -192,7 +192,7 @@ def _compared(value: object) -> object:
     return shape(value)
 
 
-def test_objects_come_back_as_the_function_says_it_returns_them(tape: Path) -> None:
+def test_objects_are_rebuilt_as_the_annotation_says(tape: Path) -> None:
     """Dataclasses, Structs, NamedTuples, enums and models, in containers and streams."""
 
     def agent() -> list[object]:
@@ -210,8 +210,8 @@ def test_objects_come_back_as_the_function_says_it_returns_them(tape: Path) -> N
     assert type(replayed[4][1]) is Size  # type: ignore[index]
 
 
-def test_both_runs_are_given_what_the_tape_holds(tape: Path) -> None:
-    """The very object a tool keeps is nobody's else: to change it changes nothing, in both runs."""
+def test_both_runs_get_the_decoded_result(tape: Path) -> None:
+    """The agent never gets the tool's own object: changing the result changes nothing else."""
     kept: list[int] = []
 
     def agent() -> list[int]:
@@ -225,8 +225,8 @@ def test_both_runs_are_given_what_the_tape_holds(tape: Path) -> None:
         assert agent() == []
 
 
-def test_a_moment_in_a_zone_comes_back_with_its_offset(tape: Path) -> None:
-    """Zones are looked up by name, which a tape must not do: the moment is the same."""
+def test_a_named_time_zone_becomes_its_offset(tape: Path) -> None:
+    """A tape must not look a zone up by name; the moment is the same."""
     moment = datetime(2026, 7, 1, 12, tzinfo=ZoneInfo("Europe/Berlin"))
     seen = []
     for session in (record(tape), replay(tape)):
@@ -248,8 +248,8 @@ def test_a_moment_in_a_zone_comes_back_with_its_offset(tape: Path) -> None:
         pytest.param(ITSELF, id="a list that holds itself"),
     ],
 )
-def test_what_nothing_says_how_to_build_is_refused(odd: object, tape: Path) -> None:
-    """Without an annotation of its class, and of classes that are none of ours: an error."""
+def test_a_result_without_an_annotation_for_its_class_is_refused(odd: object, tape: Path) -> None:
+    """And so are values of classes that are not supported."""
 
     @tool
     def returns() -> Any:
@@ -279,16 +279,16 @@ def test_what_nothing_says_how_to_build_is_refused(odd: object, tape: Path) -> N
         b"\xff",
     ],
 )
-def test_nothing_on_a_tape_builds_what_it_names(hostile: bytes) -> None:
-    """A body that no recording wrote is no value, whatever it asks for."""
+def test_a_hostile_body_builds_nothing(hostile: bytes) -> None:
+    """A body that no recording wrote is not a value."""
     from tracefork_core.seams.tools.values import NoValueError, rebuilt
 
     with pytest.raises(NoValueError):
         rebuilt(hostile, None)
 
 
-def test_what_is_no_number_is_no_hole(tape: Path) -> None:
-    """Not a number and infinities come back as such."""
+def test_nan_and_infinities_replay(tape: Path) -> None:
+    """JSON has no form for them."""
     for session in (record(tape), replay(tape)):
         with session:
             assert math.isnan(anything(math.nan))
@@ -296,7 +296,7 @@ def test_what_is_no_number_is_no_hole(tape: Path) -> None:
 
 
 def test_values_are_readable_on_the_tape(tape: Path) -> None:
-    """Plain JSON is itself; the rest has a name that says what it is."""
+    """Plain JSON is unchanged; other values have a tag."""
     given_value = (1, b"x", Decimal("2.50"), UUID(int=1), date(2026, 1, 2), time(3, 4), {"$ref": 5})
     with record(tape):
         anything(given_value)

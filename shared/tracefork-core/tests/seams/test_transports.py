@@ -1,4 +1,4 @@
-"""Whatever a client sends through is covered: its own transports, mounts, proxies, connectors."""
+"""The seam covers all that a client sends through: transports, mounts, proxies, connectors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WHOLE = {**ECHO, "decoded": True}
 
 
 def passing(library: Any) -> Any:
-    """Return a transport of the agent's own that counts what passes."""
+    """Return a custom transport that counts its requests."""
     lib = library.lib
     base = lib.AsyncHTTPTransport if library.is_async else lib.HTTPTransport
 
@@ -42,15 +42,15 @@ def passing(library: Any) -> Any:
 
 @pytest.fixture(params=["httpx", "httpx-async", "httpx2", "httpx2-async"])
 def family(request: pytest.FixtureRequest) -> Any:
-    """The libraries with transports."""
+    """Return each library that has transports."""
     return request.getfixturevalue("libraries")[request.param]
 
 
 @pytest.mark.parametrize("where", ["transport", "mount"])
-def test_a_transport_of_the_agents_own(
+def test_a_custom_transport_is_not_called_at_replay(
     family: Any, provider: ProviderServer, round_trip: Callable[..., Any], where: str
 ) -> None:
-    """It makes the call while recording, and is not asked at replay."""
+    """It makes the call while recording."""
     made: list[Any] = []
 
     def act(url: str) -> Any:
@@ -64,7 +64,7 @@ def test_a_transport_of_the_agents_own(
 
 
 def test_a_mock_is_recorded_like_any_transport(family: Any, tmp_path: Path) -> None:
-    """What a mock answered is on the tape; at replay the tape answers, and nobody asks the mock."""
+    """The tape holds the answer of the mock, and the replay does not call it."""
     lib, path = family.lib, tmp_path / "mock.tape"
     asked = []
 
@@ -81,8 +81,8 @@ def test_a_mock_is_recorded_like_any_transport(family: Any, tmp_path: Path) -> N
     assert replayed == recorded
 
 
-def test_what_a_body_draws_while_it_is_read_is_nobodys(family: Any, tmp_path: Path) -> None:
-    """It is read below the seam, as its head is: at replay nobody reads it."""
+def test_draws_while_a_body_is_read_are_off_the_tape(family: Any, tmp_path: Path) -> None:
+    """A body is read below the seam, as its head is; at replay no code reads it."""
     lib, path = family.lib, tmp_path / "drawing.tape"
 
     class Drawing(lib.AsyncByteStream, lib.SyncByteStream):  # type: ignore[name-defined]
@@ -110,10 +110,10 @@ def test_what_a_body_draws_while_it_is_read_is_nobodys(family: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("path", ["/echo", "/gzip", "/chunked?n=3"])
-def test_a_transport_that_reads_the_answer_itself(
+def test_a_transport_that_reads_the_body_itself_is_recorded(
     family: Any, provider: ProviderServer, round_trip: Callable[..., Any], path: str
 ) -> None:
-    """A transport that logs what came has used up its stream: the tape has it all the same."""
+    """A transport that logs bodies has used up the stream; the tape has the body all the same."""
     lib = family.lib
     base = lib.AsyncHTTPTransport if family.is_async else lib.HTTPTransport
 
@@ -139,7 +139,7 @@ def test_a_transport_that_reads_the_answer_itself(
 def test_a_transport_with_a_client_inside_is_one_exchange(
     family: Any, provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """A transport that sends through a client of its own crosses one seam, not two."""
+    """A transport that sends through its own client crosses one seam, not two."""
     lib = family.lib
     base = lib.AsyncBaseTransport if family.is_async else lib.BaseTransport
 
@@ -162,7 +162,7 @@ def test_a_transport_with_a_client_inside_is_one_exchange(
 def test_a_transport_on_another_library_is_one_exchange(
     provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """httpx over aiohttp, as some SDKs offer it, crosses the seam of httpx alone."""
+    """httpx over aiohttp, as some SDKs offer it, crosses only the seam of httpx."""
 
     class OverAiohttp(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -182,13 +182,13 @@ def test_a_transport_on_another_library_is_one_exchange(
     assert trip.recorded == trip.replayed == b"nested"
 
 
-def test_a_proxy_from_the_environment(
+def test_a_proxy_from_the_environment_is_not_used_at_replay(
     library: Any,
     provider: ProviderServer,
     round_trip: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A proxy that HTTP_PROXY names gets the request while recording, nobody does at replay."""
+    """The proxy in HTTP_PROXY gets the request while recording."""
     monkeypatch.setenv("http_proxy", provider.url)
     client = {"trust_env": True} if library.lib in (aiohttp, requests) else {}
     trip = round_trip(provider, lambda _: library.all("http://elsewhere.test", ECHO, **client))
@@ -198,10 +198,10 @@ def test_a_proxy_from_the_environment(
     assert trip.replayed == trip.recorded
 
 
-def test_a_connector_of_the_agents_own(
+def test_a_custom_connector_is_not_called_at_replay(
     provider: ProviderServer, round_trip: Callable[..., Any]
 ) -> None:
-    """aiohttp's connector makes the connection while recording, and is not asked at replay."""
+    """A connector of aiohttp makes the connection while recording."""
     made: list[Any] = []
 
     class Counting(aiohttp.TCPConnector):
@@ -222,10 +222,10 @@ def test_a_connector_of_the_agents_own(
     assert trip.replayed == trip.recorded
 
 
-def test_two_families_on_one_tape(
+def test_all_libraries_share_one_tape(
     provider: ProviderServer, round_trip: Callable[..., Any], libraries: dict[str, Any]
 ) -> None:
-    """One agent may use them all: the tape keeps who sent what, in order."""
+    """It says which library sent what, in order."""
 
     def act(url: str) -> list[Any]:
         return [library.one(url, "/bytes/2") for library in libraries.values()]
@@ -241,7 +241,7 @@ SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnecti
 
 
 def said_on_a_websocket(library: Any, url: str) -> bytes:
-    """Return what a server says once it has switched, as libraries on top of a client read it."""
+    """Return what a server sends after the upgrade, as libraries on top of a client read it."""
     ask = {"headers": {"upgrade": "WebSocket", "connection": "upgrade"}}
 
     async def listen() -> bytes:
@@ -257,7 +257,7 @@ def said_on_a_websocket(library: Any, url: str) -> bytes:
 def test_a_websocket_passes_through_and_is_refused_at_replay(
     family: Any, tape: Path, wire: Callable[..., Any]
 ) -> None:
-    """What is said on it is on no tape: the receipt names it, and at replay nothing leaves."""
+    """Its traffic is on no tape: the receipt counts it, and a replay sends nothing."""
     server = wire(SWITCHING + b"hello")
     with record(tape) as recording:
         assert said_on_a_websocket(family, server.url) == b"hello"

@@ -1,4 +1,4 @@
-"""Async code on another loop than asyncio's is refused before it asks.
+"""Async code on another event loop than asyncio's is refused before it sends anything.
 
 Where trio is installed each process that asks by httpx loads it, and starts half again as slowly:
 so it is installed in one environment, for this file.
@@ -20,7 +20,7 @@ from tracefork_testkit import ProviderServer
 
 @pytest.mark.parametrize("run", [record, replay])
 def test_trio_is_refused(run: Any, provider: ProviderServer, tmp_path: Path) -> None:
-    """In one word, before anything is sent; on asyncio the same goes through."""
+    """The same code works on asyncio."""
 
     async def agent(url: str = f"{provider.url}/echo") -> int:
         async with httpx.AsyncClient() as client:

@@ -1,4 +1,4 @@
-"""Recording changes nothing: not what the server gets, and not what the agent sees."""
+"""Recording changes neither what the server gets nor what the agent sees."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def port() -> int:
 
 
 def watched(library: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return options of a client that is told what happens, and the list where it is noted."""
+    """Return options of a client that records events in a list, and that list."""
     noted: list[str] = []
     if library.lib is aiohttp:
         trace = aiohttp.TraceConfig()
@@ -83,7 +83,7 @@ def watched(library: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def noting(noted: list[str], name: str) -> Callable[..., Any]:
-    """Return a callback of aiohttp's traces."""
+    """Return a callback for aiohttp's traces."""
 
     async def note(session: Any, context: Any, given: Any) -> None:
         noted.append(f"{name} {getattr(given, 'chunk', None)!r} {type(session).__name__}")

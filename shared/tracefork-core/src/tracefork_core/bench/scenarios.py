@@ -1,4 +1,4 @@
-"""What happened in each planted case: the agent, what its recorded run did, and the right verdict."""
+"""Each planted case: the agent, what its recorded run did, and the right verdict."""
 
 from __future__ import annotations
 

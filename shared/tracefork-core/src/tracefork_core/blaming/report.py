@@ -1,4 +1,4 @@
-"""The report of a blame: its result with everything needed to check it, and its verdict in words."""
+"""The report of a blame: its result, all that is needed to check it, and its verdict in words."""
 
 from __future__ import annotations
 

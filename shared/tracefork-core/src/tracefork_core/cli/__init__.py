@@ -1,8 +1,10 @@
 """The command `tracefork`.
 
-`main` finds the command in `command_table` and runs it from `commands`; `exits` are the exit codes,
-`usage_errors` words a mistake on the command line. `options` are those that several commands share,
-`tape_names` finds the tape a name means, `installed` describes this machine. `agent` runs the
-user's agent, `display` prints. `race`, `calibrate` and `validate` hold what those commands run in
-processes of their own.
+`main` looks a command up in `command_table` and runs it from `commands`, one file per command.
+`options` declares the options that several commands share, `exits` the exit codes. `usage_errors`
+words mistakes on the command line, `tape_names` finds the tape that a name means, `installed`
+describes the libraries on this machine.
+
+`agent` runs the user's agent, `display` prints results. `race`, `calibrate` and `validate` hold
+the code that those commands run in processes of their own.
 """

@@ -1,59 +1,78 @@
-"""The table of commands, and the help that is printed from it alone.
+"""The table of commands, and the help that is printed from it.
 
-`tracefork --help` must be there at once, so it loads no verb and no library: what a verb needs is
-imported when that verb runs.
+`tracefork --help` must appear at once, so this module loads no command and no library. A command's
+own modules are imported when that command runs.
 """
 
 from __future__ import annotations
 
 from tracefork_core.cli.exits import EXITS
 
-SUMMARIES = {
-    "record": "Run an agent live and record it on a tape.",
-    "replay": "Run an agent again, answered from its tape.",
-    "verify": "Prove that a tape replays, or that it is undamaged.",
-    "calibrate": "Say what of an agent does not repeat, and how to mend it.",
-    "race": "Replay in other orders, to find what depends on the order.",
-    "fork": "Run as recorded up to a point, and on from there in another way.",
-    "try": "Ask one recorded question otherwise, and see both answers.",
-    "blame": "Say which step doomed a failed run, and how sure that is.",
-    "bisect": "Name the step a run was lost at, where its ends are certain.",
-    "tree": "Show a run and its branches.",
-    "bench": "Hold blame to runs whose truth is known.",
-    "validate": "Plant faults in a real agent, and see whether blame finds them.",
-    "sign": "Sign a tape with a key of your own.",
-    "show": "Show the timeline of a tape, or one exchange of it.",
-    "ls": "List the tapes of a folder.",
-    "scan": "Find secrets on tapes that were made before.",
-    "redact": "Write a tape anew, without the secrets on it.",
-    "pack": "Write a run into one file that needs no other.",
-    "unpack": "Check a tape that somebody sent, and take it in.",
-    "import": "Bring the threads of another checkpointer into a file.",
-    "gc": "Remove what is left over in a folder of tapes.",
-    "doctor": "Say what is seen here, and what would bypass it.",
-    "demo": "Take a guided tour, offline, with real commands.",
+GROUPS = {
+    "Record and replay": {
+        "demo": "Take a guided tour, offline: every step is a real command.",
+        "record": "Run an agent live and record it on a tape.",
+        "replay": "Run an agent again, with every answer taken from its tape.",
+        "verify": "Prove that a tape replays, or that its file is undamaged.",
+    },
+    "Look": {
+        "show": "Show the timeline of a tape, or one exchange in full.",
+        "ls": "List the tapes in a folder.",
+        "tree": "Show a run and its branches, with changes, outcomes and cost.",
+        "doctor": "Check which installed libraries tracefork captures.",
+    },
+    "What if": {
+        "fork": "Replay up to a step, change it, and run live from there.",
+        "try": "Ask one recorded question again, changed, and compare the answers.",
+    },
+    "Find the cause": {
+        "blame": "Find the step that made a run fail, by re-running forks of it.",
+        "bisect": "Find the failing step by halving, if outcomes are repeatable.",
+        "calibrate": "Find what changes between runs, and the line it comes from.",
+        "race": "Find results that depend on the order in which answers arrive.",
+    },
+    "Share": {
+        "pack": "Copy a run into one file that needs no other file.",
+        "unpack": "Check a tape from somebody else, and copy it to a folder.",
+        "sign": "Sign a tape with your own key.",
+        "scan": "Find secrets on existing tapes.",
+        "redact": "Copy a tape without the secrets on it.",
+    },
+    "Maintain": {
+        "import": "Convert the threads of another checkpointer into one file.",
+        "gc": "Remove leftover files, and old runs if you ask for it.",
+    },
+    "Judge blame itself": {
+        "bench": "Test blame on simulated runs whose cause is known.",
+        "validate": "Test blame on faults planted in a real agent.",
+    },
 }
+SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+"""What each command does, in the order of the help."""
 WITH_AGENT = frozenset(
     {"record", "replay", "verify", "calibrate", "race", "fork", "try", "blame", "bisect"}
 )
-"""Commands whose words behind `--` belong to the agent."""
+"""The commands that pass the words behind `--` to the agent."""
 
 
 def overview() -> str:
     """Return what `tracefork --help` prints."""
-    rows = "\n".join(f"  {name:<11}{summary}" for name, summary in SUMMARIES.items())
+    groups = "\n\n".join(
+        "\n".join([f"{title}:", *(f"  {name:<11}{summary}" for name, summary in group.items())])
+        for title, group in GROUPS.items()
+    )
     codes = [f"{code} {word}" for code, word in EXITS.items()]
     return f"""Usage: tracefork COMMAND [OPTIONS] [ARGS]
 
-  Time-travel debugging for AI agents: record, replay for nothing, prove it.
+  Time-travel debugging for AI agents: record a run, replay it for $0, prove it.
 
-Commands:
-{rows}
+{groups}
 
-Every command has --help, and --json for one document on stdout.
+Every command has --help, and --json to print one JSON document on stdout.
 Exit codes: {" · ".join(codes[:4])} ·
             {" · ".join(codes[4:])}
 
+  tracefork demo
   tracefork record agent.py -- "Where is order 17?"
   tracefork replay last
 """

@@ -1,9 +1,12 @@
-"""The exit codes: one set for every command. An error brings its own, as `errors` says."""
+"""The exit codes, the same for every command.
+
+An error of `errors.py` brings its own code as `exit_code`.
+"""
 
 from __future__ import annotations
 
 SAME, DIFFERENT, FAILED = 0, 1, 3
-"""What a run that was held against a recording came to, where no error says it."""
+"""The result of comparing a run with its recording, where no error carries the code."""
 INTERRUPTED = 130
 
 EXITS = {
@@ -16,4 +19,4 @@ EXITS = {
     6: "internal",
     7: "boundary",
 }
-"""What each of them means, in the documents of the commands and in `tracefork --help`."""
+"""The word for each code, in JSON documents and in `tracefork --help`."""

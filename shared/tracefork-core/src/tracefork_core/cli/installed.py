@@ -1,4 +1,8 @@
-"""What is installed here, and how tracefork sees it."""
+"""Which libraries are installed, and how tracefork captures what they send.
+
+Only metadata is read: a broken installation must not stop `tracefork doctor`, and importing every
+SDK would take seconds.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from tracefork_core.cli.display.figures import UNKNOWN
 from tracefork_core.seams import AMBIENT, GROUP
 
 NO_SEAM = "no seam: counted while recording, refused at replay"
-UNREADABLE = "its metadata cannot be read: pip install --force-reinstall {}"
+UNREADABLE = "metadata is unreadable: pip install --force-reinstall {}"
 _TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
 _SDKS = (
     "openai",
@@ -38,10 +42,10 @@ _SDKS = (
     "openrouter",
 )
 _CARRIER = "azure-core"
-"""What the SDKs of one vendor send through, which names the libraries."""
+"""A package that Azure's SDKs send through; its own metadata names the HTTP libraries."""
 _BLIND = {
     "grpcio": "opens sockets in C: the guard does not see them",
-    "uvloop": "resolves names and connects in C: the guard does not see it all",
+    "uvloop": "resolves names and connects in C: the guard does not see all of it",
     "curl-cffi": "opens sockets in C: the guard does not see them",
     "pycurl": "opens sockets in C: the guard does not see them",
     "psycopg": "libpq opens sockets in C: the guard does not see them",
@@ -58,9 +62,9 @@ _IMPORTED_AS = {
     "pyzmq": "zmq",
     "hf-xet": "hf_xet",
 }
-"""The module of what is blind, where that has another name."""
+"""The module names of those packages, where they differ."""
 ADAPTERS = {"crewai": "tracefork-crewai", "langgraph": "tracefork-langgraph"}
-"""The frameworks that have an adapter, each with the distribution that it is."""
+"""The adapter package for each framework that has one."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _FINAL = re.compile(r"\d+(\.\d+)*")
 _CLAUSE = re.compile(r"([<>=!]=|[<>])\s*(\d+(?:\.\d+)*)")
@@ -76,7 +80,7 @@ _COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """An installed library and what becomes of what it sends."""
+    """An installed library, and whether tracefork captures what it sends."""
 
     name: str
     version: str
@@ -85,9 +89,12 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class FoundAdapter:
-    """An installed adapter, or what lacks one. `supported` is None where that cannot be told.
+    """An installed adapter, or an installed framework whose adapter is missing.
 
-    Where there is a `problem`, `remedy` is what to type.
+    Attributes:
+        supported: whether the framework's version is in the adapter's range; None if unknown.
+        problem: what is wrong with the adapter, if anything.
+        remedy: the command that fixes the problem.
     """
 
     name: str
@@ -103,32 +110,32 @@ class FoundAdapter:
 
 
 def transports() -> list[Library]:
-    """Return the installed HTTP libraries, each with whether it has a seam."""
+    """Return the installed HTTP libraries, and whether each is captured."""
     return _installed(_TRANSPORTS, _seen)
 
 
 def sdks() -> list[Library]:
-    """Return the installed model SDKs, each with the libraries its metadata says it sends with."""
+    """Return the installed model SDKs, each with the HTTP libraries that its metadata names."""
     return _installed(_SDKS, _way)
 
 
 def blind_spots() -> list[Library]:
-    """Return what is installed and could get past the guard."""
+    """Return the installed libraries that could bypass the guard."""
     return _installed(_BLIND, _BLIND.__getitem__)
 
 
 def loaded_blind_spots() -> list[str]:
-    """Return the modules loaded in this process that could get past the guard."""
+    """Return the modules loaded in this process that could bypass the guard."""
     return sorted({_IMPORTED_AS.get(name, name) for name in _BLIND}.intersection(sys.modules))
 
 
 def adapters() -> list[FoundAdapter]:
-    """Return the installed adapters, broken ones too, and each framework that lacks its own."""
+    """Return the installed adapters, broken ones included, and frameworks without their adapter."""
     found = [_adapter(point, adapter) for point, adapter in found_adapters()]
     known = {_plain(adapter.distribution) for adapter in found}
     for framework, package in ADAPTERS.items():
         if package not in known and (here := _version(framework)) is not None:
-            problem = f"{framework} {here} is here, its adapter is not"
+            problem = f"{framework} {here} is installed, its adapter is not"
             found.append(_broken(framework, package, problem, f"pip install {package}", here))
     return found
 
@@ -142,17 +149,17 @@ def _installed(names: Iterable[str], say: Callable[[str], str]) -> list[Library]
 
 
 def _version(name: str) -> str | None:
-    """Return the version of a distribution: None where it is not there, `UNKNOWN` where broken."""
+    """Return the version of a distribution: None if it is missing, `UNKNOWN` if it is broken."""
     try:
         return version(name) or UNKNOWN
     except PackageNotFoundError:
         return None
-    except Exception:  # noqa: BLE001 - whatever lies there in place of metadata
+    except Exception:  # noqa: BLE001 - the metadata may be anything
         return UNKNOWN
 
 
 def _requires(name: str) -> list[str]:
-    """Return what a distribution asks for; nothing where that cannot be read."""
+    """Return the requirements of a distribution; none if they cannot be read."""
     try:
         return requires(name) or []
     except Exception:  # noqa: BLE001 - as above
@@ -174,7 +181,7 @@ def _way(sdk: str) -> str:
         name = _plain(requirement)
         if name in _TRANSPORTS and _version(name):
             (optional if "extra ==" in requirement else needed).append(name)
-    words = f"through {_ways(needed)}" if needed else "how it sends, its metadata does not say"
+    words = f"through {_ways(needed)}" if needed else "its metadata names no HTTP library"
     if others := [name for name in optional if name not in needed]:
         words += f"; optional: {_ways(others)}"
     return words
@@ -186,7 +193,7 @@ def _ways(names: list[str]) -> str:
 
 
 def _plain(requirement: str) -> str:
-    """Return the name in a requirement, normalised."""
+    """Return the normalised name of a requirement."""
     found = _NAME.match(requirement)
     return re.sub(r"[-_.]+", "-", found[0]).lower() if found else ""
 
@@ -197,7 +204,7 @@ def _adapter(point: EntryPoint, adapter: object) -> FoundAdapter:
     if isinstance(adapter, BaseException):
         return _broken(point.name, package, f"{type(adapter).__name__}: {adapter}", again)
     if not isinstance(adapter, Adapter):
-        return _broken(point.name, package, f"{point.value} is no Adapter", again)
+        return _broken(point.name, package, f"{point.value} is not an Adapter", again)
     if error := _instrument_error(point):
         problem = f"its instrument is broken: {type(error).__name__}: {error}"
         return _broken(adapter.name, package, problem, again)
@@ -205,12 +212,12 @@ def _adapter(point: EntryPoint, adapter: object) -> FoundAdapter:
 
 
 def _instrument_error(adapter: EntryPoint) -> BaseException | None:
-    """Return what loading the instrument of an adapter's distribution raised, if it has one."""
+    """Return the error that loading the instrument of an adapter's distribution raised, if any."""
     for point in entry_points(group=GROUP):
         if point.dist and adapter.dist and point.dist.name == adapter.dist.name:
             try:
                 point.load()
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - said, with what to type
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - reported, with a remedy
                 return error
     return None
 
@@ -221,7 +228,7 @@ def _describe(adapter: Adapter) -> FoundAdapter:
     supported = _is_within(found, wanted)
     problem = remedy = None
     if found == UNKNOWN:
-        problem = f"the metadata of {adapter.framework} cannot be read"
+        problem = f"the metadata of {adapter.framework} is unreadable"
         remedy = f"pip install --force-reinstall {adapter.framework}"
     elif found is None or supported is False:
         problem = f"{adapter.framework} {found or ''}".strip()
@@ -244,7 +251,7 @@ def _describe(adapter: Adapter) -> FoundAdapter:
 def _broken(
     name: str, package: str, problem: str, remedy: str, framework_version: str | None = None
 ) -> FoundAdapter:
-    """Return an adapter of which nothing else can be said."""
+    """Return an adapter of which only the problem is known."""
     framework = name if framework_version else None
     return FoundAdapter(
         name, package, None, framework, framework_version, None, None, (), problem, remedy
@@ -252,7 +259,7 @@ def _broken(
 
 
 def _range(adapter: Adapter) -> str | None:
-    """Return which versions the adapter's own metadata asks for, as in `<2,>=1.2`."""
+    """Return the framework versions that the adapter's metadata asks for, like `<2,>=1.2`."""
     wanted = _plain(adapter.framework)
     for requirement in _requires(adapter.distribution):
         if _plain(requirement) == wanted:
@@ -262,7 +269,7 @@ def _range(adapter: Adapter) -> str | None:
 
 
 def _is_within(found: str | None, wanted: str | None) -> bool | None:
-    """Compare final versions by their numbers; None where more than that is asked for."""
+    """Compare final versions by their numbers; return None for any other version or clause."""
     if found is None or wanted is None:
         return None
     if not _FINAL.fullmatch(found):
@@ -276,7 +283,7 @@ def _is_within(found: str | None, wanted: str | None) -> bool | None:
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """Return the numbers of a final version without the zeros behind, so that 2 equals 2.0."""
+    """Return the numbers of a final version without trailing zeros, so that 2 equals 2.0."""
     numbers = [int(number) for number in version.split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()

@@ -1,6 +1,6 @@
-"""The entry point: find the verb, run it, and turn what went wrong into an exit code.
+"""The entry point: find the command, run it, and turn errors into messages and exit codes.
 
-A person's mistake never shows a traceback; a mistake of ours does, with TRACEFORK_TRACEBACK=1.
+A user's mistake never shows a traceback. An internal error shows one with TRACEFORK_TRACEBACK=1.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tracefork_core.cli.exits import EXITS, INTERRUPTED
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.version import __version__
 
-_SAYS_NO = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What a system says of a place where nothing more can be written."""
+_UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The errors of a file system that cannot take more data."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    _open_what_is_closed()
+    _open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("--help", "-h", "help"):
         print(overview(), end="")
@@ -48,20 +48,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _interrupted(name, as_json="--json" in rest)
     except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain once more while it exits.
+        # The reader of our output has gone. Python would complain once more while it exits.
         screen.close_stdout()
         return 0
     except Exception as error:
         if os.environ.get("TRACEFORK_TRACEBACK"):
             raise
-        return _report(name, _in_words(error), as_json="--json" in rest)
+        return _report(name, _as_tracefork_error(error), as_json="--json" in rest)
     finally:
-        if argv is not None:  # The process is somebody else's.
+        if argv is not None:  # The process belongs to the caller, so its stdout does too.
             screen.give_stdout_back()
 
 
-def _open_what_is_closed() -> None:
-    """Let nothing of ours have the descriptor of a standard stream that was closed (`>&-`)."""
+def _open_closed_streams() -> None:
+    """Open standard streams that were closed (`>&-`) on the null device.
+
+    Else the next file that tracefork opens, a tape say, would get the descriptor of the stream.
+    """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             nowhere = os.open(os.devnull, os.O_RDWR)
@@ -71,28 +74,28 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, open(descriptor, "w" if descriptor else "r"))  # noqa: PTH123, SIM115
 
 
-def _in_words(error: Exception) -> TraceforkError:
-    if isinstance(error, FileNotFoundError) and _is_nowhere():
+def _as_tracefork_error(error: Exception) -> TraceforkError:
+    if isinstance(error, FileNotFoundError) and _folder_is_gone():
         return UsageError(
-            "tracefork: the current folder is gone: it was removed. Go to one that is there."
+            "tracefork: the current folder was removed. Change to a folder that exists."
         )
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
         named = str(error.filename or "")
-        return UsageError(f"tracefork: no file system takes a name of {len(named)} characters.")
-    if isinstance(error, OSError) and error.errno in _SAYS_NO:
+        return UsageError(f"tracefork: the name is too long: {len(named)} characters.")
+    if isinstance(error, OSError) and error.errno in _UNWRITABLE:
         named = f"{error.filename} cannot be written" if error.filename else "cannot write"
         return UnwritableError(
-            f"tracefork: {named}: {error.strerror}. Make room, or name a place that can be written."
+            f"tracefork: {named}: {error.strerror}. Free some space, or choose another path."
         )
     return TraceforkError(
         f"tracefork: this is a bug in tracefork: {type(error).__name__}: {error}. "
-        "TRACEFORK_TRACEBACK=1 shows the traceback; please report it."
+        "Set TRACEFORK_TRACEBACK=1 to see the traceback, and please report it."
     )
 
 
-def _is_nowhere() -> bool:
+def _folder_is_gone() -> bool:
     try:
-        os.getcwd()  # noqa: PTH109 - nothing more of paths is needed
+        os.getcwd()  # noqa: PTH109 - pathlib is not needed for this
     except FileNotFoundError:
         return True
     return False
@@ -100,12 +103,15 @@ def _is_nowhere() -> bool:
 
 def _run(name: str, rest: list[str], after: list[str] | None) -> int:
     if name not in SUMMARIES:
-        raise UsageError(f"tracefork: no command {name!r}.{_guess(name)} See tracefork --help.")
+        raise UsageError(
+            f"tracefork: there is no command {name!r}.{_guess(name)} "
+            "`tracefork --help` lists the commands."
+        )
     import typer
 
-    verb = import_module(f"tracefork_core.cli.commands.{name}")
-    command = typer.main.get_command(verb.app)
-    # The base of all mistakes on a command line. It lies elsewhere in every other release.
+    module = import_module(f"tracefork_core.cli.commands.{name}")
+    command = typer.main.get_command(module.app)
+    # The base class of all command-line mistakes; Typer and Click move it between releases.
     mistake: type[Exception] = typer.BadParameter.__mro__[2]
     try:
         code = command.main(
@@ -123,8 +129,8 @@ def _words(error: BaseException, name: str, after: list[str] | None) -> str:
 
     message = words(error, name)
     if name in WITH_AGENT and after is None and hasattr(error, "option_name"):
-        message += " Options of the agent itself go behind `--`."
-    return f"{message} See tracefork {name} --help."
+        message += " Put options of the agent itself after `--`."
+    return f"{message} See `tracefork {name} --help`."
 
 
 def _guess(name: str) -> str:
@@ -134,11 +140,11 @@ def _guess(name: str) -> str:
 
 
 def _interrupted(name: str, *, as_json: bool) -> int:
-    """Say in a document that a command was stopped, unless it did."""
+    """Print a JSON document about the interruption, unless the command printed one already."""
     from tracefork_core.cli.display import screen
 
     if as_json and screen.takes_a_document():
-        error = {"kind": "KeyboardInterrupt", "message": "it was interrupted"}
+        error = {"kind": "KeyboardInterrupt", "message": "interrupted by Ctrl-C"}
         screen.say_json(
             {"command": name, "exit": INTERRUPTED, "result": "interrupted", "error": error}
         )

@@ -80,7 +80,7 @@ def _keyword(name: str, annotation: object, default: object) -> Parameter:
 
 
 AsJson = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document on stdout; notes go to stderr.")
+    bool, typer.Option("--json", help="Print one JSON document on stdout, and notes on stderr.")
 ]
 TapeName = Annotated[
     str,
@@ -91,47 +91,55 @@ TapeName = Annotated[
 Mask = Annotated[
     list[str] | None,
     typer.Option(
-        "--mask", metavar="NAME|re:PATTERN", help="Mask a variable's value, or a pattern."
+        "--mask",
+        metavar="NAME|re:PATTERN",
+        help="Mask the value of an environment variable, or a pattern.",
     ),
 ]
 Boundary = Annotated[
     str | None,
     typer.Option(
-        "--boundary", metavar="warn|raise|note", help="Name the lines that draw past the tape."
+        "--boundary",
+        metavar="warn|raise|note",
+        help="Report lines of the agent that draw from sources the tape does not hold.",
     ),
 ]
 At = Annotated[
     str,
-    typer.Option("--at", metavar="N|STEP", help="The fork point: an exchange, or a step's name."),
+    typer.Option(
+        "--at",
+        metavar="N|STEP",
+        help="Fork point: the number of an exchange, or the name of a step.",
+    ),
 ]
 OracleWords = Annotated[
     str,
     typer.Option(
         "--oracle",
         metavar="WORDS",
-        help="What is good: exit, regex:…, equals:…, json:/p=v, judge:FILE, PKG.MOD:FN.",
+        help="What a good run is: exit, regex:…, equals:…, json:/p=v, judge:FILE, PKG.MOD:FN.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class AgentWords:
-    """The agent as it was typed, if it was: a script or folder, a module, or a function."""
+    """The agent as typed on the command line: a script or folder, a module, or a function."""
 
     command: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="SCRIPT.py",
-            help="The agent, or a project's folder; its own arguments follow `--`.",
+            help="The agent: a script, or a project folder; its own arguments follow `--`.",
         ),
     ] = None
     module: Annotated[
         str | None,
-        typer.Option("-m", "--module", metavar="MODULE", help="Run a module, as python -m."),
+        typer.Option("-m", "--module", metavar="MODULE", help="Run a module, as `python -m` does."),
     ] = None
     function: Annotated[
         str | None,
-        typer.Option("--agent", metavar="PKG.MOD:FN", help="Call a function, async ones too."),
+        typer.Option("--agent", metavar="PKG.MOD:FN", help="Call a function, sync or async."),
     ] = None
 
     @property
@@ -140,13 +148,16 @@ class AgentWords:
         return bool(self.command or self.module or self.function)
 
     def read(self, context: typer.Context) -> Agent | None:
-        """Return the agent that was typed, or None."""
+        """Return the agent that was typed, or None if there was none."""
         from tracefork_core.cli.agent.agent import read_agent
 
         return read_agent(self.command or [], _behind_dashes(context), self.module, self.function)
 
     def read_for(self, tape: Path, context: typer.Context) -> tuple[Agent, Path]:
-        """Return the agent to run against a tape, and the folder to run it in."""
+        """Return the agent to run against a tape, and the folder to run it in.
+
+        Without a typed agent, this is the command that recorded the tape on this machine.
+        """
         from tracefork_core.cli.agent.recorded_command import agent_for
 
         after = _behind_dashes(context)
@@ -155,44 +166,52 @@ class AgentWords:
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What is left as it is around the agent."""
+    """Which parts of the process stay unpatched while the agent runs."""
 
-    no_clock: Annotated[bool, typer.Option("--no-clock", help="Leave the wall clock alone.")] = (
-        False
-    )
+    no_clock: Annotated[
+        bool,
+        typer.Option("--no-clock", help="Leave the wall clock real: do not record or replay it."),
+    ] = False
     no_entropy: Annotated[
-        bool, typer.Option("--no-entropy", help="Leave what is drawn at random alone.")
+        bool,
+        typer.Option(
+            "--no-entropy", help="Leave randomness and ids real: do not record or replay them."
+        ),
     ] = False
     no_subprocess: Annotated[
-        bool, typer.Option("--no-subprocess", help="Refuse to start other programs.")
+        bool, typer.Option("--no-subprocess", help="Refuse to start subprocesses.")
     ] = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions(Switches):
-    """How the requests of a replay are compared, and what is left as it is."""
+    """How a replay compares requests, and which parts of the process stay unpatched."""
 
     match: Annotated[
         list[str] | None,
-        typer.Option("--match", metavar="NAME", help="Widen what counts as equal: json."),
+        typer.Option(
+            "--match",
+            metavar="NAME",
+            help="Relax the comparison: `json` ignores key order and white space.",
+        ),
     ] = None
     ignore: Annotated[
         list[str] | None,
         typer.Option(
-            "--ignore", metavar="/POINTER", help="Do not compare this place of JSON bodies."
+            "--ignore",
+            metavar="/POINTER",
+            help="Skip the value at this JSON pointer when comparing request bodies.",
         ),
     ] = None
     allow: Annotated[
         list[str] | None,
-        typer.Option(
-            "--allow", metavar="HOST", help="Let connections to HOST or HOST:PORT through."
-        ),
+        typer.Option("--allow", metavar="HOST", help="Allow connections to HOST, or to HOST:PORT."),
     ] = None
     mask: Mask = None
 
     @property
     def matchers(self) -> list[str]:
-        """The matchers that --match and --ignore name."""
+        """The matchers that --match and --ignore name, as `replay` takes them."""
         return [*(self.match or []), *(f"ignore:{pointer}" for pointer in self.ignore or [])]
 
     @property
@@ -211,16 +230,22 @@ class QuestionEdit:
     """How the question at a fork point is changed."""
 
     model: Annotated[
-        str | None, typer.Option("--model", metavar="MODEL", help="Ask another model there.")
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="Ask the question of another model."),
     ] = None
     temperature: Annotated[
-        float | None, typer.Option("--temperature", metavar="T", help="Ask at another temperature.")
+        float | None,
+        typer.Option("--temperature", metavar="T", help="Ask the question at another temperature."),
     ] = None
     system: Annotated[
-        str | None, typer.Option("--system", metavar="TEXT", help="Ask with another system prompt.")
+        str | None,
+        typer.Option("--system", metavar="TEXT", help="Replace the system prompt of the question."),
     ] = None
     prompt: Annotated[
-        str | None, typer.Option("--prompt", metavar="TEXT", help="Ask this instead.")
+        str | None,
+        typer.Option(
+            "--prompt", metavar="TEXT", help="Replace the last user message of the question."
+        ),
     ] = None
 
     def edit(self) -> Edit | None:
@@ -233,10 +258,14 @@ class WriteOptions:
     """What happens to live calls with side effects."""
 
     allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Do again what may change the world.")
+        bool, typer.Option("--allow-writes", help="Repeat calls with side effects.")
     ] = False
     stub_writes: Annotated[
-        bool, typer.Option("--stub-writes", help="Answer that as recorded, where something was.")
+        bool,
+        typer.Option(
+            "--stub-writes",
+            help="Return the recorded result of calls with side effects instead of making them.",
+        ),
     ] = False
 
     def writes(self) -> Writes:
@@ -246,21 +275,27 @@ class WriteOptions:
             UsageError: both options were given.
         """
         if self.allow_writes and self.stub_writes:
-            raise UsageError("tracefork: --allow-writes or --stub-writes, not both.")
+            raise UsageError(
+                "tracefork: --allow-writes and --stub-writes exclude each other. Give one of them."
+            )
         return "allow" if self.allow_writes else "stub" if self.stub_writes else "refuse"
 
 
 @dataclass(frozen=True, slots=True)
 class TailOptions(WriteOptions):
-    """How the live part of the forks of a blame or a bisection runs."""
+    """How the live part of each fork runs, for blame and bisect."""
 
     tail_model: Annotated[
         str | None,
-        typer.Option("--tail-model", metavar="MODEL", help="Ask another model whatever is live."),
+        typer.Option(
+            "--tail-model", metavar="MODEL", help="Send every live call to another model."
+        ),
     ] = None
     tail_temperature: Annotated[
         float | None,
-        typer.Option("--tail-temperature", metavar="T", help="Ask that at another temperature."),
+        typer.Option(
+            "--tail-temperature", metavar="T", help="Make every live call at another temperature."
+        ),
     ] = None
     mask: Mask = None
 
@@ -282,33 +317,37 @@ def _edit(
 
 
 def order_of(text: str | None) -> int | list[int] | None:
-    """Return the order that --order asks for: a seed, or exchanges one after another.
+    """Return the order that --order names: a seed, or the numbers of exchanges.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither.
     """
     if text is None:
         return None
     listed, comma = text.strip().removesuffix(","), "," in text
     if comma and not listed:
         return []
-    takes = "--order takes a seed (7) or numbers of exchanges (0,2,1)"
-    found = numbers(listed, f"{takes}, not {text!r}")
-    return found if comma else found[0]
+    order = numbers(listed, "--order must be a seed (7) or a list of exchanges (0,2,1)", text)
+    return order if comma else order[0]
 
 
-def numbers(text: str, otherwise: str) -> list[int]:
-    """Return the numbers of a list with commas between.
+def numbers(text: str, expected: str, typed: str | None = None) -> list[int]:
+    """Return the whole numbers in a comma-separated list.
+
+    Args:
+        text: the list.
+        expected: the beginning of the error: "--order must be …".
+        typed: what the user typed, if that is not the same as the list.
 
     Raises:
-        UsageError: it is none; `otherwise` says what it should be.
+        UsageError: the text is not such a list.
     """
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and word.isascii() for word in words):
-        raise UsageError(f"tracefork: {otherwise}.")
+        raise UsageError(f"tracefork: {expected} (got {typed or text!r}).")
     return [int(word) for word in words]
 
 
 def _behind_dashes(context: typer.Context) -> list[str]:
-    """Return the words behind `--`, which `main` passes apart from the command line."""
+    """Return the words behind `--`, which `main` cuts off and passes as the context's object."""
     return [str(word) for word in context.obj] if isinstance(context.obj, list) else []

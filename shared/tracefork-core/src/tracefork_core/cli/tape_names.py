@@ -1,4 +1,4 @@
-"""Find the tape a name means, and a free name for a new one."""
+"""Find the tape that a name means, and a free name for a new tape."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from tracefork_core.errors import UsageError
 
 SUFFIX = ".tape"
 _MARKED = 72
-"""Bytes of a file of SQLite up to the end of its application id."""
+"""Bytes of an SQLite file up to the end of its application id."""
 
 
 def find(name: str) -> Path:
-    """Return the path of the tape that is meant, absolute.
+    """Return the absolute path of the tape that a name means.
 
-    `name` is a path, a path without its suffix, `last` for the tape recorded last on this machine,
-    or the name of a tape recorded on this machine from anywhere.
+    Args:
+        name: a path, with or without `.tape`; `last`, for the tape recorded last on this machine;
+            or the file name of a tape recorded on this machine, in whatever folder.
 
     Raises:
-        UsageError: nothing of that name is known.
+        UsageError: there is no such tape, or the name is a folder.
     """
     for path in (Path(name), Path(name + SUFFIX)):
         if path.is_file():
@@ -39,22 +40,22 @@ def find(name: str) -> Path:
         return max(known, key=lambda run: run.recorded).path
     if name == "last":
         raise UsageError(
-            "tracefork: nothing recorded on this machine is still there to be `last`. Record "
-            "something: tracefork record SCRIPT.py"
+            "tracefork: there is no last tape: no tape that was recorded on this machine still "
+            "exists. Record one: `tracefork record SCRIPT.py`"
         )
     raise UsageError(
-        f"tracefork: no tape at {name}, and none of that name was recorded on this machine. "
-        "`tracefork ls` lists the tapes of a folder."
+        f"tracefork: there is no tape at {name}, and no tape of that name was recorded on this "
+        "machine. `tracefork ls` lists the tapes in a folder."
     )
 
 
 def inside(folder: Path) -> list[Path]:
-    """Return the tapes of a folder."""
+    """Return the tapes directly in a folder, sorted by path."""
     return sorted(path for path in folder.glob("*") if is_tape(path))
 
 
 def is_tape(path: Path) -> bool:
-    """Return whether something calls itself a tape, by its name or by its first bytes."""
+    """Return whether a file claims to be a tape, by its suffix or its first bytes."""
     if path.suffix == SUFFIX:
         return True
     from tracefork_core.tape import schema
@@ -71,7 +72,7 @@ def is_tape(path: Path) -> bool:
 
 
 def free_name(stem: str) -> Path:
-    """Return `stem.tape`, or the first of `stem-2.tape`, `stem-3.tape` … that is free."""
+    """Return the first of `stem.tape`, `stem-2.tape`, `stem-3.tape` … that does not exist."""
     if not (first := Path(stem + SUFFIX)).exists():
         return first
     numbered = (Path(f"{stem}-{i}{SUFFIX}") for i in itertools.count(2))
@@ -79,13 +80,13 @@ def free_name(stem: str) -> Path:
 
 
 def is_file(path: Path) -> str:
-    """Return what to say of a path where a folder was to be, if it is a file; else nothing."""
-    return f" It is a file: tracefork show {shlex.quote(str(path))}" if path.is_file() else ""
+    """Return the end of an error about a missing folder, if there is a file at its path."""
+    return f" It is a file: `tracefork show {shlex.quote(str(path))}`" if path.is_file() else ""
 
 
 def shown(path: Path) -> str:
-    """Return a path as a person would type it here; the name may be a stranger's."""
+    """Return a path as a user would type it here, with control characters spelled out."""
     path = path.absolute()
     here = Path.cwd()
-    words = printable(str(path.relative_to(here) if path.is_relative_to(here) else path))
-    return f"./{words}" if words.startswith("-") else words  # Or it would be an option.
+    name = printable(str(path.relative_to(here) if path.is_relative_to(here) else path))
+    return f"./{name}" if name.startswith("-") else name  # Else it would be read as an option.

@@ -46,7 +46,7 @@ class ModelOracle(Protocol):
         """Return the oracle that makes no call once there were so many, in whatever process."""
 
     def spent(self, known: dict[str, list[Spent]]) -> Spending:
-        """Return what its grades spent so far; `known` is what it noted when it was asked before."""
+        """Return what its grades spent so far; `known` is what it noted at the last call."""
 
 
 trial_number: ContextVar[int | None] = ContextVar("tracefork_trial", default=None)
@@ -245,8 +245,8 @@ def _graded(
 def _no_verdict(oracle: object, value: object) -> VerdictError:
     name = getattr(oracle, "__name__", repr(oracle))
     return VerdictError(
-        f"tracefork: the oracle {name} returned {_shortened(repr(value))}. It must return True for a "
-        "good run and False for a bad one; a failed assert also means bad."
+        f"tracefork: the oracle {name} returned {_shortened(repr(value))}. It must return True for "
+        "a good run and False for a bad one; a failed assert also means bad."
     )
 
 

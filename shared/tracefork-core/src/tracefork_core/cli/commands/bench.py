@@ -1,4 +1,4 @@
-"""`tracefork bench`: hold blame to runs whose truth is known, beside the rules of others."""
+"""`tracefork bench`: test blame on simulated runs whose cause is known."""
 
 from __future__ import annotations
 
@@ -29,25 +29,28 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def bench(
     cases: Annotated[
         str | None,
-        typer.Option("--cases", metavar="NAME,…", help="Only these cases; no audits."),
+        typer.Option("--cases", metavar="NAME,…", help="Run only these cases, and no audits."),
     ] = None,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, metavar="N", help="So many runs of each case.")
+        int,
+        typer.Option(
+            "--seeds", min=1, metavar="N", help="Number of runs of each case at each size."
+        ),
     ] = _SEEDS,
     sizes: Annotated[
-        str, typer.Option("--sizes", metavar="N,…", help="Runs of so many steps.")
+        str, typer.Option("--sizes", metavar="N,…", help="Numbers of steps of the runs.")
     ] = _SIZES,
     seed: Annotated[
-        int, typer.Option("--seed", min=0, metavar="S", help="The seed of the first run.")
+        int, typer.Option("--seed", min=0, metavar="S", help="Random seed of the first run.")
     ] = 0,
     as_json: options.AsJson = False,
 ) -> int:
-    """Hold blame to runs whose truth is known, beside the rules of others.
+    """Test blame on simulated runs whose cause is known.
 
-    Agents that are small tables are run and fail; who is to blame, and the risk after each step,
-    is computed from the tables exactly. Blame is asked, offline and for nothing, and its verdicts,
-    intervals and live calls are compared with that. The exit status is 0 where every acceptance
-    rule holds, else 1.
+    The agents are small tables, run until they fail. From the tables follow the true cause and the
+    risk after each step. Blame's verdicts, intervals and live calls are compared with them, and
+    with those of other published methods, offline and at no cost. The exit code is 0 if every
+    acceptance rule holds, else 1.
     """
     from tracefork_core.bench.bench import bench as run
     from tracefork_core.bench.driver import blame_engine
@@ -73,17 +76,19 @@ def _cases(names: str | None) -> Sequence[Case]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name not in CASES:
-            raise UsageError(f"tracefork: no case {name!r}. There are: {', '.join(CASES)}.")
+            raise UsageError(
+                f"tracefork: there is no case {name!r}. The cases: {', '.join(CASES)}."
+            )
     if not wanted:
-        raise UsageError(f"tracefork: --cases takes names. There are: {', '.join(CASES)}.")
+        raise UsageError(f"tracefork: --cases needs names. The cases: {', '.join(CASES)}.")
     return [CASES[name] for name in dict.fromkeys(wanted)]
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    words = f"--sizes takes numbers of steps (8,16,32), not {text!r}"
-    sizes = tuple(dict.fromkeys(options.numbers(text, words)))
+    expected = "--sizes must be a list of numbers of steps (8,16,32)"
+    sizes = tuple(dict.fromkeys(options.numbers(text, expected)))
     if not all(_SHORTEST <= size <= _LONGEST for size in sizes):
         raise UsageError(
-            f"tracefork: --sizes takes from {_SHORTEST} to {_LONGEST} steps, not {text!r}."
+            f"tracefork: --sizes must be from {_SHORTEST} to {_LONGEST} steps (got {text!r})."
         )
     return sizes

@@ -1,4 +1,4 @@
-"""`tracefork bisect`: name the step at which a run was lost, where its ends are certain."""
+"""`tracefork bisect`: find the failing step by halving, if outcomes are repeatable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tracefork_core.blaming.bisect import Bisected
     from tracefork_core.blaming.engine.probe import Trial
 
-NOBODY = 1
+NO_STEP = 1
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -35,11 +35,11 @@ def bisect(
     live: options.TailOptions,
     as_json: options.AsJson = False,
 ) -> int:
-    """Name the step at which a run was lost, where its ends are certain.
+    """Find the failing step by halving, if outcomes are repeatable.
 
-    By halves, as git does it: each fork keeps the first answers and asks the rest live; the first
-    answer that dooms the run when it is kept is named after about log2(n) forks. A program that
-    exits with 125 skips a position. Where the same fork may end well or badly, use blame.
+    Like `git bisect`: each fork keeps the first answers and asks the rest live. After about log2(n)
+    forks this names the first answer that makes the run fail when it is kept. A program that exits
+    with 125 skips a position. If the same fork may pass or fail by chance, use `tracefork blame`.
     """
     path = tape_names.find(tape)
     agent, folder = agent_words.read_for(path, ctx)
@@ -54,8 +54,8 @@ def bisect(
     agent.prepare()
     grades = read_oracle(oracle, here)
     os.environ.update(hash_seed.with_seed(os.environ, kept))
-    with screen.stdout_kept():  # Whatever an agent leaves behind may print.
-        found = bisecting(
+    with screen.stdout_kept():  # Threads that an agent leaves behind may print.
+        result = bisecting(
             path,
             Program(agent, folder),
             grades,
@@ -65,17 +65,17 @@ def bisect(
             mask=live.mask or [],
             tell=_tell,
         )
-    code = NOBODY if found.unit is None else 0
+    code = NO_STEP if result.unit is None else 0
     if as_json:
-        screen.say_json({"command": "bisect", "exit": code, **msgspec.to_builtins(found)})
+        screen.say_json({"command": "bisect", "exit": code, **msgspec.to_builtins(result)})
     else:
-        _print(found)
+        _print(result)
     return code
 
 
 def _tell(kept: int, trial: Trial) -> None:
-    what = {True: "bad", False: "good", None: f"skipped: {trial.undefined}"}[trial.failed]
-    line = f"· {figures.several(kept, 'answer')} kept: {what}"
+    outcome = {True: "bad", False: "good", None: f"skipped: {trial.undefined}"}[trial.failed]
+    line = f"· {figures.several(kept, 'answer')} kept: {outcome}"
     screen.stderr().print(printable(line), style=screen.DIM, soft_wrap=True)
 
 
@@ -83,10 +83,10 @@ def _print(found: Bisected) -> None:
     took = f"{figures.several(found.forks, 'fork')} · {figures.several(found.calls, 'live call')}"
     console = screen.stdout()
     if found.unit is None:
-        console.print(f"○ A fresh run fails as well: no step is to blame. {took}")
+        console.print(f"○ A fresh run fails too, so no recorded step is to blame. {took}")
         return
     name = printable(found.names[found.unit].words)
     words = f"exchange {found.unit} ({name})"
     if found.first is not None and found.first < found.unit:
-        words = f"one of exchanges {found.first} to {found.unit}: those between were skipped"
-    console.print(f"● The run was lost at {words}. {took}", soft_wrap=True)
+        words = f"one of exchanges {found.first} to {found.unit}: positions between were skipped"
+    console.print(f"● The run began to fail at {words}. {took}", soft_wrap=True)

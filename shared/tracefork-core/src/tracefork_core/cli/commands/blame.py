@@ -1,4 +1,4 @@
-"""`tracefork blame`: put a failed run on trial, and say which step doomed it."""
+"""`tracefork blame`: find the step that made a run fail, by re-running forks of it."""
 
 from __future__ import annotations
 
@@ -32,23 +32,31 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What is asked of the run."""
+    """What the blame looks for."""
 
     oracle: options.OracleWords = ""
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="KIND", help="First by steps of a kind: task, or task,agent."),
+        typer.Option(
+            "--by", metavar="KIND", help="Compare steps of a kind first: task, or task,agent."
+        ),
     ] = None
     credit: Annotated[
-        bool, typer.Option("--credit", help="Of a good run: which step saved it.")
+        bool, typer.Option("--credit", help="Find the step that saved a good run.")
     ] = False
     regrades: Annotated[
-        int, typer.Option("--regrades", metavar="N", help="Grade some ends again, so often.")
+        int,
+        typer.Option(
+            "--regrades",
+            metavar="N",
+            help="Grade some finished runs N more times, to measure the oracle's noise.",
+        ),
     ] = 0
     shares: Annotated[
-        bool, typer.Option("--shares", help="Share the blame among several that are named.")
+        bool,
+        typer.Option("--shares", help="Run more forks to share the blame among several steps."),
     ] = False
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of what is tried.")] = 0
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed of the search.")] = 0
 
     @property
     def kinds(self) -> list[str]:
@@ -58,27 +66,42 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the blame may spend, and where it keeps its forks."""
+    """What the blame may spend, and where it stores its forks."""
 
     budget: Annotated[
         str | None,
-        typer.Option("--budget", metavar="$5", help="At most: $5, '200 calls', 10m; or several."),
+        typer.Option(
+            "--budget",
+            metavar="$5",
+            help="Spending limit: $5, '200 calls' or 10m; several with commas.",
+        ),
     ] = None
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend it without asking.")] = False
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Start without asking for confirmation.")
+    ] = False
     workers: Annotated[
-        int, typer.Option("--workers", metavar="N", min=1, help="Forks at the same time.")
+        int,
+        typer.Option(
+            "--workers", metavar="N", min=1, help="Number of forks to run at the same time."
+        ),
     ] = 2
     rate: Annotated[
         float | None,
-        typer.Option("--rate", metavar="N", help="At most N live calls a minute."),
+        typer.Option("--rate", metavar="N", help="Largest number of live calls per minute."),
     ] = None
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a blame.")] = False
-    status: Annotated[
-        bool, typer.Option("--status", help="Only look at a blame that is under way.")
-    ] = False
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a blame that was stopped.")] = (
+        False
+    )
+    status: Annotated[bool, typer.Option("--status", help="Only show the progress of a blame.")] = (
+        False
+    )
     folder: Annotated[
         Path | None,
-        typer.Option("--to", metavar="DIR", help="Where journal and branches go."),
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            help="Folder of the journal and the branches (default: TAPE.blame).",
+        ),
     ] = None
 
 
@@ -92,27 +115,29 @@ def blame(
     work: _Work,
     live: options.TailOptions,
     stream: Annotated[
-        bool, typer.Option("--stream", help="Print progress and report as lines of JSON.")
+        bool, typer.Option("--stream", help="Print the progress and the report as lines of JSON.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Put a failed run on trial: forks of it are run, and which step doomed it is said.
+    """Find the step that made a run fail, by re-running forks of it.
 
-    Each fork keeps some of the recorded answers and asks the rest live, in a process of its own.
-    Which ones are tried is decided as they come in, to need few. What it may take is told before
-    anything is spent; every fork is journaled, so nothing is lost when it is stopped.
+    Each fork keeps some of the recorded answers and asks the rest live, and the oracle grades how
+    it ends. The outcomes decide which fork runs next, so that few are needed. The expected cost is
+    shown before any money is spent. Every finished fork is in a journal, so a blame that was
+    stopped can be resumed.
     """
     from tracefork_core.blaming.trials.trial_journal import beside
 
     path = tape_names.find(tape)
     folder = (work.folder or beside(path)).absolute()
     if work.status:
-        return _look_on(folder, as_json=as_json)
+        return _show_status(folder, as_json=as_json)
     agent, home = agent_words.read_for(path, ctx)
     if not question.oracle:
         raise UsageError(
-            "tracefork: blame for what? --oracle says what a good run is: exit, regex:PATTERN, "
-            "not-regex:PATTERN, equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md, PKG.MOD:FN."
+            "tracefork: blame needs --oracle, which tells a good run from a bad one: exit, "
+            "regex:PATTERN, not-regex:PATTERN, equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md "
+            "or PKG.MOD:FN."
         )
     from tracefork_core.blaming.blame import blame as blaming
     from tracefork_core.blaming.oracles.oracles import read_oracle
@@ -129,7 +154,7 @@ def blame(
         _ask(expected, limits)
     os.environ.update(hash_seed.with_seed(os.environ, seed_then))
     with (
-        screen.stdout_kept(),  # Whatever an agent leaves behind may print.
+        screen.stdout_kept(),  # Threads that an agent leaves behind may print.
         _resumable(),
         following(streamed=stream, expected=expected.calls) as watch,
     ):
@@ -158,7 +183,7 @@ def blame(
 
 
 def _read(path: Path, kinds: Sequence[str]) -> tuple[Estimate, str | None]:
-    """Return what a blame of a tape may take, and the hash seed of the recording.
+    """Return the expected cost of a blame of a tape, and the hash seed of its recording.
 
     Raises:
         UsageError: the tape has no steps of these kinds.
@@ -170,35 +195,36 @@ def _read(path: Path, kinds: Sequence[str]) -> tuple[Estimate, str | None]:
 
     with answering(path) as tape:
         run = Run.of(tape)
-        parts_by(tape, kinds)  # Refuses before anybody is asked.
+        parts_by(tape, kinds)  # An unknown kind is refused before the user has to confirm.
         return estimate(run), tape.hash_seed
 
 
-def _ask(about: Estimate, limits: Budget) -> None:
-    """Say what it will take, and ask before it is spent.
+def _ask(expected: Estimate, limits: Budget) -> None:
+    """Ask the user to confirm the expected cost.
 
     Raises:
-        UsageError: nobody is there to be asked.
-        KeyboardInterrupt: they say no.
+        UsageError: there is no terminal to confirm on.
+        KeyboardInterrupt: the user declined.
     """
-    words = f"about {about.calls} live calls, {_cost(about.usd)}"
+    words = f"about {expected.calls} live calls ({_cost(expected.usd)})"
     if limits.words:
-        words += f"; at most {limits.words}"
+        words += f", at most {limits.words}"
     if sys.stdin is None or not sys.stdin.isatty():
         raise UsageError(
-            f"tracefork: this blame makes {words}. Nobody is there to be asked: say --yes."
+            f"tracefork: this blame will make {words}. There is no terminal to confirm on; "
+            "pass --yes."
         )
     screen.stderr().print(f"· {words}", style=screen.DIM)
-    typer.confirm("Spend it?", abort=True, err=True)
+    typer.confirm("Start?", abort=True, err=True)
 
 
 @contextmanager
 def _resumable() -> Iterator[None]:
-    """Say how to go on with what is stopped by hand."""
+    """Show how to resume a blame that the user interrupts."""
     try:
         yield
     except KeyboardInterrupt:
-        words = "· stopped; each fork that ended is kept. Go on: the same command with --resume"
+        words = "· stopped; finished forks are kept. To resume: the same command with --resume"
         screen.stderr().print(words, soft_wrap=True)
         raise
 
@@ -219,17 +245,17 @@ def _tell(report: Report, *, as_json: bool, stream: bool) -> int:
 
 
 def _cost(usd: float | None) -> str:
-    return "price not known" if usd is None else figures.money(Decimal(str(usd)))
+    return "price unknown" if usd is None else figures.money(Decimal(str(usd)))
 
 
-def _look_on(place: Path, *, as_json: bool) -> int:
-    """Show how far a blame is, from its journal."""
+def _show_status(folder: Path, *, as_json: bool) -> int:
+    """Show the progress of a blame, from its journal."""
     from tracefork_core.blaming.engine.verdict import ledger
     from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
 
-    found = read(place / JOURNAL)
-    took, standing = ledger(found.trials), found.standing
-    age = time.time() - (place / JOURNAL).stat().st_mtime
+    journal = read(folder / JOURNAL)
+    took, standing = ledger(journal.trials), journal.standing
+    age = time.time() - (folder / JOURNAL).stat().st_mtime
     if as_json:
         screen.say_json(
             {
@@ -251,6 +277,6 @@ def _look_on(place: Path, *, as_json: bool) -> int:
     if standing is not None:
         words += f" · {printable(standing.phase)}"
         if standing.unit is not None:
-            words += f" · likeliest: exchange {standing.unit} ({standing.chance:.0%})"
+            words += f" · most likely: exchange {standing.unit} ({standing.chance:.0%})"
     screen.stdout().print(words, soft_wrap=True)
     return 0

@@ -1,4 +1,4 @@
-"""`tracefork calibrate`: run an agent a few times and say what of it does not repeat."""
+"""`tracefork calibrate`: run an agent a few times to find what changes between runs."""
 
 from __future__ import annotations
 
@@ -40,16 +40,15 @@ def calibrate(
         str | None,
         typer.Option("--tape", metavar="TAPE", help="Start from this tape instead of a live run."),
     ] = None,
-    no_live: Annotated[
-        bool, typer.Option("--no-live", help="Leave out the second live run: replays only.")
-    ] = False,
+    no_live: Annotated[bool, typer.Option("--no-live", help="Skip the second live run.")] = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Run an agent a few times and say what of it does not repeat, and how to mend it.
+    """Find what changes between runs, and the line it comes from.
 
-    It is recorded live, replayed twice against that tape, and recorded live once more; each time in
-    a fresh process with a hash seed of its own. What differs between the recordings is traced to
-    the line that drew it. The exit status is 0 where both replays are proven, else 1.
+    The agent is recorded live, replayed twice from that tape, and recorded live once more, each
+    time in a fresh process; the recordings have different hash seeds. Each difference between them
+    is traced to the line that caused it, with a fix. The exit code is 0 if both replays are proven,
+    else 1.
     """
     from tracefork_core.cli.calibrate.calibrate_report import document, print_findings
 
@@ -59,7 +58,10 @@ def calibrate(
     else:
         typed, folder = agent_words.read(ctx), Path.cwd()
         if typed is None:
-            raise UsageError("tracefork: calibrate what? A script, -m MODULE or --agent PKG.MOD:FN")
+            raise UsageError(
+                "tracefork: calibrate needs an agent: a script, a project folder, -m MODULE or "
+                "--agent PKG.MOD:FN."
+            )
         agent = typed
     with tempfile.TemporaryDirectory(prefix="tracefork-calibrate-") as place:
         runs = _Runs(agent, folder, Path(place))
@@ -73,30 +75,30 @@ def calibrate(
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """One run: what it came to, and what was noted besides."""
+    """One run: how its process ended, and the notes that it left."""
 
-    came: child_python.Done
+    process: child_python.Done
     notes: Run
 
     @property
     def document(self) -> dict[str, object]:
-        return self.came.document
+        return self.process.document
 
     @property
     def leaks(self) -> list[str]:
-        found = self.document.get("leaks")
-        return [str(leak) for leak in found] if isinstance(found, list) else []
+        leaks = self.document.get("leaks")
+        return [str(leak) for leak in leaks] if isinstance(leaks, list) else []
 
     @property
     def reason(self) -> str:
-        """Why it failed; where nobody could say, with the end of what it said itself."""
-        said = self.came.said[-_TAIL:] if self.came.broke_off else []
-        return "\n".join([self.came.reason or "the run has no result", *said])
+        """Why the run failed, with the end of its own output if it broke off."""
+        output = self.process.said[-_TAIL:] if self.process.broke_off else []
+        return "\n".join([self.process.reason or "the run has no result", *output])
 
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Runs an agent in fresh processes, in the folder where it belongs."""
+    """Runs an agent in fresh processes, in its own folder; tapes and notes go to `place`."""
 
     agent: Agent
     folder: Path
@@ -106,19 +108,19 @@ class _Runs:
         """Record the agent live.
 
         Raises:
-            TraceforkError: there is no tape of it.
+            TraceforkError: the run left no tape.
         """
         tape = self.place / f"{name}.tape"
         words = ["record", "--json", "--boundary=note", f"-o{tape}"]
         run = self._run(words, hash_seed.drawn())
         if "digest" not in run.document:
-            code = run.came.exit or ReplayError.exit_code
+            code = run.process.exit or ReplayError.exit_code
             error = type("", (TraceforkError,), {"exit_code": code})
             raise error(f"tracefork: the live run left no tape: {run.reason}")
         return tape, run
 
     def replay(self, tape: Path, seed: str | None) -> _Done:
-        """Replay it as `tracefork replay` does."""
+        """Replay the agent as `tracefork replay` does."""
         return self._run(["replay", "--json", "--boundary=note", str(tape)], seed)
 
     def _run(self, words: Sequence[str], seed: str | None) -> _Done:
@@ -155,56 +157,56 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
         ended = "" if outcome == "ok" else f" · the agent ended with {outcome}"
         _say(f"recorded live: {_figures(account)}{ended}")
     replays = [runs.replay(tape, seed) for _ in range(_REPLAYS)]
-    proven = sum(one.came.exit == 0 for one in replays)
+    proven = sum(replay.process.exit == 0 for replay in replays)
     _say(f"replayed: {proven} of {_REPLAYS} proven · $0")
     drawn = [draw for draw in replays[0].notes.draws if draw.source in ON_TAPE]
     before = first.notes if first else Run(drawn)
-    replayed = [one for done in replays for one in _why(done, before)]
+    replayed = [finding for done in replays for finding in _why(done, before)]
     differed: list[Finding] = []
-    everybody = [*([first] if first else []), *replays]
+    runs_done = [*([first] if first else []), *replays]
     if live:
-        _say(f"once more live (--no-live skips this): {_figures(account)}")
+        _say(f"recording live once more (--no-live skips this): {_figures(account)}")
         other, second = runs.record("second")
-        everybody.append(second)
-        with Tape.open(tape) as one, Tape.open(other) as two:
+        runs_done.append(second)
+        with Tape.open(tape) as tape1, Tape.open(other) as tape2:
             pair = before, second.notes
-            asked = set.intersection(*(_asked(one, done) for done in replays))
+            asked = set.intersection(*(_asked(tape1, done) for done in replays))
             left = {n for done in replays if (n := _left(done)) is not None}
-            differed = between_recordings(one, two, pair, asked, left)
+            differed = between_recordings(tape1, tape2, pair, asked, left)
     findings = together(replayed, differed)
-    named = {one.cause.site for one in findings}
-    leaks = dict.fromkeys(leak for done in everybody for leak in done.leaks)
+    named = {finding.cause.site for finding in findings}
+    leaks = dict.fromkeys(leak for done in runs_done for leak in done.leaks)
     unseen = [leak for leak in leaks if leak.partition(": ")[0] not in named]
     count = (first is not None) + live
     return Result(count, account.exchanges, (proven, _REPLAYS), findings, unseen)
 
 
 def _asked(tape: Tape, done: _Done) -> set[int]:
-    """Return the exchanges that a replay is known to have asked as they were recorded."""
+    """Return the exchanges that a replay is known to have requested as recorded."""
     numbers = {exchange.n for exchange in tape.exchanges}
-    if done.came.exit == 0:
+    if done.process.exit == 0:
         return numbers
     if (n := _left(done)) not in numbers:
         return set()
-    lane = tape.exchanges[n].lane  # How far the others had come by then nobody says.
+    lane = tape.exchanges[n].lane  # How far the other lanes had come is not known.
     return {exchange.n for exchange in tape.exchanges[:n] if exchange.lane == lane}
 
 
 def _left(done: _Done) -> int | None:
-    """Return the exchange at which a replay left its tape, if it did at one."""
+    """Return the exchange at which a replay diverged, if it diverged at one."""
     divergence: Any = done.document.get("divergence") or {}
     n: int | None = divergence.get("n")
     return n
 
 
 def _why(done: _Done, before: Run) -> list[Finding]:
-    """Return what kept a replay from being the run."""
+    """Return why a replay was not the recorded run."""
     import msgspec
 
     from tracefork_core.explaining.causes import Cause
     from tracefork_core.explaining.findings import Finding, at_divergence
 
-    if done.came.exit == 0:
+    if done.process.exit == 0:
         return []
     if divergence := done.document.get("divergence"):
         return at_divergence(msgspec.convert(divergence, Divergence), (before, done.notes))
@@ -218,7 +220,10 @@ def _read(path: Path) -> tuple[Account, str | None]:
 
     with Tape.open(path) as tape:
         if not tape.keeps_bodies:
-            raise ReplayError(f"tracefork: {path} keeps hashes (mode metadata): nothing to replay.")
+            raise ReplayError(
+                f"tracefork: {path} was recorded in mode metadata, which keeps hashes and no "
+                "answers to replay. Record with --mode safe to calibrate."
+            )
         environment = tape.environment
         return take_account(tape), environment.hash_seed if environment else None
 

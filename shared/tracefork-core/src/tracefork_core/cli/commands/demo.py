@@ -1,4 +1,4 @@
-"""`tracefork demo`: a guided tour, offline, in which every command is a real one."""
+"""`tracefork demo`: a guided tour, offline: every step is a real command."""
 
 from __future__ import annotations
 
@@ -38,10 +38,13 @@ class Provider(Protocol):
 
 
 class Demo(Protocol):
-    """What an entry point of the group `tracefork.demos` gives: usually a module.
+    """The object, usually a module, that an entry point of the group `tracefork.demos` names.
 
-    `AGENT` is a script whose run is no good; `EDIT` one byte of it, before and after; `BLAME` the
-    words behind `tracefork blame TAPE`, and `REPAIR` those behind `tracefork fork TAPE`.
+    Attributes:
+        AGENT: a script whose run goes wrong.
+        EDIT: a text in the script, and the text that replaces it.
+        BLAME: the arguments of `tracefork blame TAPE`.
+        REPAIR: the arguments of `tracefork fork TAPE`.
     """
 
     AGENT: Path
@@ -50,7 +53,7 @@ class Demo(Protocol):
     REPAIR: Sequence[str]
 
     def provider(self) -> contextlib.AbstractContextManager[Provider]:
-        """Return the provider, started by `with`; the second time at the same address."""
+        """Return the provider; each `with` starts it, always at the same address."""
 
     def ENVIRONMENT(self, url: str) -> Mapping[str, str]:  # noqa: N802 - named by the contract
         """Return the variables that point the agent at the provider."""
@@ -59,22 +62,24 @@ class Demo(Protocol):
 @app.command()
 def demo(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Which demo, where there are several.")
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Name of the demo, if several are installed."),
     ] = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--dir", metavar="DIR", help="Work there; ./tracefork-demo if not given."),
+        typer.Option("--dir", metavar="DIR", help="Folder to work in (default: ./tracefork-demo)."),
     ] = None,
-    temp: Annotated[bool, typer.Option("--temp", help="Work in a fresh temporary folder.")] = False,
+    temp: Annotated[bool, typer.Option("--temp", help="Work in a new temporary folder.")] = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Take a guided tour: record, replay, look, change one byte, blame, repair.
+    """Take a guided tour, offline: every step is a real command.
 
-    Everything happens on this machine, with a scripted model provider on loopback. Every command is
-    shown before it runs, and is a real one.
+    The tour records an agent, replays it, looks at the tape, changes one byte, and finds and
+    repairs the step that made the run fail. The model is a scripted provider on this machine. Every
+    command is shown before it runs.
     """
     if folder and temp:
-        raise UsageError("tracefork: --dir and --temp exclude one another.")
+        raise UsageError("tracefork: --dir and --temp exclude each other. Give one of them.")
     chosen = _load(name)
     place = _folder(folder, temp=temp)
     steps = list(_Tour(chosen, place, as_json=as_json).steps())
@@ -98,7 +103,7 @@ def demo(
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One command of the tour. Its output is kept only for a document."""
+    """One command of the tour; its output is kept only for a JSON document."""
 
     words: str
     expected: int
@@ -121,7 +126,7 @@ class _Tour:
     as_json: bool
 
     def steps(self) -> Iterator[_Step]:
-        """Take the tour; it ends with the first step that does not do what it should."""
+        """Run the tour, up to the first command with an unexpected exit code."""
         for step in self._all():
             yield step
             if step.exit != step.expected:
@@ -133,34 +138,36 @@ class _Tour:
         manager = self._provider()
         with manager as provider:
             environment = dict(self.demo.ENVIRONMENT(provider.url))
-            self._say("Record", "an agent answers a support ticket, badly; the model is live.")
+            self._say("Record", "an agent answers a support ticket badly; the model is live.")
             recorded = self._run(["record", "-o", TAPE, script], 0, environment)
         yield recorded
-        self._say("Replay", "the provider is stopped, the network closed, no key needed.")
+        self._say("Replay", "the provider is stopped, the network is closed, no key is needed.")
         yield self._run(["replay", TAPE, script], 0, environment)
-        self._say("Look", "every exchange with the world is on the tape.")
+        self._say("Look", "every call of the agent is on the tape.")
         yield self._run(["show", TAPE], 0, environment)
         self._say("Change one byte", "of the agent's prompt, and replay again.")
         self._edit(agent)
         yield self._run(["replay", TAPE, script], 1, environment)
         shutil.copy(self.demo.AGENT, agent)
         with manager:
-            self._say("Blame", "which step doomed it? Forks are run, and graded, to find out.")
+            self._say("Blame", "which step made the run fail? Forks of it are run and graded.")
             yield self._run(["blame", TAPE, *self.demo.BLAME, "--yes"], 0, environment)
-            self._say("Repair", "that step is asked otherwise, and the agent goes on from there.")
+            self._say("Repair", "change the question at that step, and continue from there.")
             yield self._run(["fork", TAPE, *self.demo.REPAIR], 0, environment)
 
     def _provider(self) -> contextlib.AbstractContextManager[Provider]:
         try:
             return self.demo.provider()
         except ImportError as error:
-            raise UsageError(f"tracefork: the demo needs {error.name}. {INSTALL}") from error
+            raise UsageError(
+                f"tracefork: the demo needs {error.name}, which is not installed. Type: {INSTALL}"
+            ) from error
 
     def _edit(self, agent: Path) -> None:
         before, after = self.demo.EDIT
         source = agent.read_text(encoding="utf-8")
         if before not in source:
-            raise UsageError(f"tracefork: the demo's agent {agent} does not hold {before!r}.")
+            raise UsageError(f"tracefork: the demo's agent {agent} does not contain {before!r}.")
         agent.write_text(source.replace(before, after, 1), encoding="utf-8")
         if not self.as_json:
             console = screen.stdout()
@@ -168,7 +175,7 @@ class _Tour:
             console.print(f"  + {after}", style=screen.GOOD, soft_wrap=True)
 
     def _run(self, words: list[str], expected: int, environment: Mapping[str, str]) -> _Step:
-        """Run one command of the real command line; people see its output as it comes."""
+        """Run one command in a process of its own; its output goes to the terminal as it comes."""
         typed = shlex.join(["tracefork", *words])
         if not self.as_json:
             screen.stdout().print(f"$ {typed}", style=screen.STRONG, soft_wrap=True)
@@ -196,24 +203,26 @@ class _Tour:
 def _load(name: str | None) -> Demo:
     points = {point.name: point for point in entry_points(group=GROUP)}
     if not points:
-        raise UsageError(f"tracefork: no demo is installed. {INSTALL}")
+        raise UsageError(f"tracefork: no demo is installed. Type: {INSTALL}")
     if name is not None and name not in points:
-        raise UsageError(f"tracefork: no demo {name}. Installed: {', '.join(sorted(points))}.")
+        raise UsageError(
+            f"tracefork: there is no demo {name}. Installed: {', '.join(sorted(points))}."
+        )
     return _import(points[name or min(points)])
 
 
 def _import(point: EntryPoint) -> Demo:
     try:
-        found: Demo = point.load()
+        demo: Demo = point.load()
     except ImportError as error:
         raise UsageError(
-            f"tracefork: the demo {point.name} cannot be loaded: {error}. {INSTALL}"
+            f"tracefork: the demo {point.name} cannot be loaded: {error}. Type: {INSTALL}"
         ) from error
-    return found
+    return demo
 
 
 def _folder(asked: Path | None, *, temp: bool) -> Path:
-    """Return an empty folder to work in."""
+    """Create an empty folder to work in."""
     if temp:
         return Path(tempfile.mkdtemp(prefix="tracefork-demo-"))
     if asked is None:
@@ -222,7 +231,7 @@ def _folder(asked: Path | None, *, temp: bool) -> Path:
         )
         asked = next(Path(name) for name in names if not Path(name).exists())
     if asked.exists() and (not asked.is_dir() or any(asked.iterdir())):
-        raise UsageError(f"tracefork: {asked} is there already and not an empty folder.")
+        raise UsageError(f"tracefork: {asked} already exists. Choose a new or an empty folder.")
     asked.mkdir(parents=True, exist_ok=True)
     return asked.absolute()
 
@@ -232,16 +241,16 @@ def _print_summary(chosen: Demo, folder: Path) -> None:
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     script = Path(chosen.AGENT).name
     console.print(
-        "\n✓ Recorded, replayed without a provider, one byte caught, the culprit repaired."
+        "\n✓ Recorded, replayed without a provider, caught one byte, repaired the culprit."
     )
-    console.print(f"  All of it is in {shown}: {script}, {TAPE}.", soft_wrap=True)
+    console.print(f"  Everything is in {shown}: {script}, {TAPE}.", soft_wrap=True)
     console.print("  next: tracefork record your_agent.py && tracefork replay last", soft_wrap=True)
 
 
 def _print_failure(step: _Step) -> None:
     console = screen.stderr()
-    meant = f"{step.expected} ({EXITS[step.expected]})"
-    got = f"{step.exit} ({EXITS.get(step.exit, 'a status of its own')})"
+    expected = f"{step.expected} ({EXITS[step.expected]})"
+    got = f"{step.exit} ({EXITS[step.exit]})" if step.exit in EXITS else str(step.exit)
     console.print(f"\n✗ {step.words}")
-    console.print(f"  ended with {got}; here it should end with {meant}.")
-    console.print("  The tour stopped there. `tracefork doctor` says what is installed.")
+    console.print(f"  exited with {got}; expected {expected}.")
+    console.print("  The tour stopped there. `tracefork doctor` lists what is installed.")

@@ -1,4 +1,4 @@
-"""`tracefork doctor`: what is seen here, what would bypass it, and which adapters are there."""
+"""`tracefork doctor`: check which installed libraries tracefork captures."""
 
 from __future__ import annotations
 
@@ -24,17 +24,21 @@ if TYPE_CHECKING:
 
     from tracefork_core.cli.installed import FoundAdapter, Library
 
-_SEEDED = " · sets of strings have one order in every run"
+_SEEDED = " · sets of strings have the same order in every run"
 _RANDOM = """ · sets of strings have another order in every run
-             `tracefork record` and `replay` settle it for their agents; for
-             record() in your own process, start that with PYTHONHASHSEED=0"""
+             `tracefork record` and `replay` fix the seed for their agents; for
+             record() in your own process, set PYTHONHASHSEED=0 before it starts"""
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @app.command()
 def doctor(as_json: options.AsJson = False) -> int:
-    """Say which libraries are seen here, which are not, and what would get past the guard."""
+    """Check which installed libraries tracefork captures.
+
+    Lists the HTTP libraries and model SDKs, the adapters and whether they fit their framework, and
+    the libraries that could bypass the guard.
+    """
     from tracefork_core.cli import installed
 
     here = _here()
@@ -53,7 +57,7 @@ def doctor(as_json: options.AsJson = False) -> int:
     _print_libraries(console, "HTTP libraries", transports)
     _print_libraries(console, "model SDKs", sdks)
     _print_adapters(console, adapters)
-    _print_libraries(console, "not seen by the guard", blind)
+    _print_libraries(console, "can bypass the guard", blind)
     return 0
 
 
@@ -87,7 +91,7 @@ def _print_libraries(console: Console, title: str, libraries: Sequence[Library])
     width = max(13, *(len(library.name) for library in libraries))
     for library in libraries:
         head = f"  {library.name:<{width}} {printable(library.version):<8} "
-        words = ("✓ " if library.seen == "seam" else "") + library.seen
+        words = "✓ captured" if library.seen == "seam" else library.seen
         indent = " " * len(head)
         for line in wrap(
             head + words, console.width, subsequent_indent=indent, break_on_hyphens=False
@@ -114,11 +118,11 @@ def _print_adapters(console: Console, adapters: Sequence[FoundAdapter]) -> None:
 
 
 def _words(adapter: FoundAdapter) -> str:
-    """Say what an adapter is, or why it is none."""
+    """Return an adapter in a line, or why it does not work."""
     if adapter.version is None:
         return f"{adapter.name}: {adapter.problem}"
-    said = adapter.problem or f"{adapter.framework} {adapter.framework_version}"
+    state = adapter.problem or f"{adapter.framework} {adapter.framework_version}"
     return (
-        f"{adapter.distribution} {adapter.version} · {said} "
+        f"{adapter.distribution} {adapter.version} · {state} "
         f"(supports {adapter.range or figures.UNKNOWN})"
     )

@@ -1,4 +1,4 @@
-"""`tracefork fork`: run an agent as recorded up to a point, and on from there in another way."""
+"""`tracefork fork`: replay a run up to a step, change it, and run live from there."""
 
 from __future__ import annotations
 
@@ -32,20 +32,28 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @dataclass(frozen=True, slots=True)
 class _Change(options.QuestionEdit):
-    """What happens at the fork point, one thing at a time."""
+    """The change at the fork point; only one may be given."""
 
     text: Annotated[
-        str | None, typer.Option("--text", metavar="TEXT", help="The model says this instead.")
+        str | None, typer.Option("--text", metavar="TEXT", help="Make the model answer this text.")
     ] = None
     replace: Annotated[
         Path | None,
-        typer.Option("--replace", metavar="FILE", help="Answer with a file: JSON, or any bytes."),
+        typer.Option(
+            "--replace",
+            metavar="FILE",
+            help="Answer with the content of a file: JSON, or any bytes.",
+        ),
     ] = None
     fail: Annotated[
         str | None,
-        typer.Option("--fail", metavar="429|ReadTimeout", help="Answer with an error."),
+        typer.Option(
+            "--fail",
+            metavar="429|ReadTimeout",
+            help="Answer with an error: an HTTP status, or an exception.",
+        ),
     ] = None
-    drop: Annotated[bool, typer.Option("--drop", help="Answer with nothing.")] = False
+    drop: Annotated[bool, typer.Option("--drop", help="Answer with an empty response.")] = False
 
     def intervention(self) -> Intervention | None:
         """Return the change; None asks the recorded question once more.
@@ -68,30 +76,36 @@ class _Change(options.QuestionEdit):
             changes.append(Drop())
         if len(changes) > 1:
             raise UsageError(
-                "tracefork: one change at a time: --text, --replace, --fail, --drop, or an edit of "
-                "the question (--model, --temperature, --system, --prompt)."
+                "tracefork: a fork makes one change. Give one of --text, --replace, --fail and "
+                "--drop, or edit the question (--model, --temperature, --system, --prompt)."
             )
         return changes[0] if changes else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Branch(options.WriteOptions):
-    """What comes after the fork point, and the tape it goes onto."""
+    """What happens after the fork point, and the tape that records it."""
 
     hold: Annotated[
         list[str] | None,
-        typer.Option("--hold", metavar="N", help="Answer this one as recorded, too."),
+        typer.Option("--hold", metavar="N", help="Keep the recorded answer of exchange N."),
     ] = None
     redraw: Annotated[
-        bool, typer.Option("--redraw", help="Take the real time and new ids from there on.")
+        bool,
+        typer.Option(
+            "--redraw", help="Use the real clock and new random values after the fork point."
+        ),
     ] = False
     reuse: Annotated[
-        bool, typer.Option("--reuse", help="Answer as recorded what is asked as it was recorded.")
+        bool, typer.Option("--reuse", help="Keep the recorded answer of every unchanged request.")
     ] = False
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the branch goes.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="TAPE", help="The branch to write (default: RUN.N.tape)."
+        ),
     ] = None
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tape of that name.")] = (
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
         False
     )
     mask: options.Mask = None
@@ -109,22 +123,23 @@ def fork(
     branch: _Branch,
     as_json: options.AsJson = False,
 ) -> int:
-    """Run an agent as recorded up to a point, and on from there in another way.
+    """Replay up to a step, change it, and run live from there.
 
-    What comes before --at is answered from the tape, for nothing, and proven. There one thing is
-    changed, or asked once more; the rest is live and goes onto a branch beside the tape.
+    Every request before --at is answered from the tape at no cost, and must be the recorded one.
+    At --at one thing is changed, or the question is asked again. The rest runs live. All of it is
+    recorded on a branch: a tape beside the first one, which replays by itself.
     """
     intervention = change.intervention()
     path = tape_names.find(tape)
     if not at:
         raise UsageError(
-            f"tracefork: fork where? --at takes the number of an exchange, or a step: "
-            f"tracefork show {shlex.quote(tape_names.shown(path))}"
+            "tracefork: fork needs a fork point: --at with the number of an exchange, or a step. "
+            f"To see them: `tracefork show {shlex.quote(tape_names.shown(path))}`"
         )
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
         hash_seed.restore(opened.hash_seed)
-    from tracefork_core.run import fork as forking  # not before the process has started anew
+    from tracefork_core.run import fork as forking  # after the process may have restarted
 
     to, here = branch.output.absolute() if branch.output else None, Path.cwd()
     os.chdir(folder)
@@ -143,7 +158,7 @@ def fork(
     )
     began = time.perf_counter()
 
-    def told(outcome: Outcome[Forking]) -> int:
+    def report(outcome: Outcome[Forking]) -> int:
         with screen.stdout_kept(as_json):
             run, ending = outcome()
         assert run.receipt is not None
@@ -152,7 +167,7 @@ def fork(
         _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
         return ending.status
 
-    return told(lambda: agent.run_under(scope, show=True, told=told))
+    return report(lambda: agent.run_under(scope, show=True, told=report))
 
 
 def _replacement(path: Path) -> Intervention:
@@ -167,7 +182,7 @@ def _replacement(path: Path) -> Intervention:
     try:
         return Replace(document=json.loads(data))
     except ValueError as error:
-        raise UsageError(f"tracefork: {path} is no JSON: {error}.") from error
+        raise UsageError(f"tracefork: {path} (--replace) is not valid JSON: {error}.") from error
 
 
 def _report(run: Forking, agent: Agent, seconds: float, *, status: int, as_json: bool) -> None:

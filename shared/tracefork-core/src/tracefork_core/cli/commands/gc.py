@@ -1,4 +1,4 @@
-"""`tracefork gc`: remove what is left over in a folder of tapes, and old runs if asked."""
+"""`tracefork gc`: remove leftover files in a folder of tapes, and old runs if asked."""
 
 from __future__ import annotations
 
@@ -23,40 +23,45 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 _AGE = re.compile(r"(\d+)([hdw])")
 _ABANDONED = 86_400
-"""Seconds without a byte written after which nobody is at work any more."""
+"""Seconds without a write after which a folder belongs to no running command."""
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 
 @app.command()
 def gc(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The folder; the current one if not given.")
+        Path, typer.Argument(metavar="[DIR]", help="The folder (default: the current one).")
     ] = Path(),
     older: Annotated[
         str | None,
-        typer.Option("--older-than", metavar="AGE", help="Remove runs of that age: 12h, 30d, 8w."),
+        typer.Option(
+            "--older-than", metavar="AGE", help="Also remove runs older than this: 12h, 30d, 8w."
+        ),
     ] = None,
     keep: Annotated[
-        int | None, typer.Option("--keep", metavar="N", help="Remove all but the N newest runs.")
+        int | None,
+        typer.Option("--keep", metavar="N", help="Also remove all but the N newest runs."),
     ] = None,
     orphans: Annotated[
-        bool, typer.Option("--orphans", help="Remove branches whose parent is gone.")
+        bool, typer.Option("--orphans", help="Also remove branches whose parent is gone.")
     ] = False,
-    dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what would be removed.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Remove what is left over in a folder of tapes.
+    """Remove leftover files, and old runs if you ask for it.
 
-    Without options that is what no tape needs: logs and journals whose tape is gone, recordings
-    that were killed before their first byte, and what other commands that were killed left behind,
-    a day later. A run that is recorded right now, and a run that a branch needs, always stay.
+    Without options this removes files that no tape needs: logs and journals without their tape,
+    recordings that were killed before their first byte, and temporary folders of killed commands
+    after a day. Runs that are being recorded and runs that a branch needs are never removed.
     """
     if not folder.is_dir():
         raise UsageError(
-            f"tracefork: no folder at {folder.absolute()}.{tape_names.is_file(folder)}"
+            f"tracefork: there is no folder {folder.absolute()}.{tape_names.is_file(folder)}"
         )
     if keep is not None and keep < 0:
-        raise UsageError("tracefork: --keep takes a number of runs, 0 or more.")
+        raise UsageError(f"tracefork: --keep must be at least 0 (got {keep}).")
     limit = None if older is None else time.time_ns() - _nanoseconds(older)
     runs = [run for path in tape_names.inside(folder) if (run := _read(path))]
     gone = _left_over(folder) + _unneeded(runs, limit, keep, orphans=orphans)
@@ -70,7 +75,7 @@ def gc(
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A tape that can be read. `needs` names its parents."""
+    """A readable tape; `needs` holds the names of its parents."""
 
     path: Path
     recorded: int
@@ -79,7 +84,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Waste:
-    """Something to remove, and why: files, or all of a folder."""
+    """Something to remove, and why: some files, or a whole folder."""
 
     name: str
     why: str
@@ -88,11 +93,11 @@ class _Waste:
 
     @property
     def bytes(self) -> int:
-        """How much room it takes."""
+        """The size of all files."""
         return sum(file.stat().st_size for file in self.files if file.is_file())
 
     def remove(self) -> None:
-        """Remove it."""
+        """Remove the files, or the folder."""
         for file in self.files:
             file.unlink(missing_ok=True)
         if self.folder is not None:
@@ -100,18 +105,18 @@ class _Waste:
 
 
 def _nanoseconds(age: str) -> int:
-    found = _AGE.fullmatch(age)
-    if found is None:
-        raise UsageError(f"tracefork: --older-than takes an age (12h, 30d, 8w), not {age!r}.")
-    return int(found[1]) * _SECONDS[found[2]] * 10**9
+    match = _AGE.fullmatch(age)
+    if match is None:
+        raise UsageError(f"tracefork: --older-than must be an age (12h, 30d, 8w), got {age!r}.")
+    return int(match[1]) * _SECONDS[match[2]] * 10**9
 
 
 def _read(path: Path) -> _Run | None:
-    """Read what decides about a tape; one that cannot be read is left to its owner."""
+    """Read what gc must know of a tape; None for a tape to leave alone."""
     from tracefork_core.tape import Tape
 
     if path.with_name(path.name + "-wal").exists():
-        return None  # It is being recorded, or was killed: the most interesting one of all.
+        return None  # It is being recorded, or the recording was killed: keep that to look at.
     try:
         with Tape.open(path) as tape:
             return _Run(path, path.stat().st_mtime_ns, tape.needs)
@@ -135,27 +140,27 @@ def _left_over(folder: Path) -> list[_Waste]:
 
 
 def _scratch(folder: Path) -> Iterator[_Waste]:
-    """Yield what commands that were killed have left behind; others may be at work."""
-    for place in sorted(folder.glob(f"{SCRATCH}*")):
-        if not place.is_dir() or place.is_symlink():
+    """Yield the temporary folders of killed commands; those of running ones are younger."""
+    for scratch in sorted(folder.glob(f"{SCRATCH}*")):
+        if not scratch.is_dir() or scratch.is_symlink():
             continue
-        files = tuple(file for file in place.rglob("*") if file.is_file())
-        written = max(file.stat().st_mtime for file in (place, *files))
+        files = tuple(file for file in scratch.rglob("*") if file.is_file())
+        written = max(file.stat().st_mtime for file in (scratch, *files))
         if time.time() - written > _ABANDONED:
-            yield _Waste(place.name, "its command was killed", files, place)
+            yield _Waste(scratch.name, "its command was killed", files, scratch)
 
 
 def _unneeded(
     runs: list[_Run], limit: int | None, keep: int | None, *, orphans: bool
 ) -> list[_Waste]:
-    """Return the runs to remove. What a run that stays needs, stays."""
+    """Return the runs to remove, except those that a remaining run needs."""
     newest = sorted(runs, key=lambda run: run.recorded, reverse=True)
     reasons: dict[str, str] = {}
-    for place, run in enumerate(newest):
+    for rank, run in enumerate(newest):
         if limit is not None and run.recorded < limit:
-            reasons[run.path.name] = "older than asked for"
-        elif keep is not None and place >= keep:
-            reasons[run.path.name] = f"not among the {keep} newest"
+            reasons[run.path.name] = "older than --older-than"
+        elif keep is not None and rank >= keep:
+            reasons[run.path.name] = f"not among the {keep} newest runs"
         missing = [name for name in run.needs if not run.path.with_name(name).is_file()]
         if orphans and missing:
             reasons[run.path.name] = f"its parent {missing[0]} is gone"
@@ -174,13 +179,13 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 def _say(folder: Path, gone: list[_Waste], freed: int, *, dry: bool, as_json: bool) -> None:
     if as_json:
-        found = [{"name": waste.name, "why": waste.why} for waste in gone]
+        removed = [{"name": waste.name, "why": waste.why} for waste in gone]
         screen.say_json(
             {
                 "command": "gc",
                 "exit": 0,
                 "folder": str(folder.absolute()),
-                "removed": found,
+                "removed": removed,
                 "bytes": freed,
                 "dry_run": dry,
             }
@@ -188,9 +193,9 @@ def _say(folder: Path, gone: list[_Waste], freed: int, *, dry: bool, as_json: bo
         return
     console = screen.stdout()
     if not gone:
-        console.print(f"nothing is left over in {folder.absolute()}", soft_wrap=True)
+        console.print(f"nothing to remove in {folder.absolute()}", soft_wrap=True)
         return
     verb = "would remove" if dry else "removed"
     for waste in gone:
         console.print(f"  {verb} {printable(waste.name)}: {waste.why}", soft_wrap=True)
-    console.print(f"{verb} {figures.several(len(gone), 'thing')}, {figures.size(freed)}")
+    console.print(f"{verb} {figures.several(len(gone), 'item')}, {figures.size(freed)}")

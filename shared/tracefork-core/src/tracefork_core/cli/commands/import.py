@@ -1,4 +1,4 @@
-"""`tracefork import`: bring the threads of another checkpointer into a file of threads."""  # noqa: N999
+"""`tracefork import`: convert the threads of another checkpointer into one file."""  # noqa: N999
 
 from __future__ import annotations
 
@@ -25,27 +25,28 @@ def bring(
         typer.Option(
             "--langgraph-sqlite",
             metavar="OLD.db",
-            help="A file of LangGraph's SqliteSaver; it is read, and not changed.",
+            help="A file of LangGraph's SqliteSaver; it is only read.",
         ),
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="NEW.tape", help="The file of threads to make."),
+        typer.Option("--output", "-o", metavar="NEW.tape", help="The file to write."),
     ],
     as_json: options.AsJson = False,
 ) -> int:
-    """Bring the threads of another checkpointer into a file of threads, for a TapeSaver.
+    """Convert the threads of another checkpointer into one file.
 
-    Checkpoints keep their ids, metadata, namespaces and pending writes.
+    A `TapeSaver` reads the file. Checkpoints keep their ids, metadata, namespaces and pending
+    writes.
     """
     bring_in = _importer("langgraph-sqlite", "tracefork-langgraph")
     if output.exists():
-        raise UsageError(
-            f"tracefork: {output} exists and nothing is overwritten unasked. Name another with -o."
-        )
+        raise UsageError(f"tracefork: {output} already exists. Use -o to choose another name.")
     if not output.parent.is_dir():
-        raise UsageError(f"tracefork: no folder {output.parent} to import to. Make it first.")
-    _say(output, _imported(bring_in, sqlite, output), as_json=as_json)
+        raise UsageError(
+            f"tracefork: there is no folder {output.parent} to write to. Create it first."
+        )
+    _report(output, _imported(bring_in, sqlite, output), as_json=as_json)
     return 0
 
 
@@ -56,12 +57,12 @@ def _imported(bring_in: Importer, source: Path, output: Path) -> Imported:
     with drafted(output) as draft:
         store = CheckpointFile(draft)
         try:
-            found = bring_in(source, store)
+            imported = bring_in(source, store)
         finally:
             store.close()
-        if not found.threads:
-            raise UsageError(f"tracefork: {source} holds no threads; nothing was written.")
-        return found
+        if not imported.threads:
+            raise UsageError(f"tracefork: {source} holds no threads. No file was written.")
+        return imported
 
 
 def _importer(name: str, distribution: str) -> Importer:
@@ -71,15 +72,15 @@ def _importer(name: str, distribution: str) -> Importer:
         importer: Importer = point.load()
         return importer
     raise UsageError(
-        f"tracefork: nothing installed here reads that. `pip install {distribution}` does."
+        f"tracefork: no importer for {name} is installed. Type: pip install {distribution}"
     )
 
 
-def _say(output: Path, found: Imported, *, as_json: bool) -> None:
+def _report(output: Path, imported: Imported, *, as_json: bool) -> None:
     counts = {
-        "threads": found.threads,
-        "checkpoints": found.checkpoints,
-        "writes": found.writes,
+        "threads": imported.threads,
+        "checkpoints": imported.checkpoints,
+        "writes": imported.writes,
         "bytes": output.stat().st_size,
     }
     if as_json:
@@ -87,11 +88,11 @@ def _say(output: Path, found: Imported, *, as_json: bool) -> None:
         screen.say_json({"command": "import", "exit": 0, "file": path, **counts})
         return
     console, shown = screen.stdout(), tape_names.shown(output)
-    said = [
-        figures.several(found.threads, "thread"),
-        figures.several(found.checkpoints, "checkpoint"),
-        figures.several(found.writes, "pending write"),
+    facts = [
+        figures.several(imported.threads, "thread"),
+        figures.several(imported.checkpoints, "checkpoint"),
+        figures.several(imported.writes, "pending write"),
         figures.size(counts["bytes"]),
     ]
-    console.print(f"✓ imported {shown} · {' · '.join(said)}", soft_wrap=True)
+    console.print(f"✓ imported {shown} · {' · '.join(facts)}", soft_wrap=True)
     console.print(f"  next: TapeSaver({shown!r})", style=screen.DIM, soft_wrap=True)

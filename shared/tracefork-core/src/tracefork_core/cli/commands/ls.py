@@ -1,4 +1,4 @@
-"""`tracefork ls`: the tapes of a folder, and what is wrong with those that are none."""
+"""`tracefork ls`: list the tapes in a folder."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 @app.command()
 def ls(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="The folder; the current one if not given.")
+        Path, typer.Argument(metavar="[DIR]", help="The folder (default: the current one).")
     ] = Path(),
     as_json: options.AsJson = False,
 ) -> int:
-    """List the tapes of a folder, newest first.
+    """List the tapes in a folder.
 
-    A file that is damaged or no tape at all is listed as such.
+    The newest tape comes first. Damaged tapes and files that are not tapes are listed with the
+    reason.
     """
     if not folder.is_dir():
         raise UsageError(
-            f"tracefork: no folder at {folder.absolute()}.{tape_names.is_file(folder)}"
+            f"tracefork: there is no folder {folder.absolute()}.{tape_names.is_file(folder)}"
         )
     entries = [_read(path) for path in tape_names.inside(folder)]
     entries.sort(key=lambda entry: entry.recorded or 0, reverse=True)
     if as_json:
-        found = [asdict(entry) for entry in entries]
+        tapes = [asdict(entry) for entry in entries]
         screen.say_json(
-            {"command": "ls", "exit": 0, "folder": str(folder.absolute()), "tapes": found}
+            {"command": "ls", "exit": 0, "folder": str(folder.absolute()), "tapes": tapes}
         )
     else:
         _print(folder, entries)
@@ -45,7 +46,10 @@ def ls(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One line of the list. `recorded` is nanoseconds since the epoch, `problem` why it is none."""
+    """One line of the list.
+
+    `recorded` is in nanoseconds since the epoch; `problem` is why the file cannot be read.
+    """
 
     name: str
     state: str
@@ -107,7 +111,7 @@ def _print(folder: Path, entries: list[_Entry]) -> None:
             line = f"! {printable(entry.name)}: {printable(entry.problem)}"
             console.print(line, style=screen.WARN, soft_wrap=True)
     if any(entry.state == "complete" for entry in entries):
-        console.print("✓ complete, with the start of its digest", style=screen.DIM)
+        console.print("✓ complete, with the start of the digest", style=screen.DIM)
 
 
 def _row(entry: _Entry) -> list[str]:
@@ -130,5 +134,5 @@ def _row(entry: _Entry) -> list[str]:
 def _state(entry: _Entry) -> str:
     complete = entry.state == "complete" and entry.digest
     state = f"✓ {entry.digest[:6]}" if complete and entry.digest else entry.state
-    # Masked and readable is what a tape is; anything else is worth a word.
+    # Safe is the default mode; any other is worth a word.
     return state if entry.mode in (None, "safe", entry.state) else f"{state} {entry.mode}"

@@ -1,4 +1,4 @@
-"""`tracefork pack`: one run, with what it needs of its parents, in one file to send."""
+"""`tracefork pack`: copy a run, with what it needs of its parents, into one file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,18 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def pack(
     tape: options.TapeName,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The file to write (default: TAPE-packed.tape)."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Write a run into one file that needs no other.
+    """Copy a run into one file that needs no other file.
 
-    A branch comes with the exchanges it shares with its parents; a recording that was cut off comes
-    with what was in flight. The file is a tape: it is shown, verified and replayed as it is.
+    A branch includes the exchanges that it shares with its parents. A recording that was cut off
+    includes the requests that were in flight. The file is a tape: you can show, verify and replay
+    it.
     """
     from tracefork_core.tape import Tape
     from tracefork_core.tape.rewrite import rewrite
@@ -55,5 +59,5 @@ def pack(
     console.print(f"● packed {shown} · {count} · {figures.size(size)}{state}", soft_wrap=True)
     console.print(f"  digest {digest}", style=screen.DIM, soft_wrap=True)
     next_command = f"tracefork unpack {shlex.quote(shown)}"
-    console.print(f"  there: {next_command}", style=screen.DIM, soft_wrap=True)
+    console.print(f"  next, on the other machine: {next_command}", style=screen.DIM, soft_wrap=True)
     return 0

@@ -1,4 +1,4 @@
-"""`tracefork race`: replay an agent in many orders, to find what depends on the order."""
+"""`tracefork race`: replay in other orders, to find results that depend on the order."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def race(
     tape: options.TapeName,
     agent_words: options.AgentWords,
     seeds: Annotated[
-        int, typer.Option("--seeds", min=1, metavar="N", help="Try N orders drawn at random.")
+        int, typer.Option("--seeds", min=1, metavar="N", help="Try N random orders.")
     ] = _SEEDS,
     *,
     compared: options.ReplayOptions,
     as_json: options.AsJson = False,
 ) -> int:
-    """Replay in other orders, to find what depends on the order.
+    """Find results that depend on the order in which answers arrive.
 
-    Answers that overlapped when this was recorded are given in other orders, each time in a fresh
-    process, offline and for nothing. Where an order changes what the agent asks, prints or how it
-    ends, that is a race: the smallest reordering that does it is looked for. The exit status is 0
-    where none was found, else 1.
+    Answers that overlapped in the recording are delivered in other orders, each time in a fresh
+    process, offline and at no cost. An order that changes a request, the output or the end of the
+    agent shows a race, and the smallest such reordering is searched for. The exit code is 0 if no
+    race was found, else 1.
     """
     from tracefork_core.cli.race.race_report import document, print_report
     from tracefork_core.cli.race.race_worker import Job
@@ -103,12 +103,12 @@ def _race(job: Job, folder: Path, seeds: int, again: str) -> Result:
         if second.failure(taped.outcome, taped.exchanges):
             return result(failure=second)
         runs.prints_compared = first.printed == second.printed
-        attempt = _Telling(runs, seeds, tell)
+        attempt = _Attempt(runs, seeds, tell)
         return result(found=search(overlap.completed, overlap.pairs, attempt, range(seeds)))
 
 
-class _Telling:
-    """Carries orders out, and tells how far it has come."""
+class _Attempt:
+    """Runs the agent in an order, and reports the progress."""
 
     def __init__(self, runs: Runs, seeds: int, tell: Callable[[str], None]) -> None:
         self._runs = runs
@@ -120,19 +120,19 @@ class _Telling:
     def __call__(self, order: Order) -> Outcome:
         if isinstance(order, int) or not self._tried:
             eta = left(self._began, self._tried, self._seeds + 1)
-            told = f"order {self._tried + 1} of {self._seeds + 1}"
-            self._tell(f"{told} · {self._changed} changed the outcome{eta}")
+            number = f"order {self._tried + 1} of {self._seeds + 1}"
+            self._tell(f"{number} · {self._changed} changed the outcome{eta}")
             self._tried += 1
         else:
             self._steps += 1
-            self._tell(f"looking for the smallest reordering · run {self._steps}")
+            self._tell(f"searching for the smallest reordering · run {self._steps}")
         outcome = self._runs.attempt(order)
         self._changed += outcome.changed
         return outcome
 
 
 def _read(path: Path) -> tuple[Taped, str | None]:
-    """Return what a tape says, and the hash seed of its recording."""
+    """Return what a race must know of a tape, and the hash seed of its recording."""
     from tracefork_core.cli.race.race_report import exchange_words
     from tracefork_core.run.racing import overlap_of
     from tracefork_core.tape import Tape
@@ -140,6 +140,10 @@ def _read(path: Path) -> tuple[Taped, str | None]:
     with Tape.open(path) as tape:
         outcome = tape.receipt.outcome if tape.receipt else None
         overlap = overlap_of(tape)
-        words = {one.n: exchange_words(one) for one in tape.exchanges if one.n in overlap.exchanges}
+        words = {
+            exchange.n: exchange_words(exchange)
+            for exchange in tape.exchanges
+            if exchange.n in overlap.exchanges
+        }
         taped = Taped(path, outcome, len(tape.exchanges), overlap, words)
         return taped, tape.hash_seed

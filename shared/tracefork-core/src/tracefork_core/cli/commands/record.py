@@ -1,4 +1,4 @@
-"""`tracefork record`: run an agent live and put its run on a tape."""
+"""`tracefork record`: run an agent live and record it on a tape."""
 
 from __future__ import annotations
 
@@ -35,25 +35,32 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @dataclass(frozen=True, slots=True)
 class _TapeOptions:
-    """Which tape is written, and what it keeps."""
+    """Which tape to write, and what to keep on it."""
 
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="TAPE", help="Where the tape goes.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="TAPE", help="The tape to write (default: the agent's name)."
+        ),
     ] = None
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a tape of that name.")] = (
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
         False
     )
     mode: Annotated[
         str,
-        typer.Option("--mode", metavar="MODE", help="What is kept: safe, metadata, sealed or raw."),
+        typer.Option(
+            "--mode", metavar="MODE", help="What the tape keeps: safe, metadata, sealed or raw."
+        ),
     ] = "safe"
     mask: options.Mask = None
     seal_to: Annotated[
         list[str] | None,
-        typer.Option("--to", metavar="age1…", help="Who may read a sealed tape: an age key."),
+        typer.Option(
+            "--to", metavar="age1…", help="Encrypt a sealed tape for this age public key."
+        ),
     ] = None
     strict: Annotated[
-        bool, typer.Option("--strict", help="Stop the agent if the tape cannot be written.")
+        bool, typer.Option("--strict", help="Stop the agent when the tape cannot be written.")
     ] = False
 
 
@@ -65,14 +72,16 @@ def record(
     tape: _TapeOptions,
     switches: options.Switches,
     boundary: options.Boundary = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Refuse every connection.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Refuse every connection of the agent.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent live and record it on a tape.
 
-    The agent runs in this process as `python SCRIPT` would run it, or a project's folder as its
-    framework would; its output is untouched and its exit status is passed on. Without -o the tape
-    is named after the agent, with a number where that name is taken.
+    A script runs as `python SCRIPT` would run it, a project folder as its framework would. The
+    agent's output stays on stdout, and its exit status becomes that of this command. Without -o
+    the tape is named after the agent, with a number if that name is taken.
     """
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
     from tracefork_core.run import record as recording
@@ -81,7 +90,8 @@ def record(
     agent = agent_words.read(ctx)
     if agent is None:
         raise UsageError(
-            "tracefork: record what? A script, a folder, -m MODULE or --agent PKG.MOD:FN."
+            "tracefork: record needs an agent: a script, a project folder, -m MODULE or "
+            "--agent PKG.MOD:FN."
         )
     path = (tape.output or tape_names.free_name(agent.name)).absolute()
     shown, cwd = tape_names.shown(path), Path.cwd()
@@ -100,7 +110,7 @@ def record(
         strict=tape.strict,
     )
 
-    def told(outcome: Outcome[Recording]) -> int:
+    def report(outcome: Outcome[Recording]) -> int:
         with screen.stdout_kept(as_json):
             run, ending = outcome()
         assert run.receipt is not None
@@ -108,14 +118,14 @@ def record(
         _report(path, shown, run, agent, status=ending.status, as_json=as_json)
         return ending.status
 
-    # Whether a script is there is known by now.
-    with _as_it_was(path, overwrite=tape.overwrite and agent.form != "script"):
-        return told(lambda: agent.run_under(scope, show=True, told=told))
+    # That a script exists is known by now; modules and functions may still turn out missing.
+    with _restored_without_agent(path, overwrite=tape.overwrite and agent.form != "script"):
+        return report(lambda: agent.run_under(scope, show=True, told=report))
 
 
 @contextmanager
-def _as_it_was(path: Path, *, overwrite: bool) -> Iterator[None]:
-    """Leave everything at a path as it was where there turns out to be no agent to run."""
+def _restored_without_agent(path: Path, *, overwrite: bool) -> Iterator[None]:
+    """Restore the tape at a path if it turns out that there is no agent to run."""
     from tracefork_core.tape.creation import SCRATCH
     from tracefork_core.tape.schema import BESIDE, beside
 
@@ -128,7 +138,7 @@ def _as_it_was(path: Path, *, overwrite: bool) -> Iterator[None]:
             else ""
         )
         for file in earlier:
-            with suppress(OSError):  # What cannot be read is not overwritten either.
+            with suppress(OSError):  # A file that cannot be read is not overwritten either.
                 shutil.copy2(file, kept)
         try:
             yield
@@ -211,12 +221,12 @@ def _print_summary(
     if receipt.secrets:
         console.print(f"  secrets masked: {secret_words(receipt.secrets)}", soft_wrap=True)
     for leak in leaks:
-        console.print(f"  ! past the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
+        console.print(f"  ! not on the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":
-        console.print(f"  the agent ended with {receipt.outcome}; a replay expects the same")
+        console.print(f"  the agent ended with {receipt.outcome}; a replay must end the same way")
     elif not account.exchanges:
         console.print(
-            "  ! nothing crossed a seam; `tracefork doctor` lists what has one",
+            "  ! no call was captured; `tracefork doctor` lists the libraries that are",
             style=screen.WARN,
         )
     console.print(Text("  next: ", screen.DIM).append(following, "default"), soft_wrap=True)

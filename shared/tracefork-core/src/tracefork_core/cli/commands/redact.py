@@ -1,4 +1,4 @@
-"""`tracefork redact`: a tape that was made before, without the secrets on it."""
+"""`tracefork redact`: copy a tape without the secrets on it."""
 
 from __future__ import annotations
 
@@ -30,15 +30,22 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def redact(
     tape: options.TapeName,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The tape to write.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The tape to write (default: TAPE-redacted.tape).",
+        ),
     ] = None,
     mask: options.Mask = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Write a tape anew, without the secrets that `tracefork scan` finds on it.
+    """Copy a tape without the secrets on it.
 
-    They are masked as a recording in mode safe would have masked them, so the new tape replays
-    where they have other values. The old tape stays as it is: delete it once you have looked.
+    The secrets are those that `tracefork scan` finds. They are masked as a recording in mode safe
+    masks them, so the new tape replays wherever they have other values. The old tape is not
+    changed: check the new one, then delete the old one.
     """
     from tracefork_core.masking.masks import Masks
     from tracefork_core.redaction.redaction import Redaction
@@ -65,9 +72,9 @@ def redact(
 
 @dataclass(frozen=True, slots=True)
 class _Result:
-    """What came of it. `before` and `after` are digests.
+    """The result of a redaction; `before` and `after` are digests.
 
-    Of what was masked, `tokens` are known by their look alone, `patterns` by what the user gave.
+    Masked secrets are `variables` by name, `tokens` by their form, or `patterns` from --mask.
     """
 
     old: Path
@@ -84,7 +91,7 @@ class _Result:
     not_unpacked: list[str]
 
     def document(self) -> dict[str, object]:
-        """Return it as JSON-able values."""
+        """Return the result as JSON-able values."""
         return {
             "command": "redact",
             "exit": 0,
@@ -104,7 +111,7 @@ class _Result:
 
     @property
     def following(self) -> str | None:
-        """The command that deletes the old tape with what lies beside it, if it held secrets."""
+        """The command that deletes the old tape and its side files, if it held secrets."""
         if not any(self.secrets.values()):
             return None
         beside = (self.old.with_name(self.old.name + suffix) for suffix in BESIDE)
@@ -113,23 +120,25 @@ class _Result:
 
 
 def _check(tape: Tape, masks: Masks) -> None:
-    """Refuse what would come out other than it is said to.
+    """Refuse a tape that cannot be masked as its recording would have masked it.
 
     Raises:
-        UsageError: the tape was recorded with patterns that are not given.
-        TapeError: it does not say how it was recorded.
+        UsageError: the tape was recorded with patterns that were not given.
+        TapeError: the tape has no description of its recording.
     """
     from tracefork_core.masking.masks import patterns_on
 
     environment = tape.environment
     if environment is None:
-        raise TapeError(f"tracefork: {tape.path} does not say how it was recorded.")
+        raise TapeError(
+            f"tracefork: {tape.path} has no description of its recording, so it cannot be redacted."
+        )
     wanted = patterns_on(environment)
     if wanted > len(masks.patterns):
         raise UsageError(
-            f"tracefork: {tape.path} was recorded with {wanted} pattern(s) to mask, and "
-            f"{len(masks.patterns)} are given. Give the same ones first, in the same order "
-            "(--mask re:…): a tape holds their number alone."
+            f"tracefork: {tape.path} was recorded with {wanted} patterns to mask, and "
+            f"{len(masks.patterns)} were given. The tape stores only their number: give the same "
+            "patterns first, in the same order (--mask re:…)."
         )
 
 
@@ -165,10 +174,10 @@ def _print(result: _Result) -> None:
     if result.secrets:
         console.print(f"  secrets masked: {secret_words(result.secrets)}", soft_wrap=True)
     else:
-        console.print("  no secrets were found")
+        console.print("  no secrets found")
     same = result.before == result.after
-    told = "is the same" if same else f"was {result.before}"
-    console.print(f"  digest {result.after} ({told})", style=screen.DIM, soft_wrap=True)
+    change = "unchanged" if same else f"was {result.before}"
+    console.print(f"  digest {result.after} ({change})", style=screen.DIM, soft_wrap=True)
     for line in _replays(result):
         console.print(f"  {printable(line)}", soft_wrap=True)
     for line in _warnings(result):
@@ -180,22 +189,25 @@ def _print(result: _Result) -> None:
 
 
 def _replays(result: _Result) -> Iterator[str]:
-    """Yield what it takes to replay the new tape."""
+    """Yield the conditions for replaying the new tape."""
     if result.variables:
         yield f"replays with any value of {', '.join(result.variables)}"
     if result.tokens:
         names = ", ".join(result.tokens)
         yield (
-            f"known by look alone: {names}. Replays where no variable holds such a token; "
-            "where one does, set that variable here and redact the old tape again"
+            f"recognised by form only: {names}. The tape replays if no variable holds such a "
+            "token; if one does, set that variable here and redact the old tape again"
         )
     if result.patterns:
         count = figures.several(len(result.patterns), "pattern")
-        yield f"replays with the same {count}: give --mask re:… again, in this order"
+        yield f"replays with the same {count}: give --mask re:… again, in the same order"
 
 
 def _warnings(result: _Result) -> Iterator[str]:
     for coding in result.not_unpacked:
-        yield f"bodies packed with {coding} could not be unpacked: they were searched as bytes"
+        yield f"bodies compressed with {coding} could not be read: only their bytes were searched"
     if result.parent:
-        yield f"the old tape is a branch of {result.parent}, which may hold the same: redact it too"
+        yield (
+            f"the old tape is a branch of {result.parent}, which may hold the same secrets: "
+            "redact that too"
+        )

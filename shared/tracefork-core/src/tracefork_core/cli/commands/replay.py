@@ -1,4 +1,4 @@
-"""`tracefork replay`: run an agent again, answered from its tape, with the network closed."""
+"""`tracefork replay`: run an agent again from its tape, with the network closed."""
 
 from __future__ import annotations
 
@@ -43,23 +43,27 @@ def replay(
     boundary: options.Boundary = None,
     speed: Annotated[
         float | None,
-        typer.Option("--speed", metavar="X", help="Keep the recorded pace, X times as fast."),
+        typer.Option(
+            "--speed",
+            metavar="X",
+            help="Keep the recorded pace, X times as fast (default: no waiting).",
+        ),
     ] = None,
     order: Annotated[
         str | None,
         typer.Option(
             "--order",
             metavar="SEED|N,N,…",
-            help="Answer what overlaps in another order, to see races.",
+            help="Deliver overlapping answers in another order, to show races.",
         ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Run an agent again, answered from its tape.
+    """Run an agent again, with every answer taken from its tape.
 
-    Nothing leaves the process. The exit status is 0 only where every exchange was asked for as it
-    was recorded and the agent ended as it did then. Without a command, the one that recorded the
-    tape on this machine is run, in the folder where it ran then.
+    The network is closed. The exit code is 0 only if the agent made every recorded request, and
+    ended as it did when it was recorded. Without an agent, this runs the command that recorded the
+    tape on this machine, in the folder where it ran then.
     """
     path = tape_names.find(tape)
     as_asked = options.order_of(order)
@@ -67,14 +71,14 @@ def replay(
     recorded = _read(path)
     hash_seed.restore(recorded.hash_seed)
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
-    from tracefork_core.run import replay as replaying  # not before the process has started anew
+    from tracefork_core.run import replay as replaying  # after the process may have restarted
 
     if not agent_words.given:
-        note = f"· as recorded: {agent.words} (in {folder})"
+        note = f"· running as recorded: {agent.words} (in {folder})"
         screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
     os.chdir(folder)
     agent.prepare()
-    warnings.simplefilter("ignore", SurroundingsWarning)  # It is said below, in our own words.
+    warnings.simplefilter("ignore", SurroundingsWarning)  # The report below has the same.
     scope = replaying(
         path,
         match=compared.matchers,
@@ -98,10 +102,10 @@ def _perform(
     *,
     as_json: bool,
 ) -> int:
-    """Run the agent, say what it came to, and return the exit code."""
+    """Run the agent, report the verdict, and return the exit code."""
     began = time.perf_counter()
 
-    def told(outcome: Outcome[Replaying]) -> int:
+    def report(outcome: Outcome[Replaying]) -> int:
         try:
             with screen.stdout_kept(as_json):
                 run, ending = outcome()
@@ -115,7 +119,7 @@ def _perform(
             _print(recorded, verdict)
         return verdict.exit
 
-    return told(lambda: agent.run_under(scope, show=False, told=told))
+    return report(lambda: agent.run_under(scope, show=False, told=report))
 
 
 _RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}
@@ -123,7 +127,7 @@ _RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED:
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """What a tape says about its recording. `outcome` is None where that was cut off."""
+    """What a tape says about its recording; `outcome` is None if the recording was cut off."""
 
     path: Path
     shown: str
@@ -139,7 +143,7 @@ class _Recorded:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What a replay that did not diverge came to."""
+    """The result of a replay that did not diverge."""
 
     exit: int
     run: Replaying
@@ -168,11 +172,11 @@ def _judge(
 ) -> _Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
     asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
-    found = failure(ending.outcome, ending.status, asked, recorded.exchanges, then)
+    problem = failure(ending.outcome, ending.status, asked, recorded.exchanges, then)
     proven = run.digest == recorded.digest or run.auxiliary_left
-    if found is None and not proven and not matchers:
-        found = FAILED, f"the digest of this replay is {run.digest}, not the tape's"
-    code, reason = found or (SAME, None)
+    if problem is None and not proven and not matchers:
+        problem = FAILED, f"the digest of this replay is {run.digest}, not that of the tape"
+    code, reason = problem or (SAME, None)
     return _Verdict(code, run, ending, matchers, seconds, reason)
 
 
@@ -267,8 +271,8 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
 
 
 def auxiliary_words(left: int, misses: int) -> str:
-    """Return how auxiliary requests differed from those on the tape; nothing where they did not."""
-    words = [f"{left} not asked for"] if left else []
+    """Return how the token counts differed from those on the tape; empty if they did not."""
+    words = [f"{left} not requested"] if left else []
     words += [f"{misses} not on the tape (refused)"] if misses else []
     return ", ".join(words)
 
@@ -282,7 +286,7 @@ def _see(recorded: _Recorded) -> str:
 
 
 def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
-    """Return what a person should know about a replay that went well."""
+    """Return what a user should know about a replay that succeeded."""
     from tracefork_core.cli.display.coverage import subprocess_words, unseen_words
     from tracefork_core.cli.installed import loaded_blind_spots
 
@@ -291,18 +295,20 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         matchers = f"; not compared: {', '.join(verdict.matchers)}" if verdict.matchers else ""
         notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
     if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
-        notes.append(f"as recorded but for token counts: {words}")
+        notes.append(f"same as recorded, except for token counts: {words}")
     if not recorded.complete:
-        notes.append("incomplete: the recording was cut off; what it holds was replayed")
+        notes.append("incomplete: the recording was cut off; the part on the tape was replayed")
     elif recorded.outcome != "ok":
-        notes.append(f"the agent failed with {recorded.outcome}, as when it was recorded")
-    notes += [f"! past the tape: {leak}" for leak in run.leaks]
+        notes.append(f"the agent failed with {recorded.outcome}, as it did in the recording")
+    notes += [f"! not on the tape: {leak}" for leak in run.leaks]
     if run.subprocesses:
-        notes.append(f"! not watched: {subprocess_words(run.subprocesses)} (--no-subprocess)")
+        notes.append(
+            f"! not captured: {subprocess_words(run.subprocesses)} (--no-subprocess refuses them)"
+        )
     if unseen := loaded_blind_spots():
         notes.append(unseen_words(unseen))
     if misses := run.clock_misses:
-        notes.append(f"{figures.several(misses, 'read')} of the clock had no recorded value left")
+        notes.append(f"{figures.several(misses, 'clock read')} had no recorded value")
     if misses := run.entropy_misses:
-        notes.append(f"{figures.several(misses, 'draw')} from chance had no recorded value left")
+        notes.append(f"{figures.several(misses, 'random draw')} had no recorded value")
     return [printable(note) for note in notes]

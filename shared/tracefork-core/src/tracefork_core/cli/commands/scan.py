@@ -1,4 +1,4 @@
-"""`tracefork scan`: the secrets on tapes that were made before."""
+"""`tracefork scan`: find secrets on existing tapes."""
 
 from __future__ import annotations
 
@@ -29,23 +29,22 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def scan(
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH...", help="Tapes, and folders of tapes with all in them."),
+        typer.Argument(metavar="PATH...", help="Tapes, or folders that are searched for tapes."),
     ],
     mask: options.Mask = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Find secrets on tapes that were made before.
+    """Find secrets on existing tapes.
 
-    Secrets are what a recording would mask here: values of secret variables of this environment,
-    tokens that are known by their look, and what --mask names. Each is told by its name and its
-    place, never by its value.
+    Secrets are what a recording would mask: values of secret environment variables, tokens of a
+    known form, and what --mask names. Each is reported by name and location, never by value.
     """
     from tracefork_core.masking.masks import Masks
 
     masks = Masks.read(mask or [])
     todo, results = _tapes(paths), []
     with _progress() as status:
-        # A branch brings its parents: what it shares with them lies there.
+        # Parents are scanned too: a branch stores what it shares with them there.
         for number, path in enumerate(todo, 1):
             if status is not None:
                 status.update(f"scanning {number} of {len(todo)}: {printable(path.name)}")
@@ -65,7 +64,7 @@ def scan(
 
 @dataclass(slots=True)
 class _Result:
-    """What was found on one tape. `shown` is its path, without secrets."""
+    """The secrets on one tape; `shown` is its path, masked."""
 
     path: Path
     shown: str
@@ -76,22 +75,22 @@ class _Result:
 
 
 def _tapes(paths: Sequence[str]) -> list[Path]:
-    """Return the tapes that are meant, each once.
+    """Return the tapes that paths name, each once.
 
     Raises:
-        UsageError: a path is none, or there is no tape in a folder.
+        UsageError: there is no such tape, or a folder has none in it.
     """
-    found: list[Path] = []
+    tapes: list[Path] = []
     for name in paths:
         folder = Path(name)
         if not folder.is_dir():
-            found.append(tape_names.find(name))
+            tapes.append(tape_names.find(name))
             continue
         inside = sorted(path for path in folder.absolute().rglob("*") if tape_names.is_tape(path))
         if not inside:
-            raise UsageError(f"tracefork: no tapes in {folder}: nothing was scanned.")
-        found += inside
-    return list(dict.fromkeys(found))
+            raise UsageError(f"tracefork: there are no tapes in {folder} to scan.")
+        tapes += inside
+    return list(dict.fromkeys(tapes))
 
 
 def _scan(path: Path, masks: Masks) -> _Result:
@@ -123,7 +122,7 @@ def _order(found: tuple[Place, int]) -> tuple[bool, int]:
 
 @contextmanager
 def _progress() -> Iterator[Status | None]:
-    """Show on a terminal how far it has come."""
+    """Show the progress, on a terminal only."""
     console = screen.stderr()
     if not console.is_terminal:
         yield None
@@ -158,11 +157,11 @@ def _print(results: Sequence[_Result]) -> None:
             line = f"{shown} · {_event(place)} · {place.where} · {place.secret} \u00d7{count}"
             console.print(printable(line), soft_wrap=True)
         for coding in result.odd:
-            told = f"! {shown}: bodies packed with {coding} cannot be unpacked: searched as bytes"
-            notes.print(printable(told), style=screen.WARN, soft_wrap=True)
+            note = f"! {shown}: bodies compressed with {coding} cannot be read: only their bytes "
+            notes.print(printable(f"{note}were searched"), style=screen.WARN, soft_wrap=True)
         if result.problem:
-            told = f"✗ {shown}: {result.problem}"
-            notes.print(printable(told), style=screen.BAD, soft_wrap=True)
+            problem = f"✗ {shown}: {result.problem}"
+            notes.print(printable(problem), style=screen.BAD, soft_wrap=True)
     hit = [result for result in results if result.found]
     if not hit and (read := sum(not result.problem for result in results)):
         console.print(f"no secrets on {figures.several(read, 'tape')}")

@@ -1,4 +1,4 @@
-"""`tracefork show`: the timeline of a tape, one exchange of it, its checkpoints, or a body."""
+"""`tracefork show`: the timeline of a tape, one exchange, its checkpoints, or a body."""
 
 from __future__ import annotations
 
@@ -21,39 +21,45 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def show(
     tape: options.TapeName,
     number: Annotated[
-        int | None, typer.Argument(metavar="[N]", help="Show exchange N, as numbered there.")
+        int | None, typer.Argument(metavar="[N]", help="Show exchange N of the timeline in full.")
     ] = None,
     raw: Annotated[
-        bool, typer.Option("--raw", help="Write the response body of N to stdout, as recorded.")
+        bool, typer.Option("--raw", help="Write the response body of exchange N to stdout.")
     ] = False,
     request_raw: Annotated[
-        bool, typer.Option("--request-raw", help="Write the request body of N to stdout.")
+        bool, typer.Option("--request-raw", help="Write the request body of exchange N to stdout.")
     ] = False,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="List the states that a framework saved.")
+        bool, typer.Option("--checkpoints", help="List the checkpoints that a framework tables.")
     ] = False,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", metavar="ID", help="Show one of them, by the end of its id."),
+        typer.Option(
+            "--checkpoint", metavar="ID", help="Show one checkpoint, by the end of its id."
+        ),
     ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Show the timeline of a tape, one exchange of it, or the states that a framework saved.
+    """Show the timeline of a tape, or one exchange in full.
 
-    On a terminal even --raw spells control characters as escapes: what a tape holds must not drive
-    a terminal. Into a file or a pipe the bytes go as they are.
+    On a terminal, even --raw spells out control characters, so that a tape cannot drive the
+    terminal. A file or a pipe gets the exact bytes.
     """
     path = tape_names.find(tape)
     if checkpoints or checkpoint is not None:
         if number is not None or raw or request_raw:
-            raise UsageError("tracefork: --checkpoints and --checkpoint take no N.")
+            raise UsageError(
+                "tracefork: --checkpoints and --checkpoint do not go with the number of an "
+                "exchange, --raw or --request-raw."
+            )
         _checkpoints(path, checkpoint, as_json=as_json)
         return 0
     with Tape.open(path) as opened:
         if raw or request_raw:
             if number is None or as_json or raw == request_raw:
                 raise UsageError(
-                    "tracefork: --raw and --request-raw each take one N and no --json."
+                    "tracefork: --raw and --request-raw need the number of one exchange, exclude "
+                    "each other, and do not go with --json."
                 )
             exchange = _pick(opened, path, number)
             _write(exchange.response_body if raw else exchange.request_body)
@@ -65,22 +71,23 @@ def show(
 
 
 def _checkpoints(path: Path, wanted: str | None, *, as_json: bool) -> None:
-    from tracefork_core.cli.display import checkpoint_tables as saved
+    from tracefork_core.cli.display import checkpoint_tables as tables
 
-    store, asked = saved.of(path)
-    found = list(store.search())[::-1]
+    store, asked = tables.of(path)
+    checkpoints = list(store.search())[::-1]
     if wanted is not None:
-        one = saved.chosen(found, wanted)
+        checkpoint = tables.chosen(checkpoints, wanted)
         if as_json:
-            document = {**saved.document([one], asked)[0], "values": saved.state(one, store.body)}
+            values = tables.state(checkpoint, store.body)
+            document = {**tables.document([checkpoint], asked)[0], "values": values}
             screen.say_json({"command": "show", "exit": 0, "checkpoint": document})
         else:
-            saved.print_state(screen.stdout(), one, store.body)
+            tables.print_state(screen.stdout(), checkpoint, store.body)
     elif as_json:
-        document = {"checkpoints": saved.document(found, asked)}
+        document = {"checkpoints": tables.document(checkpoints, asked)}
         screen.say_json({"command": "show", "exit": 0, "tape": str(path), **document})
     else:
-        saved.print_checkpoints(screen.stdout(), found, asked, tape_names.shown(path))
+        tables.print_checkpoints(screen.stdout(), checkpoints, asked, tape_names.shown(path))
 
 
 def _timeline(tape: Tape, path: Path, *, as_json: bool) -> None:
@@ -105,10 +112,11 @@ def _pick(tape: Tape, path: Path, number: int) -> Exchange:
     exchanges = tape.exchanges
     if 0 <= number < len(exchanges):
         return exchanges[number]
-    held = f"0 to {len(exchanges) - 1}" if exchanges else "none"
+    held = f"exchanges 0 to {len(exchanges) - 1}" if exchanges else "no exchanges"
     shown = tape_names.shown(path)
     raise UsageError(
-        f"tracefork: no exchange {number} on {shown}; it holds {held}: tracefork show {shown}"
+        f"tracefork: there is no exchange {number} on {shown}, which holds {held}. To see them: "
+        f"`tracefork show {shown}`"
     )
 
 

@@ -1,4 +1,4 @@
-"""`tracefork sign`: say with a key of one's own that a tape is what it is."""
+"""`tracefork sign`: sign a tape with your own key."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ def sign(
     key: Annotated[
         Path,
         typer.Option(
-            "--key", metavar="KEYFILE", help="An Ed25519 private key: of ssh-keygen, or PEM."
+            "--key", metavar="KEYFILE", help="Your Ed25519 private key, from ssh-keygen or in PEM."
         ),
     ],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace another signature of this tape.")
+        bool, typer.Option("--overwrite", help="Replace an existing signature.")
     ] = False,
     as_json: options.AsJson = False,
 ) -> int:
-    """Sign a complete tape: the digest of its run, and its file.
+    """Sign a tape with your own key.
 
-    The signature lies beside the tape, in TAPE.sig; `tracefork verify --signed-by` checks it.
+    The signature covers the digest of the run and the file, and is written beside the tape, as
+    TAPE.sig. `tracefork verify --signed-by` checks it. Only complete tapes can be signed.
     """
     from tracefork_core.tape import Tape, signature
 
@@ -43,8 +44,8 @@ def sign(
     with Tape.open(path) as opened:
         if not opened.complete:
             raise UsageError(
-                f"tracefork: {path} is incomplete: it was cut off, or is still recorded to. Only "
-                "complete tapes are signed."
+                f"tracefork: {path} is incomplete: its recording was cut off, or is still running. "
+                "Only complete tapes can be signed."
             )
         digest = opened.digest
     signed = signature.sign(path, digest, key, overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""`tracefork tree`: a run and its branches, each with what it changed and what came of it."""
+"""`tracefork tree`: show a run and its branches, with changes, outcomes and cost."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
-    """Show a run and its branches: fork point, change, outcome, and what was spent.
+    """Show a run and its branches, with changes, outcomes and cost.
 
-    Of a branch, the whole tree is shown that it belongs to.
+    For a branch, this shows the whole tree that it belongs to.
     """
     path = tape_names.find(tape)
-    runs = {run.name: run for one in tape_names.inside(path.parent) if (run := _read(one))}
+    runs = {run.name: run for file in tape_names.inside(path.parent) if (run := _read(file))}
     root = runs.get(path.name) or _read(path, strict=True)
     assert root is not None
     for _ in range(_DEEPEST):
@@ -56,7 +56,7 @@ def tree(tape: options.TapeName, as_json: options.AsJson = False) -> int:
 
 @dataclass(slots=True)
 class _Run:
-    """One tape. `change` says what a fork changed, `outcome` is None where it was cut off."""
+    """One tape; `change` is what a fork changed, `outcome` is None if the run was cut off."""
 
     name: str
     parent: str | None
@@ -86,7 +86,7 @@ class _Run:
 
 
 def _read(path: Path, *, strict: bool = False) -> _Run | None:
-    """Return what is shown of a tape; None of what is none, unless that is to be said."""
+    """Return what is shown of a tape; None for a file that cannot be read, unless `strict`."""
     try:
         with Tape.open(path) as tape:
             return _run(tape)
@@ -113,7 +113,7 @@ def _run(tape: Tape) -> _Run:
 
 
 def _change(tape: Tape) -> str:
-    """Return "replace 3: text 'No refund'; keep 5, 6" of a branch that a fork made."""
+    """Return the changes of a branch, like "replace 3: text 'No refund'; keep 5"."""
     branch = tape.branch
     if branch is None:
         return ""
@@ -133,13 +133,13 @@ def _drawn(root: _Run, chosen: str, width: int) -> Tree:
     while waiting:
         run, node, room = waiting.pop()
         room -= _INDENT
-        branches = sorted(run.branches, key=lambda one: (one.at, one.name))
+        branches = sorted(run.branches, key=lambda branch: (branch.at, branch.name))
         waiting += [(one, node.add(_line(one, chosen, room)), room) for one in branches]
     return drawn
 
 
 def _line(run: _Run, chosen: str, room: int) -> Text:
-    """Return a run in one line; what was changed gives way where there is little room."""
+    """Return a run in one line; the change is shortened if there is little room."""
     from rich.text import Text
 
     name, outcome = printable(run.name), "cut off" if run.outcome is None else run.outcome
@@ -147,8 +147,8 @@ def _line(run: _Run, chosen: str, room: int) -> Text:
     facts += [f"{run.live} live"] if run.parent else []
     facts.append("cost —" if run.cost is None else figures.money(run.cost))
     if run.parent:
-        said = f"  at {run.at} ·  · {' · '.join(facts)} · {outcome}"
-        left = room - len(name) - len(said)
+        others = f"  at {run.at} ·  · {' · '.join(facts)} · {outcome}"
+        left = room - len(name) - len(others)
         facts[:0] = [f"at {run.at}", shortened(run.change, max(left, _LEAST))]
     line = Text(name, screen.STRONG if run.name == chosen else "default")
     line.append(f"  {' · '.join(facts)} · ", screen.DIM)

@@ -1,4 +1,4 @@
-"""`tracefork try`: ask one recorded question otherwise, and see both answers."""  # noqa: N999
+"""`tracefork try`: ask one recorded question again, changed, and compare the answers."""  # noqa: N999
 
 from __future__ import annotations
 
@@ -40,42 +40,46 @@ def ask(
     mask: options.Mask = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Ask one recorded question otherwise, and see both answers.
+    """Ask one recorded question again, changed, and compare the answers.
 
-    The agent runs from the tape up to --at; its question is changed and asked live, and there the
-    agent ends: one call. Without a change it is asked once more as it was. Nothing is kept.
+    The agent replays up to --at. Its question there is changed and asked live, and then the agent
+    is stopped: one live call. Without a change the same question is asked again. No tape is kept.
     """
     path = tape_names.find(tape)
     if not at:
         raise UsageError(
-            f"tracefork: try what? --at takes the number of an exchange, or a step: "
-            f"tracefork show {shlex.quote(tape_names.shown(path))}"
+            "tracefork: try needs a question: --at with the number of an exchange, or a step. "
+            f"To see them: `tracefork show {shlex.quote(tape_names.shown(path))}`"
         )
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
         number = number_of(opened, at)
         hash_seed.restore(opened.hash_seed)
-    from tracefork_core.run import fork as forking  # not before the process has started anew
+    from tracefork_core.run import fork as forking  # after the process may have restarted
 
     os.chdir(folder)
     agent.prepare()
-    # Not a TemporaryDirectory: that goes with `atexit`, which the agent comes to before we do.
+    # Not a TemporaryDirectory: its `atexit` cleanup runs when the agent's exit handlers do.
     place = tempfile.mkdtemp(prefix=f"{SCRATCH}try-", dir=path.parent)
     try:
         parent = lay_beside(path, Path(place))
         scope = forking(parent, number, question.edit(), until=number, mask=mask or [])
-        with screen.stdout_kept():  # What the agent says is not the result.
+        with screen.stdout_kept():  # The agent's output is not the result.
             run, _ = agent.run_under(scope, show=False)
         with Tape.open(parent) as recorded, Tape.open(run.path) as branch:
-            # Others may have been asked at the same time: it need not have the same number.
-            asked = [one for one in branch.exchanges[number:] if one.aside.place == number]
+            # Its number on the branch may differ: other requests may have run at the same time.
+            asked = [
+                exchange for exchange in branch.exchanges[number:] if exchange.aside.place == number
+            ]
             if not asked:
-                raise ReplayError(f"tracefork: the agent asked nothing in the place of {number}.")
+                raise ReplayError(
+                    f"tracefork: the agent made no request that corresponds to exchange {number}."
+                )
             _report(recorded.exchanges[number], asked[0], as_json=as_json)
     except DivergenceError as error:
         if error.__context__ is not None and not (ending := Ending.of(error.__context__)).is_ours:
-            ending.show()  # The agent failed by itself, before it came to its question.
-        # The tape that it names lay in the folder that is going.
+            ending.show()  # The agent failed by itself, before it asked its question.
+        # The error names the tape in the temporary folder.
         raise DivergenceError(replace(error.divergence, tape=str(path))) from error
     finally:
         shutil.rmtree(place, ignore_errors=True)
@@ -83,23 +87,23 @@ def ask(
 
 
 def _report(before: Exchange, after: Exchange, *, as_json: bool) -> None:
-    told = {"recorded": _told(before), "now": _told(after)}
+    answers = {"recorded": _answer(before), "now": _answer(after)}
     if as_json:
-        screen.say_json({"command": "try", "exit": 0, "at": before.n, **told})
+        screen.say_json({"command": "try", "exit": 0, "at": before.n, **answers})
         return
     console = screen.stdout()
-    for label, one in told.items():
-        facts = [one["model"], one["status"], one["usage"], one["seconds"]]
+    for label, answer in answers.items():
+        facts = [answer["model"], answer["status"], answer["usage"], answer["seconds"]]
         shown = " · ".join(str(fact) for fact in facts if fact)
         console.print(f"{label}  {shown}", style=screen.STRONG, soft_wrap=True)
-        console.print(printable(str(one["answer"]), lines=True), soft_wrap=True)
+        console.print(printable(str(answer["answer"]), lines=True), soft_wrap=True)
 
 
-def _told(exchange: Exchange) -> dict[str, object]:
-    """Return what is shown of an answer, as JSON-able values."""
+def _answer(exchange: Exchange) -> dict[str, object]:
+    """Return an answer and its figures as JSON-able values."""
     call, failure = model_call(exchange), exchange.failure
     took = exchange.aside.took
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "model": None,
         "status": failure.kind if failure else exchange.status,
         "usage": None,
@@ -108,15 +112,15 @@ def _told(exchange: Exchange) -> dict[str, object]:
         "answer": exchange.response_body.decode("utf-8", "backslashreplace"),
     }
     if failure:
-        told["answer"] = failure.message
+        document["answer"] = failure.message
     elif call is not None:
-        calls = [f"{one.name}({one.arguments})" for one in call.tool_calls]
-        said = "\n".join([call.text, *calls]).strip()
+        tool_calls = [f"{tool.name}({tool.arguments})" for tool in call.tool_calls]
+        text = "\n".join([call.text, *tool_calls]).strip()
         tokens = call.usage.output_tokens if call.usage else None
-        told |= {
+        document |= {
             "model": call.response_model or model_name(call),
             "usage": None if tokens is None else figures.several(tokens, "token"),
             "cost_usd": dollars(price_of(exchange, call)),
-            "answer": said or (call.error.message if call.error else ""),
+            "answer": text or (call.error.message if call.error else ""),
         }
-    return told
+    return document

@@ -1,4 +1,4 @@
-"""`tracefork unpack`: take in a tape that somebody sent, once all of it has been checked."""
+"""`tracefork unpack`: check a tape from somebody else, and copy it to a folder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,19 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 @app.command()
 def unpack(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The tape that was sent.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The tape that you received.")],
     folder: Annotated[
-        Path, typer.Option("--into", metavar="DIR", help="Where it goes; here if not given.")
+        Path,
+        typer.Option(
+            "--into", metavar="DIR", help="Folder to copy it to (default: the current one)."
+        ),
     ] = Path(),
     as_json: options.AsJson = False,
 ) -> int:
-    """Check a tape that somebody sent, and write it anew.
+    """Check a tape from somebody else, and copy it to a folder.
 
-    Every event and every body is read and hashed first; a tape with damage is not taken in. Of the
-    file that was sent, nothing is kept but what a tape holds.
+    Every event and every body is read and hashed first; a damaged tape is refused. The copy is a
+    new file with the content of the tape and nothing else from the file that you received.
     """
     from tracefork_core.tape import Tape
     from tracefork_core.tape.creation import drafted
@@ -35,13 +38,12 @@ def unpack(
     from tracefork_core.tape.rewrite import rewrite
 
     if not folder.is_dir():
-        raise UsageError(f"tracefork: no folder {folder} to unpack to. Make it first.")
+        raise UsageError(f"tracefork: there is no folder {folder} to unpack to. Create it first.")
     result = check_undamaged(file)
     target = folder / f"{file.stem}{tape_names.SUFFIX}"
     if target.exists():
         raise UsageError(
-            f"tracefork: {target} exists and nothing is overwritten unasked. --into DIR unpacks "
-            "into another folder."
+            f"tracefork: {target} already exists. Use --into DIR to unpack to another folder."
         )
     with Tape.open(file) as opened:
         if not opened.opens:
@@ -50,11 +52,11 @@ def unpack(
                 shutil.copyfile(file, draft)
         else:
             rewrite(opened, target)
-    _say(target, result.exchanges, result.digest, as_json=as_json)
+    _report(target, result.exchanges, result.digest, as_json=as_json)
     return 0
 
 
-def _say(target: Path, exchanges: int, digest: str | None, *, as_json: bool) -> None:
+def _report(target: Path, exchanges: int, digest: str | None, *, as_json: bool) -> None:
     if as_json:
         screen.say_json(
             {

@@ -1,4 +1,4 @@
-"""`tracefork validate`: does blame find faults that were really planted in a real agent?"""
+"""`tracefork validate`: test blame on faults planted in a real agent."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def validate(
     faults: Annotated[
         str | None,
-        typer.Option("--faults", metavar="NAME,…", help="Only faults of these classes."),
+        typer.Option("--faults", metavar="NAME,…", help="Plant only faults of these classes."),
     ] = None,
     positions: Annotated[
         str | None,
-        typer.Option("--positions", metavar="N,…", help="Only faults at these exchanges."),
+        typer.Option("--positions", metavar="N,…", help="Plant only at these exchanges."),
     ] = None,
     budget: Annotated[
-        str, typer.Option("--budget", metavar="CALLS", help="Of each blame, at most.")
+        str, typer.Option("--budget", metavar="CALLS", help="Largest budget of each blame.")
     ] = BUDGET,
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, metavar="S", help="Of everything that is drawn.")
-    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, metavar="S", help="Random seed.")] = 0,
     check: Annotated[
         Path | None,
-        typer.Option("--check", metavar="REPORT.json", help="Say what is not as in this report."),
+        typer.Option(
+            "--check", metavar="REPORT.json", help="Compare the results with this report."
+        ),
     ] = None,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="REPORT.json", help="Write the report, to check with."),
+        typer.Option("--write", metavar="REPORT.json", help="Write a report for --check."),
     ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Plant faults in a real agent, and see whether blame finds them.
+    """Test blame on faults planted in a real agent.
 
-    A support agent asks a scripted model over a real socket, with a real SDK, and works with tools.
-    Faults of five classes are planted wherever each applies, one at a time; the run fails and is
-    put on trial. Beside them stand runs in which nobody is to blame. The exit status is 0 where
-    every fault is found and nobody else is accused (and, with --check, all is as in the report).
+    A support agent calls a scripted model over a real socket, with a real SDK, and uses tools.
+    Faults of five classes are planted wherever each applies, one at a time, and blame is run on the
+    failed run. Control runs have no step to blame. The exit code is 0 if every fault is found, no
+    innocent step is named and, with --check, the results equal the report.
     """
     from tracefork_core.cli.validate.validate_report import document, print_report
     from tracefork_core.cli.validate.validate_result import Document, changed
@@ -69,7 +69,9 @@ def validate(
     chosen, began = _load(), time.monotonic()
     before = None if check is None else _read(check, seed, budget)
     if write is not None and (write.is_dir() or not write.absolute().parent.is_dir()):
-        raise UsageError(f"tracefork: {write} cannot be written: give a file in a folder there is.")
+        raise UsageError(
+            f"tracefork: --write cannot write {write}. Give a file in a folder that exists."
+        )
     units = _positions(positions, len(chosen.STEPS))
     cases = list(_cases(chosen, _names(faults, chosen.CLASSES), units))
     outcomes = _run(chosen, cases, seed, budget)
@@ -106,30 +108,33 @@ def _run(chosen: Validation, cases: Sequence[Case], seed: int, budget: str) -> l
 
 
 def _cases(chosen: Validation, faults: Collection[str], units: Collection[int]) -> Iterator[Case]:
-    """Yield every fault on its own, and every control that belongs to those.
+    """Yield a case for every fault by itself, and for every control of those faults.
 
     Raises:
-        UsageError: none of the faults applies at these exchanges.
+        UsageError: none of the faults can be planted at these exchanges.
     """
     from tracefork_core.cli.validate.validate_result import Case
 
     every = list(chosen.plants())
-    plants = [one for one in every if one.fault in faults and (not units or one.unit in units)]
+    plants = [
+        plant for plant in every if plant.fault in faults and (not units or plant.unit in units)
+    ]
     if not plants:
         raise UsageError(
-            f"tracefork: none of these faults applies there: {', '.join(faults)}. The run is: "
+            f"tracefork: no exchange that was given can hold one of these faults: "
+            f"{', '.join(faults)}. The exchanges: "
             + ", ".join(f"{unit} {step}" for unit, step in enumerate(chosen.STEPS))
         )
-    for one in plants:
-        name, change = f"{one.fault}@{one.unit}", ((one.unit, one.change),)
-        yield Case(name, "", one.fault, one.unit, one.step, change, fails=True)
+    for plant in plants:
+        name, change = f"{plant.fault}@{plant.unit}", ((plant.unit, plant.change),)
+        yield Case(name, "", plant.fault, plant.unit, plant.step, change, fails=True)
     yield Case("clean", "clean")
-    for one in plants:
-        name, change = f"placebo {one.fault}@{one.unit}", ((one.unit, one.placebo),)
-        yield Case(name, "placebo", one.fault, None, one.step, change)
+    for plant in plants:
+        name, change = f"placebo {plant.fault}@{plant.unit}", ((plant.unit, plant.placebo),)
+        yield Case(name, "placebo", plant.fault, None, plant.step, change)
     for fault in faults:
-        mine = [one for one in every if one.fault == fault]
-        first, last = mine[0], mine[-1]
+        of_class = [plant for plant in every if plant.fault == fault]
+        first, last = of_class[0], of_class[-1]
         if first != last and first in plants and last in plants:
             yield _beside(first, last)
     for unit, stage in chosen.COINS.items():
@@ -139,16 +144,16 @@ def _cases(chosen: Validation, faults: Collection[str], units: Collection[int]) 
     yield Case("coin grade", "coin grade")
 
 
-def _beside(placebo: Plant, one: Plant) -> Case:
+def _beside(placebo: Plant, plant: Plant) -> Case:
     from tracefork_core.cli.validate.validate_result import Case
 
-    name = f"{one.fault}@{one.unit} beside a placebo@{placebo.unit}"
-    changes = ((placebo.unit, placebo.placebo), (one.unit, one.change))
-    return Case(name, "beside", one.fault, one.unit, one.step, changes, fails=True)
+    name = f"{plant.fault}@{plant.unit} beside a placebo@{placebo.unit}"
+    changes = ((placebo.unit, placebo.placebo), (plant.unit, plant.change))
+    return Case(name, "beside", plant.fault, plant.unit, plant.step, changes, fails=True)
 
 
 def _names(words: str | None, known: Collection[str]) -> list[str]:
-    """Return the classes that are asked for.
+    """Return the classes of faults that --faults names.
 
     Raises:
         UsageError: there is no such class.
@@ -159,53 +164,55 @@ def _names(words: str | None, known: Collection[str]) -> list[str]:
     for word in wanted:
         if word not in known:
             raise UsageError(
-                f"tracefork: no class {word!r} of faults. There are: {', '.join(known)}."
+                f"tracefork: there is no class of faults {word!r}. The classes: {', '.join(known)}."
             )
     if not wanted:
-        raise UsageError(f"tracefork: --faults takes names. There are: {', '.join(known)}.")
+        raise UsageError(f"tracefork: --faults needs names. The classes: {', '.join(known)}.")
     return wanted
 
 
 def _positions(words: str | None, of: int) -> list[int]:
-    """Return the exchanges that are asked for, none for all.
+    """Return the exchanges that --positions names; empty for all.
 
     Raises:
-        UsageError: these are no numbers, or none of the run's.
+        UsageError: the text is not a list of exchanges of the run.
     """
     if words is None:
         return []
-    found = options.numbers(words, f"--positions takes exchanges (2,5), not {words!r}")
-    for number in found:
+    positions = options.numbers(words, "--positions must be a list of exchanges (2,5)")
+    for number in positions:
         if number >= of:
             raise UsageError(
-                f"tracefork: there is no exchange {number} to plant at: the run has 0 to {of - 1}."
+                f"tracefork: --positions must be from 0 to {of - 1} in this run (got {number})."
             )
-    return found
+    return positions
 
 
 def _load() -> Validation:
-    """Return the agent to validate with.
+    """Return the agent to plant faults in.
 
     Raises:
-        UsageError: it, or what it needs, is not installed.
+        UsageError: the agent, or a library that it needs, is not installed.
     """
     points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
     if not points:
-        raise UsageError(f"tracefork: there is no agent to validate with. {INSTALL}")
+        raise UsageError(
+            f"tracefork: validate needs an agent that is not installed. Type: {INSTALL}"
+        )
     try:
-        found: Validation = points[0].load()
+        validation: Validation = points[0].load()
     except ImportError as error:
         raise UsageError(
-            f"tracefork: the agent to validate with cannot be loaded: {error}. {INSTALL}"
+            f"tracefork: the agent of validate cannot be loaded: {error}. Type: {INSTALL}"
         ) from error
-    return found
+    return validation
 
 
 def _read(path: Path, seed: int, budget: str) -> Document:
-    """Read a report to compare with.
+    """Read the report to compare with.
 
     Raises:
-        UsageError: it is none, or one of other measures.
+        UsageError: the file is not a report, or has another seed or budget.
     """
     from tracefork_core.cli.validate.validate_result import Document
 
@@ -215,11 +222,11 @@ def _read(path: Path, seed: int, budget: str) -> Document:
         raise UsageError(f"tracefork: {path} cannot be read: {error.strerror}.") from error
     except msgspec.DecodeError as error:
         raise UsageError(
-            f"tracefork: {path} is no report of `validate --write`: {error}"
+            f"tracefork: {path} is not a report of `tracefork validate --write`: {error}."
         ) from error
     if (report.seed, report.budget) != (seed, budget):
         raise UsageError(
             f"tracefork: {path} was made with --seed {report.seed} --budget '{report.budget}', "
-            f"this is --seed {seed} --budget '{budget}'. Give the same, or --write another report."
+            f"this run has --seed {seed} --budget '{budget}'. Use the same, or --write a report."
         )
     return report

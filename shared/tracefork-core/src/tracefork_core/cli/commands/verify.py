@@ -1,4 +1,4 @@
-"""`tracefork verify`: prove that a tape replays, each time in a fresh process, or is undamaged."""
+"""`tracefork verify`: prove that a tape replays, or that its file is undamaged or signed."""
 
 from __future__ import annotations
 
@@ -35,30 +35,39 @@ def verify(
     ctx: typer.Context,
     tape: options.TapeName,
     agent_words: options.AgentWords,
-    times: Annotated[int, typer.Option("--times", min=1, metavar="N", help="Replay N times.")] = 1,
+    times: Annotated[
+        int,
+        typer.Option(
+            "--times", min=1, metavar="N", help="Replay N times, each in a fresh process."
+        ),
+    ] = 1,
     integrity: Annotated[
-        bool, typer.Option("--integrity", help="Read and hash all of the tape; run nothing.")
+        bool, typer.Option("--integrity", help="Only read and hash the whole tape; run nothing.")
     ] = False,
     signed_by: Annotated[
         Path | None,
-        typer.Option("--signed-by", metavar="PUBKEY", help="Check the signature; run nothing."),
+        typer.Option(
+            "--signed-by",
+            metavar="PUBKEY",
+            help="Only check the signature against this key; run nothing.",
+        ),
     ] = None,
     *,
     compared: options.ReplayOptions,
     as_json: options.AsJson = False,
 ) -> int:
-    """Prove that a tape replays, and print the receipt.
+    """Prove that a tape replays, or that its file is undamaged.
 
-    Every replay runs in a fresh process of this interpreter, so that no state of modules leaks from
-    one to the next. With --integrity nothing is run: every event and body is read and hashed. With
-    --signed-by nothing is run either: the signature beside the tape is checked against a key.
+    Every replay runs in a fresh process of this interpreter, so no state of modules leaks from one
+    to the next. With --integrity nothing runs: every event and body is read and hashed. With
+    --signed-by nothing runs either: the signature beside the tape is checked against a public key.
     """
     path = tape_names.find(tape)
     if integrity or signed_by:
         if agent_words.given or (integrity and signed_by):
             raise UsageError(
-                "tracefork: --integrity and --signed-by each run nothing: ask for one of them, "
-                "without a command."
+                "tracefork: --integrity and --signed-by run no agent. Give one of them, and no "
+                "agent."
             )
         return (
             _check_signature(path, signed_by, as_json=as_json)
@@ -79,7 +88,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _Tape:
-    """What the tape says about itself. `receipt` is None where the recording was cut off."""
+    """What the tape says about itself; `receipt` is None if the recording was cut off."""
 
     path: Path
     shown: str
@@ -169,12 +178,12 @@ def _auxiliary_words(document: Mapping[str, object]) -> str:
 
 def _recording_words(receipt: Receipt | None) -> str:
     if receipt is None:
-        return "incomplete: it was cut off, so its coverage is not known"
+        return "incomplete: it was cut off, so its coverage is unknown"
     return coverage_words(receipt)
 
 
 def _print_failure(replay: child_python.Done) -> None:
-    """Print the card of a replay that diverged, or the end of what it said."""
+    """Print the card of a replay that diverged, or the end of the output of one that failed."""
     import msgspec
 
     from tracefork_core.cli.display.card import print_card
@@ -222,19 +231,19 @@ def _print_integrity(shown: str, result: Integrity) -> None:
         console.print(f"  digest {result.digest}", soft_wrap=True)
     if result.sealed:
         console.print(
-            "  sealed: its file and rows are as they were written; what they hold was not"
+            "  sealed: the file and its rows are as they were written. To check the content,"
         )
-        console.print("  read, for want of TRACEFORK_IDENTITY or TRACEFORK_PASSPHRASE")
+        console.print("  set TRACEFORK_IDENTITY or TRACEFORK_PASSPHRASE")
     elif good and not result.complete:
-        console.print("  incomplete: the recording was cut off, there is no receipt to compare")
+        console.print("  incomplete: the recording was cut off, so there is no receipt to compare")
 
 
 def _check_signature(path: Path, key: Path, *, as_json: bool) -> int:
-    """Print whether a public key signed a tape: 0 for this very file, 1 for its run in another one.
+    """Check who signed a tape; return 0 for this very file, 1 for its run in another file.
 
     Raises:
         UsageError: there is no signature, or the key cannot be used.
-        TapeError: the signature is of another key or another run, or is none.
+        TapeError: the signature is invalid, or belongs to another key or another run.
     """
     from tracefork_core.tape import Tape, signature
 
@@ -266,7 +275,7 @@ def _print_signature(path: Path, verdict: Verdict) -> None:
 
     console = screen.stdout()
     mark = Text("✓ ", screen.GOOD) if verdict.file else Text("✗ ", screen.BAD)
-    what = "the run and this file of it are signed" if verdict.file else "another file is signed"
+    what = "the run and this file are signed" if verdict.file else "another file is signed"
     console.print(mark.append(f"{tape_names.shown(path)} · {what}", "default"))
     facts = {"key": fingerprint(verdict.key), "digest": verdict.statement.digest}
     for name, value in facts.items():
@@ -275,7 +284,7 @@ def _print_signature(path: Path, verdict: Verdict) -> None:
     if not verdict.file:
         console.print(
             "  The run is the one that was signed: every request and answer. The file is not: "
-            "times, steps, draws and chunk boundaries may be anybody's. If you wrote it anew "
-            "yourself, sign it again.",
+            "its times, steps, random draws and chunk boundaries may have been changed. If you "
+            "wrote the file yourself, sign it again.",
             soft_wrap=True,
         )
