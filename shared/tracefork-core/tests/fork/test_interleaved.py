@@ -14,10 +14,11 @@ import httpx2
 import pytest
 
 from tracefork_core import Tape, fork, record, replay
-from tracefork_core.order.forked_turnstile import ForkedTurnstile
 from tracefork_core.order.pace import Pace
+from tracefork_core.order.policies import Forked
 from tracefork_core.order.quiet import Gate
 from tracefork_core.order.thread_rest import Rest
+from tracefork_core.order.turnstile import Turnstile
 from tracefork_core.tape.rewrite import rewrite
 from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
@@ -209,16 +210,17 @@ def test_a_limit_that_is_over_after_a_live_answer_is_so_on_the_branch(tape: Path
 TAKEN = ["recorded 0", "live", "recorded 1", "live", "recorded 2", "live"]
 
 
-def one_line(threads: set[int]) -> tuple[Gate, ForkedTurnstile]:
-    rest = Rest(threads)
-    gate = Gate(rest)
-    return gate, ForkedTurnstile([(turn, 0) for turn in range(3)], rest, Pace(None), gate)
+def one_line(threads: set[int]) -> tuple[Gate, Forked, Turnstile]:
+    """Return the gate, the branch and the turnstile of a fork whose tape has three turns."""
+    gate = Gate(Rest(threads))
+    branch = Forked((turn, 0) for turn in range(3))
+    return gate, branch, Turnstile(branch, gate, Pace(None))
 
 
 @pytest.mark.parametrize("longer", ["live", "recorded"])
 def test_tasks_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> None:
     """The next one waits until what the last one set off is done, whichever of the two it is."""
-    gate, turnstile = one_line(set())
+    gate, branch, turnstile = one_line(set())
     done: list[str] = []
 
     async def live(told: asyncio.Event, tell: asyncio.Event) -> None:
@@ -226,7 +228,7 @@ def test_tasks_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> No
             await told.wait()
             told.clear()
             await gate.apass_on("live")
-            turnstile.next_turn()
+            branch.next_turn()
             tell.set()
             await much("live")
 
@@ -250,14 +252,14 @@ def test_tasks_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> No
 
     asyncio.run(both())
     assert done == TAKEN
-    assert [turnstile.place(turn) for turn in range(3)] == [0, 4, 6]
+    assert [branch.place(turn) for turn in range(3)] == [0, 4, 6]
 
 
 @pytest.mark.parametrize("longer", ["live", "recorded"])
 def test_threads_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> None:
     """As tasks do: the next one waits until the other thread has nothing to do."""
     threads: set[int] = set()
-    gate, turnstile = one_line(threads)
+    gate, branch, turnstile = one_line(threads)
     done: list[str] = []
     here, there = threading.Event(), threading.Event()
 
@@ -267,7 +269,7 @@ def test_threads_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> 
             there.wait()
             there.clear()
             gate.pass_on("live")
-            turnstile.next_turn()
+            branch.next_turn()
             here.set()
             much("live")
 
@@ -293,4 +295,4 @@ def test_threads_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> 
     for thread in both:
         thread.join()
     assert done == TAKEN
-    assert [turnstile.place(turn) for turn in range(3)] == [0, 4, 6]
+    assert [branch.place(turn) for turn in range(3)] == [0, 4, 6]

@@ -105,7 +105,7 @@ async def test_a_fan_in_joins_in_the_recorded_order(
     for _ in range(20):
         with replay(tmp_path / "join.tape"):
             assert await agent(url) == [3, 2, 1, 0]
-    monkeypatch.setattr("tracefork_core.order.turnstile.Turnstile._is_due", lambda *_: True)
+    monkeypatch.setattr("tracefork_core.order.policies.Recorded.is_due", lambda *_: True)
     with replay(tmp_path / "join.tape"):
         assert await agent(url) != [3, 2, 1, 0]
 

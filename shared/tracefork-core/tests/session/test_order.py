@@ -16,6 +16,8 @@ import pytest
 from tracefork_core import DivergenceError, Tape, record, replay
 from tracefork_core.order import thread_rest, turnstile
 from tracefork_core.order.pace import Pace
+from tracefork_core.order.policies import Recorded
+from tracefork_core.order.quiet import Gate
 from tracefork_core.order.thread_rest import Rest
 from tracefork_testkit import Hold, ModelRequest, ProviderServer, Reply
 
@@ -274,6 +276,10 @@ class Others(Rest):
         super().__init__(set())
         self.things = list(things)
 
+    def is_stuck(self) -> bool:
+        """They may go on at any time."""
+        return False
+
     def wait(self, limit: float | None = None) -> None:
         """Do the next, where they are given all the time there is."""
         if limit == turnstile.STALL_SECONDS and self.things:
@@ -290,7 +296,8 @@ def test_nobody_goes_ahead_of_who_has_just_moved_on(monkeypatch: pytest.MonkeyPa
         taken.append(turn)
 
     others = Others(lambda: take(0), lambda: take(1))
-    order = turnstile.Turnstile([(turn, turn) for turn in range(3)], others, Pace(None))
+    policy = Recorded((turn, turn) for turn in range(3))
+    order = turnstile.Turnstile(policy, Gate(others), Pace(None))
     take(2)
     assert (taken, order.skipped) == ([0, 1, 2], 0)
 

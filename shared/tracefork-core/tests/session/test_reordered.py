@@ -14,8 +14,10 @@ import pytest
 
 from tracefork_core import Tape, record, replay
 from tracefork_core.order.pace import Pace
-from tracefork_core.order.reordered import Reordered
+from tracefork_core.order.policies import Reordered
+from tracefork_core.order.quiet import Gate
 from tracefork_core.order.thread_rest import Rest
+from tracefork_core.order.turnstile import Turnstile
 from tracefork_testkit import ProviderServer
 
 WORDS = ("one", "two", "three")
@@ -119,7 +121,8 @@ def test_what_an_order_leaves_out_ends_as_recorded(tape: Path, provider: Provide
 
 def test_who_was_woken_and_looks_anew_is_not_overlooked() -> None:
     """Each delivery wakes the first who waits; until it waits again, others come to choose."""
-    order = Reordered([(turn, turn) for turn in range(3)], LateRest(set()), Pace(None), [0, 1, 2])
+    policy = Reordered([(turn, turn) for turn in range(3)], [0, 1, 2])
+    order = Turnstile(policy, Gate(LateRest(set())), Pace(None))
     looks_anew = threading.Thread(target=order.wait, args=(1, 1, 0))
     looks_anew.start()
     LateRest.others_wait.wait()

@@ -217,6 +217,12 @@ def work_here(lane: Lane) -> None:
     lane.session.threads.add(threading.get_native_id())
 
 
+def works_for(lane: Lane, thread: threading.Thread) -> None:
+    """Note that a thread was started for `lane`, before it runs: it is not at rest yet."""
+    if thread.native_id is not None:
+        lane.session.threads.add(thread.native_id)
+
+
 @contextmanager
 def program_of_lane(program: int) -> Iterator[None]:
     """Note that this code waits for a program, given by its process id: it computes for a lane."""

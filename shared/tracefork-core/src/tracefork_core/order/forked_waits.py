@@ -1,87 +1,81 @@
-"""The waiting of a fork: before the fork point as recorded, after it for real.
+"""The agent's own waiting in a fork: before the fork point as recorded, after it for real.
 
-All of it goes onto the branch, in the turns it had or gets.
+All of it goes onto the branch, in the turns that it had or gets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 
-from tracefork_core.order.forked_turnstile import ForkedTurnstile
-from tracefork_core.order.waits import (
-    AT_ONCE,
-    CUT_SHORT,
-    SLEEP,
-    RecordedTimer,
-    RecordedWaits,
-    ReplayedTimer,
-    ReplayedWaits,
-    pairs,
-)
-from tracefork_core.tape import Exchange
-from tracefork_core.tape.event import Reads
+from tracefork_core.order.endings import CUT_SHORT, Ending
+from tracefork_core.order.policies import Forked
+from tracefork_core.order.turnstile import Turnstile
+from tracefork_core.order.waits import RecordedTimer, RecordedWaits, ReplayedTimer, ReplayedWaits
 
 
 class ForkedWaits:
-    """Sleeps as the tape knows of, and for real once it does not."""
+    """Ends sleeps in their recorded turns; those that the tape does not hold, for real."""
 
     def __init__(
-        self, replayed: ReplayedWaits, recorded: RecordedWaits, turnstile: ForkedTurnstile
+        self,
+        replayed: ReplayedWaits,
+        recorded: RecordedWaits,
+        turnstile: Turnstile,
+        branch: Forked,
     ) -> None:
         self._replayed = replayed
         self._recorded = recorded
         self._turnstile = turnstile
+        self._branch = branch
 
     def sleep(self, seconds: float, site: str) -> None:
-        turn = self._replayed.next(site)
-        if turn is None or turn == CUT_SHORT:
+        ending = self._replayed.next(site)
+        if ending is None or ending.turn is None:
             self._recorded.sleep(seconds, site)
             return
-        ending = self._recorded.begin(site)
-        self._replayed.sleep_until(turn, seconds)
-        ending.append(self._turnstile.place(turn))
+        sleep = self._recorded.begin(site)
+        self._replayed.sleep_until(ending.turn, seconds)
+        sleep.ending = Ending(self._branch.place(ending.turn))
 
     async def asleep(self, seconds: float, site: str) -> None:
-        turn = self._replayed.next(site)
-        if turn is None or turn == CUT_SHORT:
-            # If a limit cut it short before the fork point, that fires yet, and does so again.
-            still = self._turnstile.expects if turn == CUT_SHORT else None
-            await self._recorded.asleep(seconds, site, still)
+        ending = self._replayed.next(site)
+        if ending is None:
+            await self._recorded.asleep(seconds, site)
             return
-        ending = self._recorded.begin(site)
+        if ending.turn is None:
+            # The limit that cut it short before the fork point has yet to fire, and will again.
+            await self._recorded.asleep(seconds, site, self._turnstile.expects_timers)
+            return
+        sleep = self._recorded.begin(site)
         try:
-            await self._replayed.asleep_until(turn, seconds)
+            await self._replayed.asleep_until(ending.turn, seconds)
         except BaseException:
-            ending.append(CUT_SHORT)
+            sleep.ending = CUT_SHORT
             raise
-        ending.append(self._turnstile.place(turn))
+        sleep.ending = Ending(self._branch.place(ending.turn))
 
     def timer(self, site: str, source: str) -> ForkedTimer | RecordedTimer:
         replayed = self._replayed.timer(site, source)
         recorded = self._recorded.timer(site, source)
-        if replayed.turn is None:
+        if replayed.ending is None or replayed.ending.turn is None:
             return recorded
-        return ForkedTimer(replayed, recorded, replayed.turn, self._turnstile)
+        return ForkedTimer(replayed, recorded, replayed.ending, self._branch)
 
 
 class ForkedTimer:
-    """A timer that fired before the fork point when this was recorded."""
+    """A timer that fired before the fork point in the recording."""
 
     def __init__(
-        self,
-        replayed: ReplayedTimer,
-        recorded: RecordedTimer,
-        turn: int,
-        turnstile: ForkedTurnstile,
+        self, replayed: ReplayedTimer, recorded: RecordedTimer, ending: Ending, branch: Forked
     ) -> None:
         self._replayed = replayed
         self._recorded = recorded
-        self._turn = turn
-        self._turnstile = turnstile
+        self._ending = ending
+        self._branch = branch
 
     def is_over(self, *, now: bool) -> bool:
         if over := self._replayed.is_over(now=now):
-            self._recorded.note(self._turn)
+            self._recorded.note(self._ending)
         return over
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
@@ -89,36 +83,12 @@ class ForkedTimer:
 
     def fire(self) -> None:
         self._replayed.fire()
-        self._recorded.note(self._turnstile.place(self._turn))
+        self._note()
 
     async def afire(self) -> None:
         await self._replayed.afire()
-        self._recorded.note(self._turnstile.place(self._turn))
+        self._note()
 
-
-def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[Reads]:
-    """Yield what was over before the first delivery of the exchanges from the fork point on."""
-    first = min((turns[0] for one in later for turns in one.aside.turns), default=None)
-    for reads in waits:
-        if first is None:
-            yield reads
-        elif reads.source == SLEEP:
-            yield Reads(SLEEP, reads.lane, reads.site, _over_before(first, reads.values))
-        else:
-            fired = [value for pair in pairs(reads) if _place(pair[1]) < first for value in pair]
-            yield Reads(reads.source, reads.lane, reads.site, fired)
-
-
-def _over_before(first: int, sleeps: Sequence[int]) -> list[int]:
-    """Return in which turns sleeps were over before a turn, in the order in which they began.
-
-    One that lasts longer than another that began after it is none that ends before the fork point.
-    """
-    before = [turn if turn < first else CUT_SHORT for turn in sleeps]
-    while before and before[-1] != sleeps[len(before) - 1]:
-        before.pop()
-    return before
-
-
-def _place(turn: int) -> int:
-    return AT_ONCE - turn if turn <= AT_ONCE else turn
+    def _note(self) -> None:
+        assert self._ending.turn is not None
+        self._recorded.note(Ending(self._branch.place(self._ending.turn)))

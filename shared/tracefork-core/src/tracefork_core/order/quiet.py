@@ -1,10 +1,10 @@
-"""Deliver one thing at a time: the next when what the last one set off is done.
+"""Deliver one thing at a time: the next when the effects of the last one are done.
 
-Two answers that arrive in one round of an event loop set two tasks off at once, and which of them
-gets where first hangs on the number of `await`s in between: an order that no tape can keep. Two
-threads that are answered at the same time are no better. So while recording, as at replay, each
-delivery waits until the loop is quiet and the other threads of the run are at rest. On a loop that
-has nothing else to do that takes one round, some ten microseconds.
+Two answers that arrive in one round of an event loop start two tasks at once, and which of them
+gets where first depends on the number of `await`s in between: an order that no tape can keep. Two
+threads that are answered at the same time are no better. So in a recording as in a replay each
+delivery waits until the loop is quiet and the other threads of the run are at rest. On a loop with
+nothing else to do that takes one round, some ten microseconds.
 """
 
 from __future__ import annotations
@@ -14,53 +14,55 @@ import threading
 from asyncio import sleep
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from tracefork_core.order.thread_rest import Rest, Waiting
 
 _ROUNDS = 300
 _BLIND_ROUNDS = 20
+"""How many rounds to let pass on a loop that does not show which callbacks are ready."""
 _POLL = 0.0002
 
 
 class Gate:
-    """Lets those pass, one by one, who have something to deliver in a recording.
+    """Lets threads and tasks deliver one by one. `last` is the owner of the last delivery.
 
-    `last` is who passed last. How long others are waited for is at most `limit`, as in `Rest.wait`.
+    A `limit` is how many seconds to wait for other threads at most, as in `Rest.wait`.
     """
 
     def __init__(self, rest: Rest) -> None:
-        self._rest = rest
-        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
+        self.rest = rest
+        self.last: object = None
+        self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
         self._lock = threading.Lock()
         self._passing: int | None = None
-        self.last: object = None
 
     def pass_on(self, owner: object, limit: float | None = None) -> None:
         """Block this thread until `owner` may deliver; pieces of one owner follow at once."""
-        # A task of a loop that this thread runs may be passing: to wait for it is to stop it.
-        if self._rest.alone or self._passing == threading.get_ident():
+        # A task of a loop that this thread runs may be passing. To wait for it would stop it.
+        if self.rest.alone or self._passing == threading.get_ident():
             self.last = owner
             return
         with self._lock:
             if self.last != owner:
-                self._rest.wait(limit)
+                self.rest.wait(limit)
                 self.last = owner
 
     async def apass_on(self, owner: object, limit: float | None = None) -> None:
         """Wait on the event loop until `owner` may deliver."""
-        line = self._lines.setdefault(asyncio.get_running_loop(), _Line())
-        if line.is_empty and self.last == owner and self._rest.alone:
+        queue = self._queues.setdefault(asyncio.get_running_loop(), _Queue())
+        if queue.is_empty and self.last == owner and self.rest.alone:
             return
-        async with line:
-            alone = self._rest.alone
-            # Nobody tells a loop that a lock of threads is free.
+        async with queue:
+            alone = self.rest.alone
+            # A lock of threads does not tell a loop that it is free.
             while not (alone or self._lock.acquire(blocking=False)):  # noqa: ASYNC110
                 await sleep(_POLL)
             self._passing = None if alone else threading.get_ident()
             try:
                 if self.last != owner:
-                    await until_quiet(self._rest, limit=limit)
+                    await until_quiet(self.rest, limit=limit)
                     self.last = owner
             finally:
                 if not alone:
@@ -68,8 +70,8 @@ class Gate:
                     self._lock.release()
 
 
-class _Line:
-    """Those who have something to deliver on one event loop, in the order they came."""
+class _Queue:
+    """The tasks of one event loop that have something to deliver, first come, first served."""
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -79,21 +81,21 @@ class _Line:
         return not self._waiting
 
     async def __aenter__(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
-        if self._waiting[0] is not place:
+        ticket = asyncio.get_running_loop().create_future()
+        self._waiting.append(ticket)
+        if self._waiting[0] is not ticket:
             try:
-                await place
+                await ticket
             except BaseException:
-                self._leave(place)
+                self._leave(ticket)
                 raise
 
     async def __aexit__(self, *error: object) -> None:
         self._leave(self._waiting[0])
 
-    def _leave(self, place: asyncio.Future[None]) -> None:
-        was_first = self._waiting[0] is place
-        self._waiting.remove(place)
+    def _leave(self, ticket: asyncio.Future[None]) -> None:
+        was_first = self._waiting[0] is ticket
+        self._waiting.remove(ticket)
         if was_first and self._waiting and not self._waiting[0].done():
             self._waiting[0].set_result(None)
 
@@ -101,9 +103,9 @@ class _Line:
 async def until_quiet(
     rest: Rest, still: Callable[[], bool] | None = None, limit: float | None = None
 ) -> None:
-    """Yield until no callback is ready and no thread runs, as long as that is `still` asked.
+    """Yield until no callback is ready and no thread runs, or `still` returns False.
 
-    Bounded: two who wait keep one another awake. `limit` is as in `Rest.wait`.
+    Bounded: two tasks that wait keep one another awake. `limit` is as in `Rest.wait`.
     """
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
     waiting, left = Waiting(rest, limit), _BLIND_ROUNDS if ready is None else _ROUNDS
@@ -124,7 +126,20 @@ async def until_quiet(
         finally:
             rest.lock.release()
         if over and waiting.saw_programs:
-            await sleep(0)  # Of the end of one the loop hears in its next round.
+            await sleep(0)  # The loop learns of the end of a program in its next round.
         # What a thread left to this loop was ready before the thread came to rest.
         if over and (left <= 0 or not ready):
             return
+
+
+def has_nothing_to_do(seconds: float) -> bool:
+    """Return whether only another thread can give this loop work within so many seconds.
+
+    No callback is ready, no timer fires soon, and it watches no socket or pipe but its own.
+    """
+    loop: Any = asyncio.get_running_loop()
+    ready, selector = getattr(loop, "_ready", None), getattr(loop, "_selector", None)
+    if ready is None or ready or selector is None or len(selector.get_map()) > 1:
+        return False
+    soon = loop.time() + seconds
+    return all(timer.cancelled() or timer.when() > soon for timer in loop._scheduled)  # noqa: SLF001

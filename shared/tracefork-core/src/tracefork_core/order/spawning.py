@@ -26,6 +26,7 @@ from tracefork_core.exchange.lane import (
     set_lane,
     shared_with,
     spawned,
+    works_for,
 )
 from tracefork_core.order.start_order import note
 
@@ -111,6 +112,8 @@ def _named_thread(self: threading.Thread) -> None:
 
         self.run = run_there  # type: ignore[method-assign]
     _start(self)
+    if lane is not None:
+        works_for(lane, self)
 
 
 @functools.wraps(_submit)  # type: ignore[arg-type]
@@ -130,6 +133,8 @@ def _named_job(
             return fn(*args, **kwargs)
 
     future = _submit(self, run_on_lane)
+    for thread in tuple(self._threads):  # It may have started one.
+        works_for(lane, thread)
     note(future)
     return future
 

@@ -1,15 +1,22 @@
 """Tell whether the other threads of a run have come to rest: each waits for something.
 
 There is no event for it. A thread that waits for the interpreter's lock looks to the system like
-one that waits for anything else, so the lock is let go for a moment: if no other thread of the
-process ran in that moment, nobody wanted it, and who could not run waits. If others did run (a
-thread that is none of the agent's), it takes longer: whoever wants the interpreter's lock tries
-again every five milliseconds, so a thread that has not run for six waits for something else.
+one that waits for anything else, so the lock is released for a moment: if no other thread of the
+process ran in that moment, none wanted it, and a thread that could not run waits. If others did run
+(a thread that is not the agent's), it takes longer: a thread that wants the interpreter's lock
+tries again every five milliseconds, so a thread that has not run for six waits for something else.
 
-Who reads what a program says that it started (`process.stdout.read()`, and Python itself where it
-looks for a library) is not at rest while that computes.
+A thread that reads a subprocess's output (`process.stdout.read()`, and Python itself when it looks
+for a library) counts as busy while that subprocess uses CPU.
 
-The system's word on a thread is Linux's; elsewhere a short sleep has to do.
+At rest a thread may still go on by itself: when a socket, a pipe or a subprocess has something for
+it, or a sleep is over. `Rest.is_stuck` tells that apart by the system call that the thread is in. A
+lock, an event, a queue and a future all end in a futex, which only another thread wakes. An event
+loop is in epoll, with the time until its next timer, and the file descriptors that it watches can
+be counted: one, its own, if it has no sockets and no pipes. (`wchan` would name the same things,
+without the time, and is switched off in some kernels.)
+
+Linux tells the state of a thread. On other systems a short sleep has to do, and nothing is stuck.
 """
 
 from __future__ import annotations
@@ -24,10 +31,10 @@ from time import process_time_ns, sleep, thread_time_ns
 from tracefork_core.patching.real_clock import monotonic_ns
 
 _MOMENT = 0.0001
-"""Seconds that the interpreter's lock is let go for."""
+"""For how many seconds the interpreter's lock is released."""
 LIMIT_SECONDS = 1.0
-"""How long a thread is waited for that does not come to rest. On a busy machine one that only waits
-for a processor, a child's say, needs a quarter of that."""
+"""How long to wait for a thread that does not come to rest. On a busy machine a thread that only
+waits for a processor, that of a child for example, needs a quarter of that."""
 _STEADY = 0.006
 """Seconds: more than the interpreter's switch interval."""
 _ELSEWHERE = 0.002
@@ -36,16 +43,21 @@ _NOISE_NS = 2_000
 """What lies between reading one clock and reading the other."""
 _TASKS = "/proc/self/task"
 _CAN_TELL = sys.platform == "linux" and Path(f"{_TASKS}/{os.getpid()}/schedstat").exists()
+_SYSTEM_CALLS = {"x86_64": (b"202", (b"232", b"281")), "aarch64": (b"98", (b"22",))}
+"""For each machine the numbers of `futex`, and of `epoll_wait` and `epoll_pwait`."""
+_FUTEX, _EPOLL = _SYSTEM_CALLS.get(os.uname().machine if _CAN_TELL else "", (b"", ()))
+_SOON_MS = 2_000
+"""A loop whose next timer fires within this time may go on by itself."""
 
 
 class Rest:
-    """The threads of one run, and the programs they wait for, given by their native ids."""
+    """The threads of one run, and the programs it waits for, by their native ids."""
 
     def __init__(self, threads: set[int]) -> None:
         self.threads = threads
         self.restless: set[int] = set()
         self.lock = threading.Lock()
-        """One looks at a time: two who look would keep one another awake."""
+        """Hold it to look: two threads that look would keep one another awake."""
 
     @property
     def alone(self) -> bool:
@@ -54,7 +66,7 @@ class Rest:
         return others == 0 or (others == 1 and threading.get_native_id() in self.threads)
 
     def wait(self, limit: float | None = None) -> None:
-        """Block until all others rest; bounded, since one may have much to do."""
+        """Block until all other threads rest, for `limit` or else `LIMIT_SECONDS` at most."""
         if self.alone:
             return
         with self.lock:
@@ -62,20 +74,32 @@ class Rest:
             while not waiting.is_over():
                 pass
 
+    def is_stuck(self) -> bool:
+        """Return whether no other thread of the run can go on: each waits for another one.
+
+        False if that cannot be told: see the head of this file.
+        """
+        if not _FUTEX or not self.lock.acquire(blocking=False):
+            return False
+        try:
+            return Waiting(self).are_all_stuck()
+        finally:
+            self.lock.release()
+
 
 class Waiting:
-    """Waits once for the threads of a run, for `limit` seconds; for all others `LIMIT_SECONDS`."""
+    """One wait for the threads of a run; `limit` is in seconds, else `LIMIT_SECONDS`."""
 
     def __init__(self, rest: Rest, limit: float | None = None) -> None:
         self._rest = rest
         self._limit = LIMIT_SECONDS if limit is None else limit
         self._since = self._steady_since = monotonic_ns() / 1e9
-        self._ran: dict[int, bytes] = {}  # state and running time of each thread
+        self._ran: dict[int, bytes] = {}  # The state and the running time of each thread.
         self.saw_programs = False
-        """Whether another process was waited for: a loop is told of the end of one."""
+        """Whether a process was waited for: an event loop has yet to learn of its end."""
 
     def is_over(self) -> bool:
-        """Block for a moment and return whether all others rest, or were waited for long enough."""
+        """Block for a moment and return whether all others rest, or the limit has passed."""
         if self._rest.alone:
             return True
         before = _others_ran()
@@ -87,12 +111,35 @@ class Waiting:
         if awake and passed >= self._limit:
             self._rest.restless |= awake
             return True
-        if passed >= LIMIT_SECONDS:  # From here on it is for the threads of the run alone.
+        if passed >= LIMIT_SECONDS:  # From here on only the threads of the run count.
             self._rest.restless |= awake - self._rest.threads
             awake &= self._rest.threads
-        # After looking: that lets the interpreter's lock go as well.
-        still = _others_ran() - before < _NOISE_NS
-        return not awake and (still or now - self._steady_since >= _STEADY)
+        return not awake and self._is_still(before, now)
+
+    def are_all_stuck(self) -> bool:
+        """Block for some moments and return whether all others wait for one another meanwhile."""
+        looks = 0
+        while True:
+            before = _others_ran()
+            sleep(_MOMENT)
+            now = monotonic_ns() / 1e9
+            if self._awake(now):
+                return False
+            others = self._rest.threads - {threading.get_native_id()}
+            if not all(map(_waits_for_threads, others)):
+                return False
+            if looks and self._steady_since == now:  # One has run: it may go on.
+                return False
+            looks += 1
+            if looks > 1 and self._is_still(before, now):
+                return True
+
+    def _is_still(self, before: int, now: float) -> bool:
+        """Return whether no other thread ran since `before`, or none of the run's for long enough.
+
+        To be called after looking at the threads: that releases the interpreter's lock as well.
+        """
+        return _others_ran() - before < _NOISE_NS or now - self._steady_since >= _STEADY
 
     def _awake(self, now: float) -> set[int]:
         """Return the threads that run or could run, and note when one of the run's last did.
@@ -100,9 +147,9 @@ class Waiting:
         Those of the process, not of the run alone: a thread that was just started is not known yet.
         """
         me = threading.get_native_id()
-        # Before the threads: whoever heard the last word of a program is seen to go on then.
+        # Before the threads: the reader of a program that has just ended is seen to go on then.
         awake = {program for one in tuple(self._rest.threads) for program in self._heard(one)}
-        # Those of child processes are not among them, and are found under /proc as well.
+        # The threads of child processes are not among them, and are found under /proc as well.
         own = set(map(int, os.listdir(_TASKS)))  # noqa: PTH208
         for thread in own.union(tuple(self._rest.threads)):
             if thread == me or (ran := self._look_at(thread)) is None:
@@ -121,18 +168,18 @@ class Waiting:
         return awake
 
     def _heard(self, thread: int) -> set[int]:
-        """Return the programs that compute while a thread reads what they say."""
+        """Return the programs that use CPU while a thread reads their output."""
         computing = set()
         for program in _started_by(thread):
             if (state := _state_of(program)) in _AT_REST or not state:
                 self._rest.restless.discard(program)
             elif program not in self._rest.restless:
                 computing.add(program)
-        # Asked last: few have started a program, and fewer have one that computes.
-        return computing if computing and b"pipe_read" in _told(thread, "wchan") else set()
+        # Asked last: few threads have started a program, and fewer have one that uses CPU.
+        return computing if computing and b"pipe_read" in _status(thread, "wchan") else set()
 
     def _look_at(self, thread: int) -> bytes | None:
-        """Return the state of a thread and how long it has run; None where it has ended."""
+        """Return the state of a thread and how long it has run; None if it has ended."""
         try:
             state = _read(f"/proc/{thread}/stat").rpartition(b") ")[2][:1]
             if thread in self._rest.threads:
@@ -143,26 +190,39 @@ class Waiting:
         return state
 
 
+def _waits_for_threads(thread: int) -> bool:
+    """Return whether only another thread of this process can make a thread go on."""
+    try:
+        call = _read(f"{_TASKS}/{thread}/syscall").split()
+        if call[0] in _EPOLL:
+            until_timer = int(call[4], 16) & 0xFFFFFFFF  # -1, as unsigned, without a timer.
+            watched = _read(f"/proc/self/fdinfo/{int(call[1], 16)}").count(b"tfd:")
+            return watched <= 1 and until_timer > _SOON_MS
+    except OSError:  # It has ended, is of another process, or the system does not tell.
+        return False
+    return call[0] == _FUTEX
+
+
 def _others_ran() -> int:
     """Return for how many nanoseconds the other threads of this process have run."""
     return process_time_ns() - thread_time_ns()
 
 
 def _started_by(thread: int) -> Iterator[int]:
-    """Yield the programs that a thread has started and that still run, and what those started."""
-    for program in map(int, _told(thread, "children").split()):
+    """Yield the running programs that a thread has started, and those that they have started."""
+    for program in map(int, _status(thread, "children").split()):
         yield program
         yield from _started_by(program)
 
 
 def _state_of(thread: int) -> bytes:
-    return _told(thread, "stat").rpartition(b") ")[2][:1]
+    return _status(thread, "stat").rpartition(b") ")[2][:1]
 
 
-def _told(thread: int, what: str) -> bytes:
-    """Return what the system says of a thread; nothing where it has ended, or that is not said."""
+def _status(thread: int, name: str) -> bytes:
+    """Return a file of the system about a thread; nothing if it has ended or there is none."""
     try:
-        return _read(f"/proc/{thread}/task/{thread}/{what}")
+        return _read(f"/proc/{thread}/task/{thread}/{name}")
     except OSError:
         return b""
 

@@ -1,12 +1,23 @@
-"""Whose turn it is: the order in which things came when they were recorded.
+"""The line of turns: the recorded order of deliveries, and what has come for each turn so far.
 
-Every delivery of a recording (a head, a chunk, an end, a failure) has a turn; at replay it is due
-when all earlier turns were taken or given up.
+Every delivery of a recording (a head, a chunk, an end, a failure) has a turn, a number. At replay a
+turn is due when all turns before it were taken or passed. Each turn is in one state:
 
-The end of a sleep has a turn as well, but a *soft* one: at replay it may not come at all, since a
-loop that waits for something sleeps as often as that takes. So it is with what answers an auxiliary
-request, until that is asked. When everything is quiet and nobody waits for a soft turn that is due,
-it is passed by.
+    ahead     nothing has come for it (the line keeps no record of it)
+    coming    a sleep or a timer of the agent will take it (an `Arrival` that is not `awaited`)
+    awaited   a thread or task waits for it here (an `Arrival` that is)
+    passed    taken, or given up, before it was due
+
+An owner, an exchange, can be *absent*: others went ahead of it. Its turns are then passed as they
+fall due, until it comes.
+
+The end of a sleep has a *soft* turn: at replay it may never come, since a loop that waits for
+something sleeps as often as that takes. The turns of an auxiliary request are soft until the agent
+makes the request. When everything is quiet and nothing has come for a soft turn that is due, it is
+passed.
+
+A single position in the recorded order is not enough, although most deliveries come in order: an
+agent may close a stream early, and a garbage collector may do so in any thread at any moment.
 """
 
 from __future__ import annotations
@@ -14,215 +25,208 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from tracefork_core.order.pace import Pace
-from tracefork_core.order.waking import Locked
 from tracefork_core.tape import Exchange
-
-_TIMER_SECONDS = 0.002
-"""How often those look who wait for a timer to fire."""
 
 
 def turns_of(recorded: Iterable[Exchange], *, ordered: bool = True) -> Iterator[tuple[int, int]]:
-    """Yield the turns of exchanges, each with its owner.
-
-    Those of auxiliary exchanges are soft, where turns are waited for at all.
-    """
+    """Yield (turn, owner) for each delivery; those of auxiliary exchanges are soft if `ordered`."""
     for exchange in recorded:
         for first, count in exchange.aside.turns:
             for turn in range(first, first + count):
                 soft = ordered and exchange.is_auxiliary
-                yield turn, owner_of(exchange.aside.turns[0][0]) if soft else exchange.n
+                yield turn, soft_owner(exchange.aside.turns[0][0]) if soft else exchange.n
 
 
-def owner_of(turn: int) -> int:
-    """Return whose soft turn it is, for a turnstile: no exchange has such a number."""
+def soft_owner(turn: int) -> int:
+    """Return the owner of a soft turn: a negative number, which no exchange has."""
     return -1 - turn
 
 
-class Turns:
-    """The turns of one replay, and who stands where. `turns` are pairs of (turn, owner).
+@dataclass(slots=True, eq=False)
+class Arrival:
+    """What has come for a turn.
 
-    An owner is the number of an exchange; less than zero it owns a soft turn. `skipped` counts the
-    turns that somebody went ahead of.
+    Attributes:
+        awaited: A thread or task waits for the turn. It may be running, to look again.
+        wake: Wakes that thread or task while it is blocked; None while it is not.
+        is_pending: Tells whether the timer that will take the turn still runs; None for the rest.
     """
 
-    def __init__(self, turns: Iterable[tuple[int, int]], pace: Pace) -> None:
-        self._pace = pace
-        self._held = 0
-        self._order = sorted(turns)
-        self._due = 0
-        self._given_up: set[int] = set()
-        self._absent: set[int] = set()
-        self._lock = threading.Lock()
-        self._leaving: deque[int] = deque()
-        self._letting_leave = Locked(self._lock, self._leaving, self._let_leave)
-        self._waiting: dict[object, Callable[[], object]] = {}
-        self._here: set[int] = set()
-        self._standing: set[int] = set()  # Whoever was woken still stands here, and looks anew.
-        self._timers: dict[int, Callable[[], bool]] = {}
-        self._last_owner: int | None = None
-        self._last_moment = 0
-        self._open = False
+    awaited: bool = False
+    wake: Callable[[], object] | None = None
+    is_pending: Callable[[], bool] | None = None
+
+
+class Line:
+    """The turns of one replay. Hold `held` to use it, except for `give_up`.
+
+    Attributes:
+        order: The recorded (turn, owner) pairs in order. An owner is the number of an exchange, or
+            negative for a soft turn.
+        position: The index in `order` of the turn that is due.
+        here: The arrivals of turns that are coming or awaited.
+        timers: How many of those a timer will take.
+        passed: Turns that were taken or given up before they were due.
+        absent: Owners that others went ahead of.
+        skipped: How many turns of exchanges were overtaken.
+        last_owner: The owner of the last delivery; None after a soft turn, whose effects are not
+            done yet, whichever turn is next.
+        is_open: Every turn is due: the replay is over or has failed.
+    """
+
+    def __init__(self, turns: Iterable[tuple[int, int]]) -> None:
+        self.order = sorted(turns)
+        self.position = 0
+        self.here: dict[int, Arrival] = {}
+        self.timers = 0
+        self.passed: set[int] = set()
+        self.absent: set[int] = set()
         self.skipped = 0
+        self.last_owner: int | None = None
+        self.is_open = False
+        self._lock = threading.Lock()
+        self._given_up: deque[int] = deque()
+        self.held = _Held(self._lock, self._given_up, self._pass_given_up)
 
-    def last_turn(self, owner: int) -> int:
-        """Return a turn after all others, for one who waits until they were taken."""
-        with self._lock:
-            turn = self._order[-1][0] + 1 if self._order else 0
-            self._order.append((turn, owner))
-            return turn
+    @property
+    def due(self) -> tuple[int, int] | None:
+        """The turn that is due and its owner; None if order means nothing any more."""
+        if self.is_open or self.position >= len(self.order):
+            return None
+        return self.order[self.position]
 
-    def come_for(self, turn: int) -> None:
-        """Let nobody pass a soft turn by: who will wait for it is on the way."""
-        with self._letting_leave:
-            self._here.add(turn)
+    def add_last(self, owner: int) -> int:
+        """Add a turn after all others and return it."""
+        turn = self.order[-1][0] + 1 if self.order else 0
+        self.order.append((turn, owner))
+        return turn
 
-    def expect(self, turn: int, is_pending: Callable[[], bool]) -> None:
-        """Hold back what comes after a soft turn: a timer takes it, as long as it is pending."""
-        with self._letting_leave:
-            self._here.add(turn)
-            self._timers[turn] = is_pending
+    def come(self, turn: int, is_pending: Callable[[], bool] | None = None) -> None:
+        """Keep a soft turn from being passed: a sleep or a timer will take it."""
+        arrival = self._arrival(turn)
+        self.timers += (is_pending is not None) - (arrival.is_pending is not None)
+        arrival.is_pending = is_pending
 
-    def expects(self) -> bool:
-        """Return whether a timer is yet to take its turn."""
-        with self._letting_leave:
-            self._pass_cancelled_timers()
-            return bool(self._timers)
+    def stand(self, turn: int, owner: int) -> Arrival:
+        """Note that a thread or task waits for a turn."""
+        self.absent.discard(owner)
+        arrival = self._arrival(turn)
+        arrival.awaited = True
+        return arrival
 
-    def give_up(self, turns: Iterable[int]) -> None:
-        """Let nobody wait for these turns any more.
+    def leave(self, turn: int) -> None:
+        """Note that nothing waits for a turn any more. Something may come for it again."""
+        self._drop(turn)
+        self.wake_first()
 
-        Takes no lock that is taken: the garbage collector may be who closes a stream, in the middle
-        of anything this thread does. Whoever holds the lock does it on leaving.
-        """
-        self._leaving.extend(turns)
-        self._let_leave()
+    def pass_(self, turn: int) -> None:
+        """Note that a turn is over: taken or given up."""
+        self.wake(turn)
+        self._drop(turn)
+        if self.position < len(self.order) and turn >= self.order[self.position][0]:
+            self.passed.add(turn)
+            self.advance()
 
-    def break_open(self) -> None:
-        """Let everybody through: the replay is over or has failed, order means nothing now."""
-        with self._letting_leave:
-            self._open = True
-            waiting, self._waiting = self._waiting, {}
-        for wake in waiting.values():
-            wake()
+    def pass_stopped_timers(self) -> None:
+        """Pass the turns of timers that the agent stopped: Python reports that to no one."""
+        if not self.timers:
+            return
+        for turn, arrival in list(self.here.items()):
+            if arrival.is_pending is not None and not arrival.is_pending():
+                self.pass_(turn)
 
-    def _let_leave(self) -> None:
-        while self._leaving and self._lock.acquire(blocking=False):
-            try:
-                while self._leaving:
-                    self._give_up(self._leaving.popleft())
-            finally:
-                self._lock.release()
-
-    def _stay_away(self, turn: int) -> None:
-        """Wait no longer for a turn, which is not given up: whoever waited may come again."""
-        with self._letting_leave:
-            self._here.discard(turn)
-            self._standing.discard(turn)
-            self._waiting.pop(turn, None)
-            self._wake_first()
-
-    def _stands(self, turn: int, owner: int, moment: int) -> tuple[bool, bool, float, int]:
-        """Return where somebody stands who waits for a turn, with the lock held.
-
-        Whether it is due; whether only quiet can tell who is next; the seconds to let pass before
-        looking again; how many turns have passed.
-        """
-        self._absent.discard(owner)
-        self._here.add(turn)
-        self._standing.add(turn)
-        if self._timers:
-            self._pass_cancelled_timers()
-        due = self._is_due(turn)
-        if due:
-            hold = self._pace.seconds_until(moment)
-        else:
-            hold = _TIMER_SECONDS if self._timer_is_due() else 0.0
-        return due, not due and self._is_stuck(), hold, self._due
-
-    def _is_due(self, turn: int) -> bool:
-        return self._open or self._due >= len(self._order) or self._order[self._due][0] >= turn
-
-    def _is_stuck(self) -> bool:
-        """Return whether a soft turn is due that nobody came for."""
-        if self._open or self._due >= len(self._order):
-            return False
-        due, owner = self._order[self._due]
-        return owner < 0 and due not in self._here
-
-    def _timer_is_due(self) -> bool:
-        return self._due < len(self._order) and self._order[self._due][0] in self._timers
-
-    def _pass_cancelled_timers(self) -> None:
-        """Pass by timers that were stopped this time: nobody says so when that happens."""
-        for turn in [turn for turn, is_pending in self._timers.items() if not is_pending()]:
-            self._give_up(turn)
-
-    def _resolve(self, before: int) -> None:
-        """Pass by the soft turn that nobody came for until everything was quiet."""
-        with self._letting_leave:
-            if self._due == before and self._is_stuck():
-                self._give_up(self._order[before][0])
-
-    def _passes(self, turn: int, owner: int, moment: int) -> bool:
-        """Take a turn at once, with the lock held, where it is next and nobody else is concerned.
-
-        Most are: this is what `_stands` and `_take` come to, in a fraction of the time.
-        """
-        if self._waiting or self._timers or self._absent or self._given_up or self._open:
-            return False
-        if self._due >= len(self._order) or self._order[self._due] != (turn, owner) or owner < 0:
-            return False
-        if self._pace.seconds_until(moment):
-            return False
-        self._last_owner = owner
-        self._last_moment = moment or self._last_moment
-        self._due += 1
-        return True
-
-    def _take(self, turn: int, owner: int, moment: int) -> None:
-        self._last_owner = owner
-        self._last_moment = moment or self._last_moment  # A sleep has none.
-        self._give_up(turn)
-
-    def _give_up(self, turn: int) -> None:
-        self._here.discard(turn)
-        self._standing.discard(turn)
-        self._timers.pop(turn, None)
-        self._wake(turn)
-        self._given_up.add(turn)
-        self._advance()
-
-    def _advance(self) -> None:
-        """Pass what was taken, given up, or belongs to an exchange that stays away."""
-        order, start = self._order, self._due
-        while self._due < len(order):
-            turn, owner = order[self._due]
-            if turn in self._given_up:
-                self._given_up.discard(turn)
-                if owner < 0:  # What a timer set off is not done yet, whoever is next.
-                    self._last_owner = None
-            elif owner in self._absent:
+    def advance(self) -> None:
+        """Move to the first turn that is not over and whose owner is not absent."""
+        order, start = self.order, self.position
+        while self.position < len(order):
+            turn, owner = order[self.position]
+            if turn in self.passed:
+                self.passed.discard(turn)
+                if owner < 0:
+                    self.last_owner = None
+            elif owner in self.absent:
                 self.skipped += owner >= 0
             else:
                 break
-            self._due += 1
-        if self._waiting and start < self._due < len(order):
-            turn, owner = order[self._due]
-            if owner < 0 and turn not in self._waiting:
-                self._wake_first()
-            self._wake(turn)
+            self.position += 1
+        if self.here and start < self.position < len(order):
+            turn, owner = order[self.position]
+            if not self.wake(turn) and owner < 0:
+                self.wake_first()
 
-    def _wake_first(self) -> None:
-        """Let whoever is next see to a soft turn: nobody may come for it, or a timer will."""
-        if turns := self._waited_for():
-            self._wake(min(turns))
+    def give_up(self, turns: Iterable[int]) -> None:
+        """Pass these turns, now or when the lock is free.
 
-    def _waited_for(self) -> list[int]:
-        """Return the turns that are waited for; others wait for the end of the replay."""
-        return [turn for turn in self._waiting if isinstance(turn, int)]
+        The garbage collector may close a stream in the middle of anything that this thread does,
+        while it holds the lock too. So the thread that holds the lock passes them on leaving.
+        """
+        self._given_up.extend(turns)
+        self._pass_given_up()
 
-    def _wake(self, turn: int) -> None:
-        if wake := self._waiting.pop(turn, None):
-            wake()
+    def wake_first(self) -> None:
+        """Wake the first that is blocked: it sees to a soft turn that is due, or to a timer."""
+        blocked = [turn for turn, arrival in self.here.items() if arrival.wake is not None]
+        if blocked:
+            self.wake(min(blocked))
+
+    def wake_all(self) -> None:
+        for turn in self.here:
+            self.wake(turn)
+
+    def wake(self, turn: int) -> bool:
+        """Wake what is blocked for a turn, and return whether anything was."""
+        arrival = self.here.get(turn)
+        if arrival is None or arrival.wake is None:
+            return False
+        wake, arrival.wake = arrival.wake, None
+        wake()
+        return True
+
+    def is_awaited(self, turn: int) -> bool:
+        arrival = self.here.get(turn)
+        return arrival is not None and arrival.awaited
+
+    def first_awaited(self) -> int | None:
+        return min(filter(self.is_awaited, self.here), default=None)
+
+    def last_awaited(self) -> int | None:
+        return max(filter(self.is_awaited, self.here), default=None)
+
+    def _arrival(self, turn: int) -> Arrival:
+        arrival = self.here.get(turn)
+        if arrival is None:
+            arrival = self.here[turn] = Arrival()
+        return arrival
+
+    def _drop(self, turn: int) -> None:
+        arrival = self.here.pop(turn, None)
+        self.timers -= arrival is not None and arrival.is_pending is not None
+
+    def _pass_given_up(self) -> None:
+        while self._given_up and self._lock.acquire(blocking=False):
+            try:
+                while self._given_up:
+                    self.pass_(self._given_up.popleft())
+            finally:
+                self._lock.release()
+
+
+class _Held:
+    """Hold a lock; after letting it go, do what came up meanwhile."""
+
+    def __init__(
+        self, lock: threading.Lock, given_up: deque[int], pass_given_up: Callable[[], None]
+    ) -> None:
+        self._lock = lock
+        self._given_up = given_up
+        self._pass_given_up = pass_given_up
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.release()
+        if self._given_up:
+            self._pass_given_up()

@@ -1,14 +1,33 @@
-"""Deliver what comes from outside in the order it came when it was recorded.
+"""Make threads and tasks wait for their turn, and tell when waiting longer cannot help.
 
 Completion order is part of a program's meaning: joins append in arrival order, and the next prompt
-shows it. At replay a delivery waits until its turn is due (see `turns`). A delivery to another
-exchange than the last also waits until the loop is quiet and other threads are at rest, so that
-what the last one set off is done.
+shows it. So at replay a delivery waits until its turn is due (see `turns`; `policies` say which is
+next). A delivery to another exchange than the last one also waits until the loop is quiet and the
+other threads are at rest, so that the effects of the last delivery are done.
 
-Nobody waits for ever. On an event loop whatever can ask does ask, so a turn that nobody takes is a
-divergence. A thread may be kept from asking by a lock, or by a smaller pool than that of the
-recording: there the first who waits goes ahead, out of order. What was never asked for is found
-when the run ends.
+Nothing waits for ever, since the due turn may never be asked for:
+
+- On an event loop without other threads everything that can ask does ask. A turn that nothing asks
+  for is a divergence, reported after `STALL_SECONDS`.
+- A thread may be kept from asking. A lock may be held by another thread than in the recording, or
+  all threads of a pool may hold jobs whose turn has not come while the job whose turn is due is
+  queued behind them. In what order threads submit jobs or take locks is a race of the program that
+  no tape holds. Then the first that waits goes ahead, out of order, and its overtaken turns are
+  counted (`skipped`). Exchanges are matched by lane and content, so their answers stay the same.
+
+When may the first go ahead? Waiting a fixed time (`GRACE_SECONDS` more than the exchange took in
+the recording) was the only rule once: with 40 threads on a pool of 6 a replay took six times as
+long as its recording, and its threads did nothing in it. Now one of the waiting threads or tasks
+*watches*: every few milliseconds it looks whether all other threads of the run wait for one another
+(`Rest.is_stuck`) and its loop has nothing to do. If so, no amount of time brings the due turn, and
+the first goes ahead at once. All that the agent waits for and that is on the tape (answers, sleeps,
+timers, the ends of programs) has a turn of its own and so cannot help either.
+
+The fixed time still holds where that cannot be told: where a thread waits for a socket, a pipe, a
+subprocess, a child process of the run or a sleep that was not recorded, since it may go on and ask;
+where a loop watches such things; and on systems other than Linux. To start another thread for a
+pool that is stuck would keep the order, but break an agent that relies on the size of its pool to
+protect what it shares.
 """
 
 from __future__ import annotations
@@ -16,28 +35,34 @@ from __future__ import annotations
 import asyncio
 import threading
 from asyncio import sleep as real_asleep
+from asyncio import wait as wait_for_any
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from enum import Enum, auto
 from time import sleep as real_sleep
+from typing import NamedTuple
 
 from tracefork_core.exchange.running import loop_is_running
 from tracefork_core.order.pace import Pace
-from tracefork_core.order.quiet import until_quiet
-from tracefork_core.order.thread_rest import LIMIT_SECONDS, Rest
-from tracefork_core.order.turns import Turns
-from tracefork_core.order.waking import sleeper
-from tracefork_core.order.waking import woken as was_woken
+from tracefork_core.order.policies import Policy
+from tracefork_core.order.quiet import Gate, has_nothing_to_do, until_quiet
+from tracefork_core.order.thread_rest import LIMIT_SECONDS
 from tracefork_core.patching.real_clock import monotonic_ns
 
 STALL_SECONDS = 30.0
-"""How much longer than when it was recorded a task waits before the replay is given up."""
+"""How much longer than in the recording a task waits before the replay is given up."""
 GRACE_SECONDS = 2.0
-"""How much longer than when it was recorded a thread waits before it goes ahead."""
+"""How much longer than in the recording a thread waits before it goes ahead."""
 _LOOK_SECONDS = 0.01
+_TIMER_SECONDS = 0.002
+"""How often the first that waits looks whether a timer has fired."""
+_WATCH_SECONDS = 0.004, 0.25
+"""How soon a watcher looks whether the run is stuck, and how seldom at last: a look costs about as
+much as a delivery, and a thread that computes for long is not to be disturbed by it."""
 
 
 class StallError(Exception):
-    """Nothing was delivered for `.seconds`; `.owner` is the exchange everybody waits for."""
+    """Nothing was delivered for `.seconds`; `.owner` is the exchange that all others wait for."""
 
     def __init__(self, owner: int, seconds: float) -> None:
         self.owner = owner
@@ -45,96 +70,176 @@ class StallError(Exception):
         super().__init__(f"exchange {owner} did not take its turn for {seconds:.1f} s")
 
 
-class Turnstile(Turns):
-    """Where threads and tasks wait for their turns."""
+class _Is(Enum):
+    DUE = auto()
+    LATER = auto()
+    UNDECIDED = auto()
+    """Later, and only quiet can tell which turn is next."""
 
-    def __init__(self, turns: Iterable[tuple[int, int]], rest: Rest, pace: Pace) -> None:
-        super().__init__(turns, pace)
-        self._rest = rest
-        self._stall_seconds = STALL_SECONDS
+
+class _Look(NamedTuple):
+    """What a thread or task sees that waits for a turn.
+
+    `hold` is how many seconds to let pass before the next look, for the pace or for a timer;
+    `position` is where the line is.
+    """
+
+    turn: _Is
+    hold: float
+    position: int
+
+
+class Turnstile:
+    """Where threads and tasks wait for their turns. Safe to use from any thread."""
+
+    def __init__(self, policy: Policy, gate: Gate, pace: Pace) -> None:
+        self._policy = policy
+        self._line = policy.line
+        self._gate = gate
+        self._rest = gate.rest
+        self._pace = pace
+        self._last_moment = 0
+        self._holding = 0
+        self._watcher: int | None = None
+        self._watches_in_thread = False
+        self._ends: dict[object, Callable[[], object]] = {}
+
+    @property
+    def skipped(self) -> int:
+        """How many turns of exchanges were overtaken."""
+        return self._line.skipped
+
+    @property
+    def completed(self) -> list[int]:
+        """The exchanges in the order of their last deliveries; empty in the recorded order."""
+        return [owner for owner in self._policy.completed if owner >= 0]
+
+    def last_turn(self, owner: int) -> int:
+        """Return a new turn after all others, to wait until they were taken."""
+        with self._line.held:
+            return self._line.add_last(owner)
+
+    def come_for(self, turn: int) -> None:
+        """Keep a soft turn from being passed: something will soon wait for it."""
+        with self._line.held:
+            self._line.come(turn)
+
+    def expect(self, turn: int, is_pending: Callable[[], bool]) -> None:
+        """Hold back what comes after a soft turn while the timer that will take it `is_pending`."""
+        with self._line.held:
+            self._line.come(turn, is_pending)
+
+    def expects_timers(self) -> bool:
+        """Return whether a timer has yet to take its turn."""
+        with self._line.held:
+            self._line.pass_stopped_timers()
+            return self._line.timers > 0
+
+    def give_up(self, turns: Iterable[int]) -> None:
+        """Stop waiting for these turns. Safe to call from the garbage collector."""
+        self._line.give_up(turns)
+
+    def break_open(self) -> None:
+        """Let everything through: the replay is over or has failed, order means nothing now."""
+        with self._line.held:
+            self._policy.end()
+            self._line.is_open = True
+            self._line.wake_all()
+            ends, self._ends = self._ends, {}
+        for wake in ends.values():
+            wake()
 
     def wait(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
-        """Block this thread until `turn` is due, or nothing has moved for long, and take it.
+        """Block this thread until `turn` is due, or it may go ahead, and take it.
 
-        `moment` is when it was delivered, in the time of the recording.
+        Args:
+            turn: The turn, as recorded.
+            owner: The exchange, or the owner of a soft turn.
+            patience: How many seconds the recording waited.
+            moment: When it was delivered in the recording, in nanoseconds; 0 if not known.
         """
-        with self._letting_leave:
-            if (self._follows(owner) or self._rest.alone) and self._passes(turn, owner, moment):
+        with self._line.held:
+            if (self._follows(owner) or self._rest.alone) and self._takes(turn, owner, moment):
                 return None
         at_rest = False
         try:
             while True:
-                with self._letting_leave:
-                    due, stuck, hold, before = self._stands(turn, owner, moment)
+                with self._line.held:
+                    look = self._look(turn, owner, moment)
+                    is_due = look.turn is _Is.DUE
                     rests = at_rest or self._follows(owner) or self._rest.alone
-                    if due and hold == 0 and rests:
+                    if is_due and look.hold == 0 and rests:
                         return self._take(turn, owner, moment)
-                    if not due and loop_is_running():
-                        # To block an event loop would stop those this waits for.
-                        self.skipped += owner >= 0
+                    if not is_due and loop_is_running():
+                        # To block an event loop would stop the tasks that this waits for.
+                        self._line.skipped += owner >= 0
                         return self._take(turn, owner, moment)
-                    woken = None if due else threading.Event()
-                    if woken is not None:
-                        self._waiting[turn] = woken.set
-                if hold:
-                    with self._holding():
-                        real_sleep(hold)
+                    woken = threading.Event()
+                    if not is_due:
+                        self._line.here[turn].wake = woken.set
+                if look.hold:
+                    with self._held_back():
+                        real_sleep(look.hold)
                     at_rest = False
-                elif stuck:
+                elif is_due:
+                    self._gate.pass_on(owner, self._limit(moment))
+                    at_rest = True
+                elif look.turn is _Is.UNDECIDED:
                     self._rest.wait()
                     self._rest.wait()  # Once more: a thread may be between two sleeps.
-                    self._resolve(before)
-                elif woken is None:
-                    self._settle(owner, self._limit(moment))
-                    at_rest = True
-                elif not woken.wait(patience + GRACE_SECONDS):
-                    self._rest.wait(STALL_SECONDS)  # Who is first may only be slower now.
-                    self._go_ahead(before)
+                    self._decide(look.position)
+                else:
+                    self._block(turn, woken, look.position, patience + GRACE_SECONDS)
         except BaseException:
-            self._stay_away(turn)
+            self._leave(turn)
             raise
 
     async def await_turn(self, turn: int, owner: int, patience: float, moment: int = 0) -> None:
         """Wait on the event loop until `turn` is due and the loop is quiet, and take it.
 
+        Takes the arguments of `wait`.
+
         Raises:
-            StallError: nothing moved for `patience` and `STALL_SECONDS`.
+            StallError: Nothing was delivered for `patience` and `STALL_SECONDS`.
         """
-        with self._letting_leave:
-            if self._follows(owner) and self._passes(turn, owner, moment):
+        with self._line.held:
+            if self._follows(owner) and self._takes(turn, owner, moment):
                 return None
-        quiet = False
+        is_quiet = False
         try:
             while True:
-                with self._letting_leave:
-                    due, stuck, hold, before = self._stands(turn, owner, moment)
-                    if due and hold == 0 and (quiet or self._follows(owner)):
+                with self._line.held:
+                    look = self._look(turn, owner, moment)
+                    is_due = look.turn is _Is.DUE
+                    if is_due and look.hold == 0 and (is_quiet or self._follows(owner)):
                         return self._take(turn, owner, moment)
-                    woken = None if due else self._sleeper(turn)
-                if hold:
-                    with self._holding():
-                        await real_asleep(hold)
-                    quiet = False
-                elif stuck:
-                    await until_quiet(self._rest, self._is_stuck)
-                    self._resolve(before)
+                    woken = None
+                    if not is_due:
+                        woken, self._line.here[turn].wake = _sleeper()
+                if look.hold:
+                    with self._held_back():
+                        await real_asleep(look.hold)
+                    is_quiet = False
                 elif woken is None:
-                    await self._asettle(owner, self._limit(moment))
-                    quiet = True
-                elif not await was_woken(woken, patience + self._stall_seconds):
-                    self._check_moved(before, patience)
+                    await self._gate.apass_on(owner, self._limit(moment))
+                    is_quiet = True
+                elif look.turn is _Is.UNDECIDED:
+                    await until_quiet(self._rest, self._policy.is_undecided)
+                    self._decide(look.position)
+                else:
+                    await self._ablock(turn, woken, look.position, patience)
         except BaseException:
-            self._stay_away(turn)
+            self._leave(turn)
             raise
 
     def wait_for_others(self, is_missing: Callable[[], bool]) -> None:
-        """Block this thread while something `is_missing` that others may do: for a moment.
+        """Block this thread for a moment, while something `is_missing` that others may do.
 
-        On an event loop nobody is waited for: its tasks do nothing meanwhile.
+        Does nothing on an event loop: its tasks could do nothing meanwhile.
         """
         until = monotonic_ns() + int(GRACE_SECONDS * 1e9)
         while not loop_is_running() and is_missing() and monotonic_ns() < until:
-            # One that was just started is not known to be of the run yet.
+            # A thread that was just started is not known to be of the run yet.
             if self._rest.alone and threading.active_count() == 1:
                 return
             real_sleep(_LOOK_SECONDS)
@@ -144,37 +249,75 @@ class Turnstile(Turns):
         if loop_is_running():
             return
         woken = threading.Event()
-        with self._letting_leave:
-            if self._open:
+        with self._line.held:
+            if self._line.is_open:
                 return
-            self._waiting[woken] = woken.set
+            self._ends[woken] = woken.set
         woken.wait(patience + STALL_SECONDS)
 
     async def await_end(self, patience: float) -> None:
         """Wait on the event loop as `wait_for_end` does in a thread."""
-        with self._letting_leave:
-            if self._open:
+        with self._line.held:
+            if self._line.is_open:
                 return
-            woken = self._sleeper(object())
-        await was_woken(woken, patience + STALL_SECONDS)
+            woken, self._ends[object()] = _sleeper()
+        await _woken(woken, patience + STALL_SECONDS)
 
     def _follows(self, owner: int) -> bool:
-        """Return whether a delivery goes on with the last one: then nothing else is under way."""
-        return self._last_owner == owner
+        """Return whether a delivery continues the last one: then nothing else is under way."""
+        return self._line.last_owner == owner == self._gate.last
 
-    def _settle(self, owner: int, limit: float | None) -> None:
-        """Block this thread until what the last delivery set off is done, before one of `owner`."""
-        self._rest.wait(limit)
+    def _takes(self, turn: int, owner: int, moment: int) -> bool:
+        """Take a turn at once if it is next and nothing else is concerned.
 
-    async def _asettle(self, owner: int, limit: float | None) -> None:
-        """Wait on the event loop as `_settle` does in a thread."""
-        await until_quiet(self._rest, limit=limit)
+        Most turns are taken here. It does what `_look` and `_take` do, in a fraction of the time.
+        """
+        line = self._line
+        if line.here or line.passed or line.absent or line.is_open or not self._policy.is_simple:
+            return False
+        position = line.position
+        if position >= len(line.order) or line.order[position] != (turn, owner) or owner < 0:
+            return False
+        if self._pace.seconds_until(moment):
+            return False
+        line.last_owner = self._gate.last = owner
+        line.position = position + 1
+        self._last_moment = moment or self._last_moment
+        return True
+
+    def _look(self, turn: int, owner: int, moment: int) -> _Look:
+        line, policy = self._line, self._policy
+        line.stand(turn, owner)
+        line.pass_stopped_timers()
+        if policy.is_due(turn):
+            return _Look(_Is.DUE, self._pace.seconds_until(moment), line.position)
+        if policy.awaits_timer():
+            hold = _TIMER_SECONDS if line.first_awaited() == turn else 0.0
+            return _Look(_Is.LATER, hold, line.position)
+        state = _Is.UNDECIDED if policy.is_undecided() else _Is.LATER
+        return _Look(state, 0.0, line.position)
+
+    def _take(self, turn: int, owner: int, moment: int) -> None:
+        self._line.last_owner = self._gate.last = owner
+        self._last_moment = moment or self._last_moment  # A sleep has none.
+        self._policy.take(turn, owner)
+        self._line.pass_(turn)
+        self._hand_on_watch(turn)
+
+    def _leave(self, turn: int) -> None:
+        with self._line.held:
+            self._line.leave(turn)
+            self._hand_on_watch(turn)
+
+    def _decide(self, position: int) -> None:
+        with self._line.held:
+            self._policy.decide(position)
 
     def _limit(self, moment: int) -> float | None:
-        """Return how long others are waited for to come to rest before this delivery.
+        """Return how long to wait for other threads to come to rest before this delivery.
 
-        Where little time had passed since the one before, they had come to rest in the recording:
-        they do so again, however slow this machine is.
+        If little time had passed since the one before, they had come to rest in the recording. They
+        will again, however slow this machine is.
         """
         if not (moment and self._last_moment):
             return None
@@ -182,30 +325,138 @@ class Turnstile(Turns):
         return STALL_SECONDS if 0 <= passed < LIMIT_SECONDS / 2 else None
 
     @contextmanager
-    def _holding(self) -> Iterator[None]:
-        """Let nobody lose patience while a timer is waited for."""
-        self._held += 1
+    def _held_back(self) -> Iterator[None]:
+        """Keep others from going ahead while the pace or a timer is waited for."""
+        self._holding += 1
         try:
             yield
         finally:
-            self._held -= 1
+            self._holding -= 1
 
-    def _go_ahead(self, before: int) -> None:
-        """Pass by those who stay away, up to the first turn that somebody waits for."""
-        with self._letting_leave:
-            if self._open or self._held or self._due != before:
+    def _block(self, turn: int, woken: threading.Event, position: int, seconds: float) -> None:
+        """Block this thread until it is woken or the first has gone ahead."""
+        until = monotonic_ns() / 1e9 + seconds
+        look_after, latest = _WATCH_SECONDS
+        while (left := until - monotonic_ns() / 1e9) > 0:
+            watches = self._watches(turn, in_thread=True)
+            if woken.wait(min(look_after, left) if watches else left):
                 return
-            while self._order[self._due][0] not in self._standing:
-                self._absent.add(self._order[self._due][1])
-                self._advance()
+            if watches and self._went_ahead():
+                return
+            look_after = min(2 * look_after, latest)
+        self._rest.wait(STALL_SECONDS)  # What is first may only be slower now.
+        self._go_ahead(position)
 
-    def _check_moved(self, before: int, patience: float) -> None:
-        with self._letting_leave:
-            if self._due == before and not (self._open or self._held):
-                owners = (owner for _, owner in self._order[before:] if owner >= 0)
+    async def _ablock(
+        self, turn: int, woken: asyncio.Future[None], position: int, patience: float
+    ) -> None:
+        """Wait on the event loop as `_block` does in a thread; without threads, it may stall."""
+        seconds = patience + (GRACE_SECONDS if self._policy.is_live else STALL_SECONDS)
+        until = monotonic_ns() / 1e9 + seconds
+        look_after, latest = _WATCH_SECONDS
+        while (left := until - monotonic_ns() / 1e9) > 0:
+            watches = not self._rest.alone and self._watches(turn, in_thread=False)
+            if await _woken(woken, min(look_after, left) if watches else left):
+                return
+            if watches and has_nothing_to_do(GRACE_SECONDS) and self._went_ahead():
+                return
+            look_after = min(2 * look_after, latest)
+        if self._policy.is_live:
+            self._go_ahead(position)
+        else:
+            self._check_moved(position, patience + STALL_SECONDS)
+
+    def _watches(self, turn: int, *, in_thread: bool) -> bool:
+        """Return whether what waits for `turn` is to look whether the run is stuck.
+
+        One watches at a time: two would keep one another awake. A thread rather than a task, whose
+        loop may be blocked.
+        """
+        with self._line.held:
+            if self._watcher is None or (in_thread and not self._watches_in_thread):
+                self._watcher, self._watches_in_thread = turn, in_thread
+            return self._watcher == turn
+
+    def _hand_on_watch(self, turn: int) -> None:
+        """Let another one watch when what waited for `turn` does so no longer.
+
+        That is the last in line: if it were the next, each delivery would hand on the watch.
+        """
+        if self._watcher != turn:
+            return
+        self._watcher, self._watches_in_thread = None, False
+        blocked = [turn for turn, arrival in self._line.here.items() if arrival.wake is not None]
+        if blocked:
+            self._line.wake(max(blocked))
+
+    def _went_ahead(self) -> bool:
+        """Let the first go ahead if nothing can bring the due turn, and return whether it did."""
+        with self._line.held:
+            position = self._line.position
+            is_missing = self._is_missing()
+        return is_missing and self._rest.is_stuck() and self._go_ahead(position)
+
+    def _is_missing(self) -> bool:
+        """Return whether nothing has come for the due turn, or will after a sleep, but others wait.
+
+        Quiet decides about soft turns (`Policy.decide`).
+        """
+        line, due = self._line, self._line.due
+        if due is None or due[1] < 0 or self._holding or not self._policy.keeps_order:
+            return False
+        first = min(line.here, default=None)
+        return first is not None and first > due[0] and line.is_awaited(first)
+
+    def _go_ahead(self, position: int) -> bool:
+        """Pass what stays away, up to the first turn that is awaited. Return whether that helped.
+
+        It does not if something was delivered since the line was at `position`.
+        """
+        with self._line.held:
+            line = self._line
+            if line.due is None or self._holding or line.position != position:
+                return False
+            line.pass_stopped_timers()
+            last = line.last_awaited()
+            if last is None or not self._policy.keeps_order or self._policy.awaits_timer():
+                return False
+            while line.due is not None:
+                due, owner = line.due
+                if due >= last or line.is_awaited(due):
+                    break
+                line.absent.add(owner)
+                line.advance()
+            return True
+
+    def _check_moved(self, position: int, seconds: float) -> None:
+        with self._line.held:
+            line = self._line
+            if line.position == position and not (
+                line.due is None or self._holding or not self._policy.keeps_order
+            ):
+                owners = (owner for _, owner in line.order[position:] if owner >= 0)
                 # Behind soft turns alone, only sleeps and limits wait, and they go on.
-                raise StallError(next(owners, -1), patience + STALL_SECONDS)
+                raise StallError(next(owners, -1), seconds)
 
-    def _sleeper(self, key: object) -> asyncio.Future[None]:
-        future, self._waiting[key] = sleeper()
-        return future
+
+def _sleeper() -> tuple[asyncio.Future[None], Callable[[], None]]:
+    """Return what a task of this loop waits for, and what wakes it from any thread."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        with suppress(RuntimeError):  # The loop was closed: nothing is left to wake.
+            loop.call_soon_threadsafe(_resolve, future)
+
+    return future, wake
+
+
+async def _woken(future: asyncio.Future[None], seconds: float) -> bool:
+    """Wait to be woken for at most `seconds`, and return whether that happened."""
+    done, _ = await wait_for_any([future], timeout=seconds)
+    return bool(done)
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -2,15 +2,15 @@
 
 A recording sleeps as it is asked to, and gives the end of each sleep a turn among the deliveries. A
 replay does not sleep: the end comes when its turn has come. A sleep that was cut short lasts until
-it is again, and one that was not recorded takes its time; once a replay has left its tape, it ends
-with that, or an agent would wait for ever for a thread that the divergence has stopped.
+it is cut short again, and one that was not recorded takes its time. Once a replay has left its tape
+such a sleep fails, or an agent would wait for ever for a thread that stopped at the divergence.
 
-The alarm of a process (`signal.setitimer`) runs as it is; a sleep in which it goes off takes its
-time.
+The alarm of a process (`signal.setitimer`) runs as it is. A sleep in which it goes off takes its
+time at replay, since the signal handler has to find what it found.
 
 A timer (of a `wait_for`, say) runs as it is, at replay too. What it sets off is a delivery: it has
-a turn, and what was delivered after it is held back until the timer has fired again. So does a
-program that is waited for, which fires when it ends.
+a turn, and what was delivered after it is held back until the timer has fired again. A subprocess
+that is waited for counts as a timer that fires when it ends.
 
 Sleeps and timers are told apart by lane and call site, in the order in which they begin.
 """
@@ -22,74 +22,75 @@ import threading
 import time
 from asyncio import sleep as real_asleep
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 
-from tracefork_core.exchange.contract import PROGRAM, TIMER, WAIT, Session
+from tracefork_core.exchange.contract import PROGRAM, Session
 from tracefork_core.exchange.lane import MAIN, UNORDERED, current_lane
 from tracefork_core.exchange.recorded_sites import KnownSites
+from tracefork_core.order.endings import CUT_SHORT, SLEEP, Ending, asking_lanes, endings_of
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.quiet import Gate
-from tracefork_core.order.turns import owner_of
+from tracefork_core.order.turns import soft_owner
 from tracefork_core.order.turnstile import STALL_SECONDS, StallError, Turnstile
-from tracefork_core.tape import Tape, TapeWriter
+from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import DRAWS, Draws, Reads
 
 Key = tuple[str, str]
 """A lane and a call site."""
-Ending = list[int]
-"""The turn in which a sleep was over; nothing while it lasts."""
-SLEEP = "sleep"
-CUT_SHORT = -1
-"""Stands for the turn of a sleep that was cancelled."""
-AT_ONCE = -2
-"""Stands for the turn of a timer whose time was up when it began, less the turns that were taken by
-then: it fired at once, and nobody waits for it."""
 real_sleep = time.sleep
 _FOR_GOOD = 3600.0
 _LOOK_SECONDS = 0.01
 _MORE_LOOKS = 200
+"""How often to look whether what stopped a timer in the recording stops it again."""
+
+
+class Sleep:
+    """A sleep of the agent; `ending` is None while it lasts."""
+
+    def __init__(self) -> None:
+        self.ending: Ending | None = None
 
 
 class RecordedWaits:
-    """Sleeps for real, and writes down in which turn each sleep was over."""
+    """Sleeps for real, and records in which turn each sleep and timer ended."""
 
     def __init__(self, session: Session, gate: Gate, next_turn: Callable[[], int]) -> None:
         self._session = session
         self._gate = gate
         self.next_turn = next_turn
-        self._slept: dict[Key, deque[Ending]] = defaultdict(deque)
+        self._sleeps: dict[Key, deque[Sleep]] = defaultdict(deque)
         self._begun: dict[Key, int] = defaultdict(int)
         self._fired: dict[tuple[str, Key], list[int]] = defaultdict(list)
         self._lock = threading.Lock()
 
     def sleep(self, seconds: float, site: str) -> None:
         self._session.check()
-        ending = self.begin(site)
+        sleep = self.begin(site)
         try:
             real_sleep(seconds)
             self._gate.pass_on(object())
         except BaseException:
-            ending.append(CUT_SHORT)
+            sleep.ending = CUT_SHORT
             raise
-        ending.append(self.next_turn())
+        sleep.ending = Ending(self.next_turn())
 
     async def asleep(
         self, seconds: float, site: str, still: Callable[[], bool] | None = None
     ) -> None:
-        """Sleep, for longer where it is `still` to be cut short."""
+        """Sleep; longer while `still` returns True, for what is yet to cut the sleep short."""
         self._session.check()
-        ending = self.begin(site)
+        sleep = self.begin(site)
         try:
             await real_asleep(seconds)
-            while still is not None and still():  # noqa: ASYNC110 - a timer tells nobody
+            while still is not None and still():  # noqa: ASYNC110 - no event tells of a timer
                 await real_asleep(_LOOK_SECONDS)
             await self._gate.apass_on(object())
         except BaseException:
-            ending.append(CUT_SHORT)
+            sleep.ending = CUT_SHORT
             raise
-        ending.append(self.next_turn())
+        sleep.ending = Ending(self.next_turn())
 
     def timer(self, site: str, source: str) -> RecordedTimer:
         with self._lock:
@@ -97,46 +98,47 @@ class RecordedWaits:
             number = self._begun[key] = self._begun[key] + 1
         return RecordedTimer(self, self._gate, source, key, number)
 
-    def note_firing(self, source: str, key: Key, number: int, turn: int | None = None) -> None:
-        """Give the firing of a timer a turn: the next, unless it has one."""
-        turn = self.next_turn() if turn is None else turn
+    def note_firing(self, source: str, key: Key, number: int, ending: Ending) -> None:
         with self._lock:
-            self._fired[source, key] += [number, turn]
+            self._fired[source, key] += [number, ending.written]
 
     def flush(self, sink: TapeWriter) -> None:
-        """Put the sleeps that ended since the last time on the tape, as they began.
+        """Write what ended since the last call to the tape, sleeps in the order they began.
 
-        What began after one that lasts waits for its end, or for that of the session.
+        A sleep that began after one that still lasts is written with that one, or as the session
+        ends.
         """
-        if not (self._slept or self._fired):
+        if not (self._sleeps or self._fired):
             return
         with self._lock:
             fired, self._fired = self._fired, defaultdict(list)
-            slept = [(key, self._ended(endings)) for key, endings in self._slept.items()]
-            for key in [key for key, endings in self._slept.items() if not endings]:
-                del self._slept[key]
-        reads = [Reads(SLEEP, *key, turns) for key, turns in slept if turns]
+            ended = [(key, self._ended(sleeps)) for key, sleeps in self._sleeps.items()]
+            for key in [key for key, sleeps in self._sleeps.items() if not sleeps]:
+                del self._sleeps[key]
+        reads = [Reads(SLEEP, *key, values) for key, values in ended if values]
         reads += [Reads(source, *key, firings) for (source, key), firings in fired.items()]
         if reads:
             sink.note(DRAWS, aside=Draws(reads))
 
-    def begin(self, site: str) -> Ending:
-        """Write down that a sleep began; in which turn it is over, its ending is told."""
-        ending: Ending = []
+    def begin(self, site: str) -> Sleep:
+        """Note that a sleep of this lane began. The caller sets its ending."""
+        sleep = Sleep()
         with self._lock:
-            self._slept[current_lane(self._session), site].append(ending)
-        return ending
+            self._sleeps[current_lane(self._session), site].append(sleep)
+        return sleep
 
-    def _ended(self, endings: deque[Ending]) -> list[int]:
-        """Take out what is over, and what began before that."""
-        turns = []
-        while endings and (endings[0] or (not self._session.active and any(endings))):
-            turns.append(next(iter(endings.popleft()), CUT_SHORT))
-        return turns
+    def _ended(self, sleeps: deque[Sleep]) -> list[int]:
+        """Take out the sleeps that are over and that no earlier one holds back."""
+        values = []
+        while sleeps and (
+            sleeps[0].ending or (not self._session.active and any(one.ending for one in sleeps))
+        ):
+            values.append((sleeps.popleft().ending or CUT_SHORT).written)
+        return values
 
 
 class RecordedTimer:
-    """A timer of the agent's, the `number`th of its lane and site."""
+    """A timer of the agent, the `number`th of its lane and site."""
 
     def __init__(
         self, waits: RecordedWaits, gate: Gate, source: str, key: Key, number: int
@@ -149,22 +151,21 @@ class RecordedTimer:
 
     def is_over(self, *, now: bool) -> bool:
         if now:
-            self.note(AT_ONCE - self._waits.next_turn())
+            self.note(Ending(self._waits.next_turn(), is_at_once=True))
         return now
 
     def begin(self, is_pending: Callable[[], bool]) -> None: ...
 
     def fire(self) -> None:
         self._gate.pass_on(self)
-        self.note()
+        self.note(Ending(self._waits.next_turn()))
 
     async def afire(self) -> None:
         await self._gate.apass_on(self)
-        self.note()
+        self.note(Ending(self._waits.next_turn()))
 
-    def note(self, turn: int | None = None) -> None:
-        """Write down in which turn it fired: the next, unless that is known."""
-        self._waits.note_firing(self._source, self._key, self._number, turn)
+    def note(self, ending: Ending) -> None:
+        self._waits.note_firing(self._source, self._key, self._number, ending)
 
 
 class ReplayedWaits:
@@ -176,52 +177,52 @@ class ReplayedWaits:
         self._session = session
         self._turnstile = turnstile
         self._pace = pace
-        self._turns: dict[Key, deque[int]] = defaultdict(deque)
+        self._sleeps: dict[Key, deque[Ending]] = defaultdict(deque)
         self._begun: dict[Key, int] = defaultdict(int)
-        self._firings: dict[tuple[Key, int], int] = {}
+        self._firings: dict[tuple[Key, int], Ending] = {}
         self._known = KnownSites()
         for reads in recorded:
             key = reads.lane, reads.site
             self._known.add(reads.site)
-            if reads.source == SLEEP:
-                self._turns[key].extend(reads.values)
-            else:
-                self._firings |= {(key, number): turn for number, turn in pairs(reads)}
+            for number, ending in endings_of(reads):
+                if reads.source == SLEEP:
+                    self._sleeps[key].append(ending)
+                else:
+                    self._firings[key, number] = ending
 
     def sleep(self, seconds: float, site: str) -> None:
-        turn = self.next(site)
-        if turn is None or turn == CUT_SHORT:
+        ending = self.next(site)
+        if ending is None or ending.turn is None:
             self._session.check()
             real_sleep(seconds)
         else:
-            self.sleep_until(turn, seconds)
+            self.sleep_until(ending.turn, seconds)
 
     async def asleep(self, seconds: float, site: str) -> None:
-        turn = self.next(site)
-        if turn is None:
+        ending = self.next(site)
+        if ending is None:
             self._session.check()
             await real_asleep(seconds)
+        elif ending.turn is None:
+            await real_asleep(_FOR_GOOD)
         else:
-            await self.asleep_until(turn, seconds)
+            await self.asleep_until(ending.turn, seconds)
 
     def sleep_until(self, turn: int, seconds: float) -> None:
-        """Return when it is the turn of a sleep to be over."""
+        """Block this thread until the turn of a sleep's end."""
         if (stretched := max(self._pace.stretched(seconds), _through_alarm(seconds))) > 0:
             self._turnstile.come_for(turn)
             real_sleep(stretched)
-        self._turnstile.wait(turn, owner_of(turn), seconds)
+        self._turnstile.wait(turn, soft_owner(turn), seconds)
 
     async def asleep_until(self, turn: int, seconds: float) -> None:
-        """Return when it is the turn of a sleep to be over; one that was cut short has none."""
-        if turn == CUT_SHORT:
-            await real_asleep(_FOR_GOOD)
-            return
+        """Wait on the event loop until the turn of a sleep's end."""
         try:
             if (stretched := max(self._pace.stretched(seconds), _through_alarm(seconds))) > 0:
                 self._turnstile.come_for(turn)
                 await real_asleep(stretched)
             with suppress(StallError):
-                await self._turnstile.await_turn(turn, owner_of(turn), seconds)
+                await self._turnstile.await_turn(turn, soft_owner(turn), seconds)
         except BaseException:
             self._turnstile.give_up((turn,))
             raise
@@ -234,14 +235,14 @@ class ReplayedWaits:
         asks = not is_program and key[0] in self._asking
         # An exporter in the background looks for work like that: it is not to be told.
         check = self._session.check if key[0] == MAIN else None
-        turn = self._firings.get((key, number))
-        timer = ReplayedTimer(self._turnstile, turn, asks=asks, check=check)
+        ending = self._firings.get((key, number))
+        timer = ReplayedTimer(self._turnstile, ending, asks=asks, check=check)
         timer.most_seconds = self._lasted + STALL_SECONDS if is_program else None
         return timer
 
     @cached_property
     def _lasted(self) -> float:
-        """For how many seconds the recording asked for things."""
+        """For how many seconds the recording made requests."""
         tape = self._session.source
         asked = [one.aside for one in tape.exchanges] if tape else []
         ended = max((aside.started + (aside.took or 0) for aside in asked), default=0)
@@ -250,23 +251,26 @@ class ReplayedWaits:
     @cached_property
     def _asking(self) -> set[str]:
         tape = self._session.source
-        return _asking_lanes(tape) if tape else set()
+        return asking_lanes(tape) if tape else set()
 
-    def next(self, site: str) -> int | None:
-        """Return the turn of the next sleep of this site on this lane; None where none is known."""
+    def next(self, site: str) -> Ending | None:
+        """Take the ending of the next sleep of this site on this lane; None if none is left."""
         lane = current_lane(self._session)
         site = self._known.named(site)
-        turns = self._turns.get((lane, site)) if lane != UNORDERED else None
-        return turns.popleft() if turns else None
+        endings = self._sleeps.get((lane, site)) if lane != UNORDERED else None
+        return endings.popleft() if endings else None
 
 
 class ReplayedTimer:
-    """A timer of the agent's; `turn` is when it fired, None where it did not.
+    """A timer of the agent.
 
-    One that was stopped in time when this was recorded gives what stopped it some more; a thread's,
-    where its lane `asks` for something. Before that `check` says so if the tape was left. After
-    `most_seconds` nobody is held back for it any more: a program may wait for what only happens
-    while recording.
+    A timer that was stopped in time in the recording gives what stopped it some more time; that of
+    a thread only if its lane `asks`, makes requests.
+
+    Attributes:
+        ending: How it fired in the recording; None if it did not.
+        most_seconds: After this time nothing is held back for it any more: a program may wait for
+            what only happens while recording.
     """
 
     most_seconds: float | None = None
@@ -274,19 +278,19 @@ class ReplayedTimer:
     def __init__(
         self,
         turnstile: Turnstile,
-        turn: int | None,
+        ending: Ending | None,
         *,
         asks: bool,
         check: Callable[[], None] | None,
     ) -> None:
         self._turnstile = turnstile
-        self.turn = turn
+        self.ending = ending
         self._asks = asks
         self._check = check
         self._is_pending = _is_over
 
     def is_over(self, *, now: bool) -> bool:
-        return now if self.turn is None else self.turn <= AT_ONCE
+        return now if self.ending is None else self.ending.is_at_once
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
         if (seconds := self.most_seconds) is not None:
@@ -294,12 +298,12 @@ class ReplayedTimer:
             self._is_pending = lambda: is_pending() and time.monotonic() < until
         else:
             self._is_pending = is_pending
-        if self.turn is not None:
-            self._turnstile.expect(self.turn, self._is_pending)
+        if (turn := self._turn) is not None:
+            self._turnstile.expect(turn, self._is_pending)
 
     def fire(self) -> None:
-        if self.turn is not None:
-            self._turnstile.wait(self.turn, owner_of(self.turn), 0.0)
+        if (turn := self._turn) is not None:
+            self._turnstile.wait(turn, soft_owner(turn), 0.0)
             return
         if self._check is not None:
             self._check()
@@ -309,58 +313,24 @@ class ReplayedTimer:
             real_sleep(_LOOK_SECONDS)
 
     async def afire(self) -> None:
-        if self.turn is not None:
+        if (turn := self._turn) is not None:
             with suppress(StallError):
-                await self._turnstile.await_turn(self.turn, owner_of(self.turn), 0.0)
+                await self._turnstile.await_turn(turn, soft_owner(turn), 0.0)
             return
         for _ in range(_MORE_LOOKS):
             if not self._is_pending():
                 return
             await real_asleep(_LOOK_SECONDS)
 
+    @property
+    def _turn(self) -> int | None:
+        return None if self.ending is None or self.ending.is_at_once else self.ending.turn
+
 
 def _through_alarm(seconds: float) -> float:
-    """Return how long a sleep lasts at replay: as long as ever, where an alarm goes off in it.
-
-    The system's alarm runs at replay as well, and its handler has to find what it found.
-    """
+    """Return how long a sleep has to last at replay: its time if an alarm goes off in it, or 0."""
     return seconds if 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= seconds else 0.0
 
 
 def _is_over() -> bool:
     return False
-
-
-def recorded_waits(tape: Tape) -> list[Reads]:
-    """Return the sleeps and the fired timers that a tape knows of.
-
-    Waits of threads whose lanes ask for nothing are left out: an exporter in the background looks
-    for work every few seconds, and to wait for each would make a replay as long as its recording.
-    """
-    asking = _asking_lanes(tape)
-    return [
-        reads
-        for reads in tape.chance.reads
-        if reads.source in (SLEEP, TIMER, PROGRAM)
-        or (reads.source == WAIT and reads.lane in asking)
-    ]
-
-
-def _asking_lanes(tape: Tape) -> set[str]:
-    """Return the lanes that ask for something, and those that started them."""
-    asking = {exchange.lane for exchange in tape.exchanges}
-    return asking | {lane[:end] for lane in asking for end in range(len(lane)) if lane[end] == "/"}
-
-
-def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
-    """Yield the turns of sleeps and timers, each with its owner."""
-    for reads in recorded:
-        turns = reads.values if reads.source == SLEEP else [turn for _, turn in pairs(reads)]
-        for turn in turns:
-            if turn >= 0:
-                yield turn, owner_of(turn)
-
-
-def pairs(reads: Reads) -> Iterator[tuple[int, int]]:
-    """Yield the number of each timer that fired, and the turn in which it did."""
-    return zip(reads.values[::2], reads.values[1::2], strict=False)

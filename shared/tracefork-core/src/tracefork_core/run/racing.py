@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tracefork_core.order.waits import recorded_waits
+from tracefork_core.order.endings import recorded_waits
 from tracefork_core.tape import Tape
 
 Order = int | tuple[int, ...]

@@ -9,7 +9,7 @@ carries them out. `session_checkpoints` and `travel` deal with the saved states 
 `steps` with its step DAG. `hang_warning` warns when a run has diverged and does not end.
 """
 
-from tracefork_core.order.reordered import Order
+from tracefork_core.order.policies import Order
 from tracefork_core.session.session import Session
 
 __all__ = ["Order", "Session"]

@@ -14,7 +14,6 @@ from tracefork_core.explaining import divergence
 from tracefork_core.masking.masking import Masking
 from tracefork_core.matching.comparable import Form, form
 from tracefork_core.order.pace import Pace
-from tracefork_core.order.reordered import Reordered
 from tracefork_core.order.turns import turns_of
 from tracefork_core.order.turnstile import StallError, Turnstile
 from tracefork_core.session.auxiliary_answers import StandIn, acknowledged, not_held
@@ -81,8 +80,7 @@ class Answers:
     @property
     def completed(self) -> list[int]:
         """The exchanges in the order in which a reordered replay answered them whole."""
-        order = self.turnstile.completed if isinstance(self.turnstile, Reordered) else []
-        return [n for n in order if n >= 0]
+        return self.turnstile.completed
 
     @property
     def is_complete(self) -> bool:

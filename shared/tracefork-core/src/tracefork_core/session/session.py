@@ -27,20 +27,15 @@ from tracefork_core.exchange.telemetry import is_telemetry, refusal
 from tracefork_core.masking.masking import Masking
 from tracefork_core.matching.comparable import form
 from tracefork_core.matching.matchers import check_matchers
-from tracefork_core.order.forked_turnstile import ForkedTurnstile
-from tracefork_core.order.forked_waits import ForkedWaits, waits_before
+from tracefork_core.order.endings import recorded_waits, turns_of_waits, waits_before
+from tracefork_core.order.forked_waits import ForkedWaits
 from tracefork_core.order.pace import Pace
+from tracefork_core.order.policies import Forked, Order, Recorded, Reordered
 from tracefork_core.order.quiet import Gate
-from tracefork_core.order.reordered import Order, Reordered
 from tracefork_core.order.thread_rest import Rest
 from tracefork_core.order.turns import turns_of
 from tracefork_core.order.turnstile import Turnstile
-from tracefork_core.order.waits import (
-    RecordedWaits,
-    ReplayedWaits,
-    recorded_waits,
-    turns_of_waits,
-)
+from tracefork_core.order.waits import RecordedWaits, ReplayedWaits
 from tracefork_core.session.answers import Answer, Answers
 from tracefork_core.session.forked_answers import ForkedAnswers
 from tracefork_core.session.forking import Fork, Plan, drawn_anew
@@ -102,14 +97,12 @@ class Session:
             recorded = [one for one in recorded if one.n < plan.at]
         turns = [*turns_of(recorded, ordered=order is None), *turns_of_waits(waits)]
         gate, next_turn = Gate(rest), itertools.count().__next__
-        forked = ForkedTurnstile(turns, rest, pace, gate) if plan else None
-        self.turnstile: Turnstile
+        forked = Forked(turns) if plan else None
         if forked is not None:
-            self.turnstile, next_turn = forked, forked.next_turn
-        elif order is not None:
-            self.turnstile = Reordered(turns, rest, pace, order)
+            self.turnstile, next_turn = Turnstile(forked, gate, pace), forked.next_turn
         else:
-            self.turnstile = Turnstile(turns, rest, pace)
+            policy = Recorded(turns) if order is None else Reordered(turns, order)
+            self.turnstile = Turnstile(policy, gate, pace)
         self.sink = Sink(self, sink, self.masking, gate, next_turn, strict=strict)
         self.answers = self._answers(Source(source, matchers, self.fork), pace) if source else None
         self.waits = self._waits(waits, gate, pace, forked)
@@ -232,7 +225,7 @@ class Session:
         recorded: Iterable[Reads],
         gate: Gate,
         pace: Pace,
-        forked: ForkedTurnstile | None,
+        forked: Forked | None,
     ) -> RecordedWaits | ReplayedWaits | ForkedWaits:
         live = RecordedWaits(self, gate, self.sink.next_turn)
         if self.sink.tape:
@@ -243,7 +236,7 @@ class Session:
         if forked is None:
             return replayed
         self.sink.before_exchange.append(forked.flush)
-        return ForkedWaits(replayed, live, forked)
+        return ForkedWaits(replayed, live, self.turnstile, forked)
 
     def _recorded(self, request: Request) -> Answer:
         n, self.asked = self.asked, self.asked + 1
