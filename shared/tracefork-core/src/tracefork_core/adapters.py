@@ -240,7 +240,7 @@ def tell_as_recorded(thread: str) -> None:
     """
     session = current_session()
     if session is not None:
-        session.tell_as_recorded(thread)
+        session.mark_as_recorded(thread)
 
 
 def checkpoints(path: Path) -> Checkpoints:

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from tracefork_core.exchange.recorded_sites import KnownSites
+from tracefork_core.exchange.call_sites import KnownSites
 
 
 def main(monkeypatch: pytest.MonkeyPatch, file: str, spec: str | None = None) -> None:

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from tracefork_core import DivergenceError, Replace, Tape, fork, record, replay
-from tracefork_core.session import tape_sink
+from tracefork_core.exchange import kind
 from tracefork_testkit import ProviderServer
 
 SIGNALS = ["/collector/v1/traces", "/collector/v1/metrics", "/collector/v1/logs"]
@@ -154,7 +154,7 @@ def test_a_tape_with_reports_as_ordinary_exchanges_replays(
 ) -> None:
     """Older versions recorded them that way: each report is answered in its turn."""
     with monkeypatch.context() as patch:
-        patch.setattr(tape_sink, "is_report", lambda *_: False)
+        patch.setattr(kind, "is_report", lambda *_: False)
         with record(tape):
             traced(provider.url)
     assert set(SIGNALS) < set(asked(tape))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tracefork_core.providers.auxiliary import is_auxiliary
+from tracefork_core.exchange.kind import is_auxiliary
 
 COUNTS = [
     "https://api.openai.com/v1/responses/input_tokens",

@@ -277,7 +277,9 @@ def test_tasks_of_one_context_that_follow_one_another_share_its_lane(tape: Path)
         session.__enter__()
 
     async def cell() -> None:
-        lanes.append(current_lane(current_session()))
+        here = current_session()
+        assert here is not None
+        lanes.append(current_lane(here))
 
     async def notebook() -> None:
         loop = asyncio.get_running_loop()

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tracefork_core import DivergenceError, fork, record, replay
-from tracefork_core.session import hang_warning
+from tracefork_core.session import run_state
 from tracefork_testkit import ProviderServer
 
 _MOMENT = 0.02
@@ -113,7 +113,7 @@ def test_a_run_that_waits_for_ever_is_spoken_of(
     tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that failed marks nothing as done. A run that keeps to its tape is left alone."""
-    monkeypatch.setattr(hang_warning, "_PATIENCE", _MOMENT)
+    monkeypatch.setattr(run_state, "HANG_SECONDS", _MOMENT)
     said: list[str] = []
 
     def show(message: Warning | str, *rest: object) -> None:

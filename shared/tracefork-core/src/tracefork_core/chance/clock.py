@@ -23,11 +23,15 @@ from types import FrameType
 
 from tracefork_core.chance import system_clock
 from tracefork_core.chance.draws import PerSession, observers, report_draw
-from tracefork_core.exchange.call_sites import call_site, is_loading
-from tracefork_core.exchange.current import is_crossing_seam, is_rebuilding
-from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_anew, lane_of_context
-from tracefork_core.exchange.recorded_sites import KnownSites
-from tracefork_core.exchange.running import running_task
+from tracefork_core.exchange.call_sites import KnownSites, call_site, is_loading
+from tracefork_core.exchange.contract import Session
+from tracefork_core.exchange.current import is_crossing_seam, is_rebuilding, running_task
+from tracefork_core.exchange.lane import (
+    current_lane,
+    drawing_lane,
+    draws_new_values,
+    lane_of_context,
+)
 from tracefork_core.patching.patch import Patches, Shared
 from tracefork_core.patching.real_clock import monotonic_ns
 from tracefork_core.tape.event import Reads
@@ -47,7 +51,7 @@ class RecordedClock:
     """
 
     def __init__(
-        self, session: object, recorded: Iterable[Reads] | None = None, *, forked: bool = False
+        self, session: Session, recorded: Iterable[Reads] | None = None, *, forked: bool = False
     ) -> None:
         self.session = session
         self.misses = 0
@@ -103,7 +107,7 @@ class RecordedClock:
             given = _unnumbered(current_lane(self.session)) if self._is_elsewhere else lane
             if not below and (values := self._given.get((given, site))):
                 self._last = values.popleft()
-            elif self._forked and draws_anew(self.session):
+            elif self._forked and draws_new_values(self.session):
                 self._last = system_clock.real_ns()
             else:
                 # In real time: a loop that waits for a deadline must not need a million reads.

@@ -19,9 +19,9 @@ from typing import Protocol
 
 from tracefork_core.chance.draws import PerSession, observers, report_draw
 from tracefork_core.chance.generators import SEED_BYTES, LaneGenerators, seeded
-from tracefork_core.exchange.call_sites import call_site, is_loading
+from tracefork_core.exchange.call_sites import KnownSites, call_site, is_loading
+from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.lane import drawing_lane
-from tracefork_core.exchange.recorded_sites import KnownSites
 from tracefork_core.tape.event import Draws, Reads
 
 SOURCE = "entropy"
@@ -40,7 +40,7 @@ class RecordedEntropy:
 
     def __init__(
         self,
-        session: object,
+        session: Session,
         seed: bytes,
         recorded: Draws | None = None,
         *,

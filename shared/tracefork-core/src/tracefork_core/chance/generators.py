@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tracefork_core.errors import TapeError
+from tracefork_core.exchange.contract import Session
 from tracefork_core.exchange.lane import drawing_lane
 from tracefork_core.tape.event import Draws, GeneratorState
 
@@ -44,7 +45,7 @@ class LaneGenerators:
 
     def __init__(
         self,
-        session: object,
+        session: Session,
         fallback: Callable[[], random.Random],
         recorded: Draws | None,
         alone: Callable[[], bool] = lambda: True,

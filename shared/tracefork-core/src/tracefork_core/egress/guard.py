@@ -31,11 +31,10 @@ from tracefork_core.egress.target import (
     target,
 )
 from tracefork_core.errors import EgressError, UsageError
-from tracefork_core.exchange.caller import caller
+from tracefork_core.exchange.caller import ABOUT_THE_MACHINE, caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
+from tracefork_core.exchange.kind import takes_reports
 from tracefork_core.exchange.lane import outlived
-from tracefork_core.exchange.machine import ABOUT_THE_MACHINE
-from tracefork_core.exchange.telemetry import takes_reports
 
 Mode = Literal["refuse", "offline", "count"]
 

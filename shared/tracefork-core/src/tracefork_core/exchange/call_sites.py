@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from pathlib import PurePath
 from types import FrameType
 
+_MAIN = "__main__"
 _IMPORTING = "<frozen importlib._bootstrap>"
 _OURS = "tracefork_core."
 _HOOKS = (
@@ -66,3 +68,35 @@ def _around(comprehension: str) -> str:
     while name.endswith("comp>"):
         name = name.rpartition(".<locals>.")[0] or name.rpartition(".")[0] or "<module>"
     return name
+
+
+class KnownSites:
+    """The call sites of a tape."""
+
+    def __init__(self, *sites: str) -> None:
+        self._sites: set[str] = set()
+        self._modules: set[str] = set()
+        for site in sites:
+            self.add(site)
+
+    def add(self, site: str) -> None:
+        """Take in a site."""
+        self._sites.add(site)
+        self._modules.add(site.partition(":")[0])
+
+    def named(self, site: str) -> str:
+        """Return what the tape calls a site, which is its own name where the tape has none."""
+        if site in self._sites or not self._sites:
+            return site
+        module, _, function = site.partition(":")
+        if module in self._modules:
+            return site
+        others = self._imported() if module == _MAIN else [_MAIN]
+        return next((name for m in others if (name := f"{m}:{function}") in self._sites), site)
+
+    def _imported(self) -> list[str]:
+        """Return the modules of the tape that may be the one that is `__main__` here."""
+        main = sys.modules.get(_MAIN)
+        spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+        name = spec.name if spec is not None else PurePath(file or "").stem
+        return [m for m in sorted(self._modules) if m.rpartition(".")[2] == name.rpartition(".")[2]]

@@ -20,6 +20,12 @@ _LIBRARIES = tuple(
 _OURS = "tracefork_"
 """What the packages of tracefork begin with, wherever they are installed."""
 
+ABOUT_THE_MACHINE = frozenset({"ctypes.util", "platform", "uuid", "distro.distro"})
+"""Modules that ask programs about the machine (ldconfig, uname, ip, lsb_release): nothing leaves.
+
+Those of Python, and the one by which SDKs and PostHog's reports tell what Linux they run on.
+"""
+
 _not_users: set[str] = set()
 """The names of modules that were seen to be a library's, or ours."""
 

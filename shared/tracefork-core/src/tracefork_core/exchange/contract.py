@@ -12,7 +12,7 @@ A seam turns its library's request into a `Request` and calls `Session.open`. Th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
@@ -138,13 +138,36 @@ class Waits(Protocol):
     def timer(self, site: str, source: str) -> Timer: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Redraw:
+    """Where a fork draws new random values.
+
+    Attributes:
+        salt: goes into the names under which lanes draw.
+        at: the exchange of the fork point.
+        since: the lanes that are past that exchange.
+        is_recorded: whether the tape that is forked was made with this redraw already.
+    """
+
+    salt: str
+    at: int
+    since: set[str] = field(default_factory=set)
+    is_recorded: bool = False
+
+
 class Session(Protocol):
     """What a seam, a step source or a clock may ask of the running session.
 
     `threads` are the native ids of the threads that run its lanes, and of programs they wait for.
+    `redraws` says where forks draw new random values, the latest fork last.
     """
 
     threads: set[int]
+    redraws: list[Redraw]
+
+    @property
+    def unordered(self) -> str:
+        """The lane of threads that carry no context."""
 
     @property
     def source(self) -> Tape | None:
@@ -178,8 +201,8 @@ class Session(Protocol):
     def check_asked(self, thread: str) -> None:
         """Raise where not all was asked that a recorded thread of a framework asked."""
 
-    def tell_as_recorded(self, thread: str) -> None:
-        """Learn that a recorded thread is given what it was given then, nothing else."""
+    def mark_as_recorded(self, thread: str) -> None:
+        """Note that a recorded thread gets the same input as when it was recorded."""
 
     def checkpoints(self, path: Path) -> Checkpoints:
         """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""

@@ -7,6 +7,7 @@ never a guess.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,11 @@ from contextvars import ContextVar
 
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange.contract import Session
+
+TYPE_CHECKING = False  # Child processes load this at their start.
+if TYPE_CHECKING:
+    from asyncio import Task
+    from typing import Any
 
 _here: ContextVar[Session | None] = ContextVar("tracefork_session", default=None)
 _everywhere: list[Session] = []
@@ -142,3 +148,19 @@ class rebuilding:  # noqa: N801 - as above
 
 is_rebuilding: Callable[[], bool] = _rebuilding.get
 """Return whether a response is made from a tape on this line of execution."""
+
+
+def loop_is_running() -> bool:
+    """Return whether an event loop of asyncio runs in this thread."""
+    events = sys.modules.get("asyncio.events")
+    return events is not None and events._get_running_loop() is not None  # noqa: SLF001 - in `__all__`
+
+
+def running_task() -> Task[Any] | None:
+    """Return the task that runs here, or None."""
+    events = sys.modules.get("asyncio.events")
+    # Every draw asks: where no loop runs, an exception would cost more than all the rest.
+    if events is None or (loop := events._get_running_loop()) is None:  # noqa: SLF001 - in `__all__`
+        return None
+    task: Task[Any] | None = sys.modules["asyncio.tasks"].current_task(loop)
+    return task

@@ -15,27 +15,13 @@ from contextlib import contextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 
-from tracefork_core.exchange.contract import Session
-from tracefork_core.exchange.current import carried
-from tracefork_core.exchange.running import running_task
+from tracefork_core.exchange.contract import Redraw, Session
+from tracefork_core.exchange.current import carried, running_task
 
 MAIN = "main"
 """The lane that a session begins on."""
 UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Anew:
-    """What a fork at exchange `at` draws anew: all on the lanes that are past it (`since`).
-
-    `is_recorded` where the tape that is forked was drawn so.
-    """
-
-    salt: str
-    at: int
-    since: set[str] = field(default_factory=set)
-    is_recorded: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -103,15 +89,15 @@ def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
         _lane.set(around)
 
 
-def current_lane(session: object) -> str:
+def current_lane(session: Session) -> str:
     """Return the name of the lane of `session` that this code runs on."""
     lane = _mine()
     if lane is None or lane.session is not session:
-        return getattr(session, "unordered", UNORDERED)  # Other processes have one of their own.
+        return session.unordered  # Each child process has its own.
     return lane.name
 
 
-def lane_names(session: object) -> tuple[str, str]:
+def lane_names(session: Session) -> tuple[str, str]:
     """Return the name of the lane of `session`, and as counted from the beginning of its step."""
     lane = lane_here(session)
     if lane is None:
@@ -120,32 +106,31 @@ def lane_names(session: object) -> tuple[str, str]:
     return lane.name, lane.in_step
 
 
-def drawing_lane(session: object) -> str:
-    """Return the name under which this lane draws: another one where a fork draws anew."""
+def drawing_lane(session: Session) -> str:
+    """Return the name under which this lane draws: with a salt where a fork draws new values."""
     lane = _lane.get()
     # Every draw asks: for nearly all of them the lane of their context is the answer.
     if lane is not None and lane.session is session and _owner() in lane.owners:
         name = lane.name
     else:
         name = current_lane(session)
-    if not getattr(session, "anew", ()):
+    if not session.redraws:
         return name
-    anew = _anew(session, name)
-    return name if anew is None else f"{name}~{anew.salt}"
+    redraw = _redraw(session, name)
+    return name if redraw is None else f"{name}~{redraw.salt}"
 
 
-def draws_anew(session: object) -> bool:
-    """Return whether this lane draws what no tape knows: a fork draws anew here."""
-    anew = _anew(session, current_lane(session))
-    return anew is not None and not anew.is_recorded
+def draws_new_values(session: Session) -> bool:
+    """Return whether a fork draws values on this lane that no tape holds."""
+    redraw = _redraw(session, current_lane(session))
+    return redraw is not None and not redraw.is_recorded
 
 
-def _anew(session: object, lane: str) -> Anew | None:
-    """Return the last place past which this lane is that draws anew."""
-    places: tuple[Anew, ...] = getattr(session, "anew", ())
-    for anew in reversed(places):
-        if not anew.since.isdisjoint(_line(lane)):
-            return anew
+def _redraw(session: Session, lane: str) -> Redraw | None:
+    """Return the latest redraw whose fork point this lane is past."""
+    for redraw in reversed(session.redraws):
+        if not redraw.since.isdisjoint(_line(lane)):
+            return redraw
     return None
 
 
@@ -156,7 +141,7 @@ def _line(name: str) -> Iterator[str]:
         name = name.rpartition("/")[0]
 
 
-def lane_here(session: object) -> Lane | None:
+def lane_here(session: Session) -> Lane | None:
     """Return the lane of `session` that this code runs on; None where it has no order."""
     lane = _mine()
     return None if lane is None or lane.session is not session else lane

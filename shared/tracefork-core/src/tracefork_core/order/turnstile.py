@@ -42,7 +42,7 @@ from enum import Enum, auto
 from time import sleep as real_sleep
 from typing import NamedTuple
 
-from tracefork_core.exchange.running import loop_is_running
+from tracefork_core.exchange.current import loop_is_running
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.policies import Policy
 from tracefork_core.order.quiet import Gate, has_nothing_to_do, until_quiet

@@ -15,10 +15,10 @@ import time
 from typing import Any
 
 from tracefork_core.exchange.call_sites import call_site
+from tracefork_core.exchange.caller import ABOUT_THE_MACHINE
 from tracefork_core.exchange.contract import TIMER, WAIT, Timer, Waits
 from tracefork_core.exchange.current import is_crossing_seam
 from tracefork_core.exchange.lane import session_of_lane
-from tracefork_core.exchange.machine import ABOUT_THE_MACHINE
 from tracefork_core.order import start_order
 from tracefork_core.order.program_ends import ProgramEnds
 from tracefork_core.patching.bound_names import Swaps

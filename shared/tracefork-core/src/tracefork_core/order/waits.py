@@ -26,9 +26,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 
+from tracefork_core.exchange.call_sites import KnownSites
 from tracefork_core.exchange.contract import PROGRAM, Session
 from tracefork_core.exchange.lane import MAIN, UNORDERED, current_lane
-from tracefork_core.exchange.recorded_sites import KnownSites
 from tracefork_core.order.endings import CUT_SHORT, SLEEP, Ending, asking_lanes, endings_of
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.quiet import Gate

@@ -3,8 +3,7 @@
 Reading: `decode` finds the wire format of an exchange (`hosts` names the provider); `wire` reads
 bytes as JSON and events (`content`, `sse`, `lenient`); a module for each format (`openai_chat`,
 `openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of `call`, with the
-`parts` that formats share. `prices` says what a call cost; `auxiliary` recognises requests about
-tokens.
+`parts` that formats share. `prices` says what a call cost.
 
 Writing: `answering` makes an answer to a request (`question`) in the form of its provider (`draft`,
 and an `…_answer` module for each format); `asking` edits a request, and `dropping` leaves messages

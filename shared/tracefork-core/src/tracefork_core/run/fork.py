@@ -27,7 +27,7 @@ from tracefork_core.run.surroundings import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.libraries import check_kind
 from tracefork_core.session import Session
-from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, drawn_anew
+from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, salts_of
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
 from tracefork_core.tape import Receipt, Tape, TapeWriter
 from tracefork_core.tape.event import BRANCH, Branch, Change
@@ -206,7 +206,7 @@ def _described(plan: Plan, parent: Branch | None) -> Branch:
         tail,
         plan.salt,
         plan.reuse,
-        anew=drawn_anew(parent, plan),
+        anew=salts_of(parent, plan),
     )
 
 

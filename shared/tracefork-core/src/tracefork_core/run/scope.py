@@ -169,7 +169,8 @@ class Scope(ABC, Generic[R]):
             ambient = self._switches.ambient
             (instrument.on if ambient else instrument.wait_on)()
             stack.callback(instrument.off if ambient else instrument.wait_off)
-        session.travels.moved.append(chance.clock.go_to)
+        if session.travel is not None:
+            session.travel.moved.append(chance.clock.go_to)
         chance.switch_on(stack, clock=self._switches.clock, entropy=self._switches.entropy)
         watch = Watch(
             session,

@@ -1,139 +1,136 @@
-"""What answers the requests of a replay: its tape, or the run has diverged."""
+"""What answers the requests of a replay: its tape, or the run has diverged.
+
+In a fork the tape answers up to the fork point. From there on the plan decides: a request is sent
+for real, or gets an answer that is known before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import Protocol
-
-from tracefork_core.errors import Divergence, DivergenceError, ReplayError, TraceforkError
-from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import Anew, current_lane, lane_names
-from tracefork_core.exchange.telemetry import is_report
-from tracefork_core.explaining import divergence
-from tracefork_core.masking.masking import Masking
-from tracefork_core.matching.comparable import Form, form
+from tracefork_core.errors import Divergence, DivergenceError, TraceforkError
+from tracefork_core.matching.attempt import Attempt
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.turns import turns_of
-from tracefork_core.order.turnstile import StallError, Turnstile
-from tracefork_core.session.auxiliary_answers import StandIn, acknowledged, not_held
+from tracefork_core.order.turnstile import Turnstile
+from tracefork_core.session.forking import Fork
 from tracefork_core.session.live_exchange import LiveExchange
-from tracefork_core.session.prepared_exchange import PreparedExchange
+from tracefork_core.session.prepared_exchange import (
+    PreparedExchange,
+    StandIn,
+    acknowledged,
+    not_held,
+)
 from tracefork_core.session.replayed_exchange import ReplayedExchange
+from tracefork_core.session.run_state import RunState
+from tracefork_core.session.tape_sink import Sink
 from tracefork_core.session.tape_source import Source
-from tracefork_core.tape import Exchange
 
 Answer = LiveExchange | ReplayedExchange | PreparedExchange | StandIn
 
 
-class Answered(Protocol):
-    """What answers need of their session."""
-
-    masking: Masking
-    anew: tuple[Anew, ...]
-    asked: int
-    suspects: list[Callable[[], Iterable[str]]]
-
-    def check(self) -> None: ...
-
-    def poison_with(self, error: TraceforkError) -> TraceforkError: ...
-
-
 class Answers:
-    """Answers each request from the tape, in its turn. Implements `replayed_exchange.Player`.
+    """Answers each request from the tape, in its turn.
 
     `auxiliary_misses` counts the auxiliary requests that the tape does not hold.
     """
 
-    def __init__(self, session: Answered, source: Source, turnstile: Turnstile, pace: Pace) -> None:
-        self._session = session
+    def __init__(self, state: RunState, source: Source, turnstile: Turnstile, pace: Pace) -> None:
+        self._state = state
         self.source = source
-        self.turnstile = turnstile
+        self._turnstile = turnstile
         self._pace = pace
         self.auxiliary_misses = 0
-        self.check, self.poison_with = session.check, session.poison_with
 
-    def open(self, request: Request) -> Answer:
+    def open(self, attempt: Attempt) -> Answer:
         """Answer a request.
 
         Raises:
             TraceforkError: the run left its tape.
         """
-        lane = lane_names(self._session)
-        return self._from_tape(request, lambda: self._masked(request), *lane)
+        match = self.source.take(attempt)
+        if match is None:
+            if attempt.is_report:
+                return acknowledged(attempt.request)
+            self.auxiliary_misses += 1
+            return not_held(attempt.request.method, attempt.request.url.partition("?")[0])
+        self._state.asked += 1
+        if isinstance(match, Divergence):
+            raise self._state.diverge(match)
+        if match.is_auxiliary:
+            for turn, _ in turns_of([match]):
+                self._turnstile.come_for(turn)
+        self._pass_point(match.n, attempt.lane)
+        if match.aside.started:
+            self._pace.asked(match.aside.started)
+        return ReplayedExchange(self._state, self.source, self._turnstile, match)
 
     def left_over(self) -> DivergenceError | None:
-        """Return what to say where something had to be asked for and was not."""
+        """Return the error for exchanges that the agent never asked for, if there are any."""
         left = self.source.left_over()
-        return DivergenceError(self._with_suspects(left)) if left is not None else None
+        return DivergenceError(self._state.with_suspects(left)) if left is not None else None
 
     def check_asked(self, thread: str) -> None:
-        """Raise where something that a recorded thread of a framework asked was not asked for.
+        """Raise unless everything was asked that a recorded thread of a framework asked.
 
         Raises:
-            DivergenceError: it was not.
+            DivergenceError: an exchange of the thread was not asked for.
         """
         left = self.source.left_on(thread)
         if left is not None:
-            raise self._diverge(left)
+            raise self._state.diverge(left)
 
     @property
     def completed(self) -> list[int]:
-        """The exchanges in the order in which a reordered replay answered them whole."""
-        return self.turnstile.completed
+        """The exchanges in the order in which a reordered replay answered them completely."""
+        return self._turnstile.completed
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the recording was closed."""
-        return self.source.tape.complete
+    def _pass_point(self, n: int, lane: str) -> None:
+        """Draw new values on this lane from here on, if a fork does so after exchange `n`."""
+        for redraw in self._state.redraws:
+            if n >= redraw.at:
+                redraw.since.add(lane)
 
-    def unanswered(self, exchange: Exchange) -> TraceforkError:
-        """Poison the session: more is asked of an exchange than the tape holds."""
-        if exchange.end != "open" or self.is_complete:
-            return self._diverge(divergence.read_further(self.source.tape, exchange))
-        return self.poison_with(ReplayError(divergence.cut_off(self.source.tape, exchange)))
 
-    def stalled(self, waiting: Exchange, stall: StallError) -> TraceforkError:
-        """Poison the session: the recorded order cannot come about."""
-        tape = self.source.tape
-        missing = tape.exchanges[stall.owner]
-        asked = self.source.was_asked(missing.n)
-        return self._diverge(divergence.stalled(tape, waiting, missing, stall.seconds, asked=asked))
+class ForkedAnswers(Answers):
+    """Answers from the tape up to the fork point, and as planned after it, onto `sink`."""
 
-    def _from_tape(
-        self, request: Request, masked: Callable[[], Form], lane: str, in_step: str
-    ) -> Answer:
-        found = self.source.take(form(request), masked, lane, in_step)
-        if found is None:
-            if is_report(request.method, request.url, request.headers, request.body):
-                return acknowledged(request)
-            self.auxiliary_misses += 1
-            return not_held(request.method, request.url.partition("?")[0])
-        self._session.asked += 1
-        if isinstance(found, Divergence):
-            raise self._diverge(found)
-        if found.is_auxiliary:
-            for turn, _ in turns_of([found]):
-                self.turnstile.come_for(turn)
-        self._pass_point(found.n)
-        if found.aside.started:
-            self._pace.asked(found.aside.started)
-        return ReplayedExchange(self, found)
+    def __init__(
+        self,
+        state: RunState,
+        source: Source,
+        turnstile: Turnstile,
+        pace: Pace,
+        fork: Fork,
+        sink: Sink,
+    ) -> None:
+        super().__init__(state, source, turnstile, pace)
+        self._fork = fork
+        self._sink = sink
 
-    def _masked(self, request: Request) -> Form:
-        return form(self._session.masking.request(request))
+    def open(self, attempt: Attempt) -> Answer:
+        if not attempt.is_report and self.source.comes_after(self._fork, attempt):
+            return self._go_on(attempt)
+        return super().open(attempt)
 
-    def _pass_point(self, n: int) -> None:
-        """Draw anew on this lane from here on, where the fork does, or did when it was made."""
-        for anew in self._session.anew:
-            if n >= anew.at:
-                anew.since.add(current_lane(self._session))
-
-    def _diverge(self, what: Divergence) -> TraceforkError:
-        return self.poison_with(DivergenceError(self._with_suspects(what)))
-
-    def _with_suspects(self, what: Divergence) -> Divergence:
-        """Add what the session itself knows to be otherwise than when this was recorded."""
-        session = self._session
-        found = [session.masking.text(hint) for suspect in session.suspects for hint in suspect()]
-        return replace(what, hints=(*found, *what.hints))
+    def _go_on(self, attempt: Attempt) -> Answer:
+        """Do what is planned for a request after the fork point."""
+        fork, line = self._fork, self.source.line(attempt)
+        if (first := fork.awaited(attempt, line)) is not None:
+            differs = self.source.differs(first, attempt)
+            if differs is not None:
+                raise self._state.diverge(differs)
+        try:
+            step = fork.step(attempt, line)
+        except TraceforkError as error:
+            raise self._state.poison_with(error) from error.__cause__
+        number, place = fork.next_number(), step.place.n if step.place else None
+        self._pass_point(number, attempt.lane)
+        self._state.asked += 1
+        live = LiveExchange(
+            self._sink,
+            number,
+            attempt,
+            answered=step.answered,
+            place=place,
+            sends=step.sends,
+        )
+        return live if step.given is None else PreparedExchange(step.given, live)

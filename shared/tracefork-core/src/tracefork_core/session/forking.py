@@ -18,9 +18,9 @@ from typing import Literal
 
 from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.kind import is_auxiliary
 from tracefork_core.exchange.lane import UNORDERED
-from tracefork_core.matching.comparable import Form
-from tracefork_core.providers.auxiliary import is_auxiliary
+from tracefork_core.matching.attempt import Attempt
 from tracefork_core.session.interventions import Edit, Given, Intervention, Keep, Resample
 from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
@@ -65,10 +65,10 @@ class Plan:
     reuse: bool = False
 
 
-def drawn_anew(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
-    """Return from which exchanges on a branch was drawn anew, and the salts; forked, what is left.
+def salts_of(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
+    """Return from which exchanges on a branch has new random values, each with its salt.
 
-    Where a fork draws anew itself, that takes the place of all that comes after it.
+    If a fork of the branch draws new values itself, it replaces all of those after its fork point.
     """
     if branch is None:
         return []
@@ -141,24 +141,20 @@ class Fork:
         number, self._number = self._number, self._number + 1
         return number
 
-    def awaited(self, request: Request, line: str) -> Exchange | None:
-        """Return the exchange at the fork point, where a request on its lane is the first there.
+    def awaited(self, attempt: Attempt, line: str) -> Exchange | None:
+        """Return the exchange at the fork point, if a request on its line is the first there.
 
-        It has to ask the same, since nothing was changed yet. An auxiliary one may come or not.
+        It has to ask the same, since nothing was changed yet. An auxiliary one may be missing.
         """
         first = self.first
         if first is None or self.reached or self._over or line == UNORDERED:
             return None
         if line != self._line(first):
             return None
-        return first if first.is_auxiliary == is_auxiliary(request.method, request.url) else None
+        return first if first.is_auxiliary == attempt.is_auxiliary else None
 
-    def step(
-        self, request: Request, line: str, comparable: Form, same: Callable[[Exchange], bool]
-    ) -> ForkStep:
-        """Return what becomes of a request on a line after the fork point.
-
-        `same` says whether it is that of a recorded exchange, where no order tells.
+    def step(self, attempt: Attempt, line: str) -> ForkStep:
+        """Return what happens to a request on a line after the fork point.
 
         Raises:
             UsageError: what is planned for it cannot be done to such a request.
@@ -167,27 +163,27 @@ class Fork:
         """
         if self._over:
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
-        known = self._known(line, same)
-        if known is not None and not self._is_asked_anew(known):
+        known = self._known(attempt, line)
+        if known is not None and not self._is_asked_again(known):
             self._over = known.n == self.plan.until
             step = ForkStep(known, recorded_answer(known), answered=RECORDED)
         else:
-            step = self._step(request, known or self._taken(_place(line, comparable.record), same))
+            step = self._step(attempt, known or self._taken(attempt, line))
         self.counts[step.answered] += 1
-        if not step.answered and is_auxiliary(request.method, request.url):
+        if not step.answered and attempt.is_auxiliary:
             self.counts[COUNTING] += 1
         self.reached = self.reached or step.place is self.first
         return step
 
-    def _known(self, line: str, same: Callable[[Exchange], bool]) -> Exchange | None:
-        """Use up what asked the same, of this line first; None if nothing did, or none is reused.
+    def _known(self, attempt: Attempt, line: str) -> Exchange | None:
+        """Use up the reusable exchange that asked the same, of this line first, if there is one.
 
-        What is not answered as recorded has its place on its own line alone.
+        An exchange that is not answered as recorded has a place on its own line only.
         """
-        for recorded in sorted(self._unasked, key=lambda one: self._line(one) != line):
-            if self._is_asked_anew(recorded) and self._line(recorded) != line:
+        for recorded in sorted(self._unasked, key=lambda unasked: self._line(unasked) != line):
+            if self._is_asked_again(recorded) and self._line(recorded) != line:
                 continue
-            if same(recorded):
+            if attempt.equals(recorded):
                 self._unasked.remove(recorded)
                 waiting = self._places[self._place_of(recorded)]
                 if recorded in waiting:
@@ -195,44 +191,45 @@ class Fork:
                 return recorded
         return None
 
-    def _is_asked_anew(self, recorded: Exchange) -> bool:
+    def _is_asked_again(self, recorded: Exchange) -> bool:
         return recorded is self.first or recorded.n in self.plan.changes
 
-    def _taken(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
-        """Use up the recorded exchange in whose place one is; None where there is none."""
-        recorded = self._due(place, same)
+    def _taken(self, attempt: Attempt, line: str) -> Exchange | None:
+        """Use up the recorded exchange whose place a request takes, if there is one."""
+        recorded = self._due(attempt, line)
         if recorded is not None:
             self._places[self._place_of(recorded)].remove(recorded)
-            if self._is_asked_anew(recorded) and recorded in self._unasked:
+            if self._is_asked_again(recorded) and recorded in self._unasked:
                 self._unasked.remove(recorded)
         return recorded
 
-    def _due(self, place: _Place, same: Callable[[Exchange], bool]) -> Exchange | None:
-        line, *asked = place
+    def _due(self, attempt: Attempt, line: str) -> Exchange | None:
+        place = _place(line, attempt.masked.record)
         if self._lines is None or line in self._lines or line == UNORDERED:
             waiting = self._places.get(place, ())
-            return next(filter(same, waiting) if line == UNORDERED else iter(waiting), None)
-        # A run that begins in the middle, under another name: the first that asks there, or alike.
-        there = (queue for (_, *which), queue in self._places.items() if which == asked)
-        others = sorted((one for queue in there for one in queue), key=attrgetter("n"))
-        return next(filter(same, others), others[0] if others else None)
+            candidates = filter(attempt.equals, waiting) if line == UNORDERED else iter(waiting)
+            return next(candidates, None)
+        # A run that begins in the middle, under another name: an equal request there, or the first.
+        queues = (queue for other, queue in self._places.items() if other[1:] == place[1:])
+        others = sorted((exchange for queue in queues for exchange in queue), key=attrgetter("n"))
+        return next(filter(attempt.equals, others), others[0] if others else None)
 
-    def _step(self, request: Request, recorded: Exchange | None) -> ForkStep:
-        # Only here: what providers mean takes long to load, and a recording needs nothing of it.
+    def _step(self, attempt: Attempt, recorded: Exchange | None) -> ForkStep:
+        # Loaded only here: `providers` takes long to load, and a recording needs nothing of it.
         from tracefork_core.session.intervening import answer, edited
 
+        request = attempt.request
         self._over = recorded is not None and recorded.n == self.plan.until
         change = self.plan.changes.get(recorded.n) if recorded else None
         if recorded is not None and isinstance(change, Keep):
             return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
         if recorded and change is not None and not isinstance(change, Edit | Resample | Keep):
             return ForkStep(recorded, answer(change, request, recorded), answered=GIVEN)
-        if is_write(request) and self.plan.writes != "allow":
+        if _is_write(request, is_auxiliary=attempt.is_auxiliary) and self.plan.writes != "allow":
             if recorded is not None and self.plan.writes == "stub":
                 return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
             raise WriteError(_refused(request))
-        is_call = not is_auxiliary(request.method, request.url)
-        if is_call and self.counts[""] - self.counts[COUNTING] == self.plan.calls:
+        if not attempt.is_auxiliary and self.counts[""] - self.counts[COUNTING] == self.plan.calls:
             self._over = self.overspent = True
             raise StoppedError(f"tracefork: the fork may make {self.plan.calls} live calls.")
         edit = change if isinstance(change, Edit) else self._tail_of(request)
@@ -260,11 +257,11 @@ def _refused(request: Request) -> str:
     )
 
 
-def is_write(request: Request) -> bool:
-    """Return whether a request may change the world. What is not known to be a read is a write."""
+def _is_write(request: Request, *, is_auxiliary: bool) -> bool:
+    """Return whether a request may have a side effect: unless it is known to read, it may."""
     if request.effect is not None:
         return request.effect == "write"
-    if request.method in _READS or is_auxiliary(request.method, request.url):
+    if request.method in _READS or is_auxiliary:
         return False
     return not _asks_model(request)
 
@@ -276,12 +273,13 @@ def _asks_model(request: Request) -> bool:
 
 
 def is_recorded_write(exchange: Exchange) -> bool:
-    """Return whether a recorded exchange may have changed the world."""
+    """Return whether a recorded exchange may have had a side effect."""
     headers, body = tuple(exchange.request_headers), exchange.request_body
     aside = exchange.aside
     if aside.effect:
         return aside.effect not in ("read", "pure")
-    return is_write(Request(exchange.method, exchange.url, headers, body, aside.seam))
+    request = Request(exchange.method, exchange.url, headers, body, aside.seam)
+    return _is_write(request, is_auxiliary=is_auxiliary(request.method, request.url))
 
 
 def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import deque
-from collections.abc import Callable
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import msgspec
 
+from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.contract import Failure, Head, Request
 from tracefork_core.masking.body import MaskedBody
-from tracefork_core.masking.masking import Masking
-from tracefork_core.matching.comparable import Form
-from tracefork_core.order.quiet import Gate
-from tracefork_core.tape import TapeWriter
+from tracefork_core.matching.attempt import Attempt
+from tracefork_core.session.tape_sink import Sink
 from tracefork_core.tape.event import (
     ExchangeAside,
     ExchangePayload,
@@ -28,36 +25,51 @@ CLOCK_HEADERS = frozenset({"date"})
 _NO_BODY = frozenset({204, 304})
 
 
-class Recorder(Protocol):
-    """What a live exchange needs of its session.
-
-    `unsettled` takes exchanges whose end cannot be written where it is noticed.
-    """
-
-    unsettled: deque[LiveExchange]
-    masking: Masking
-    gate: Gate
-
-    def wall_ns(self) -> int: ...
-
-    def next_turn(self) -> int: ...
-
-    def write(self, action: Callable[[TapeWriter], None]) -> None: ...
-
-    def forget(self, n: int) -> None: ...
-
-
 class LiveExchange:
-    """The recording side of one exchange. Every piece is on the tape before the agent sees it."""
+    """The recording side of one exchange. Every piece is on the tape before the agent sees it.
+
+    Args:
+        sink: the tape that it is written to.
+        n: its number.
+        attempt: the request that begins it.
+        answered, place: see `ExchangeAside`.
+        sends: what is sent instead of the agent's request; None sends that.
+    """
 
     is_live: ClassVar[Literal[True]] = True
 
-    def __init__(self, session: Recorder, n: int, form: Form, aside: ExchangeAside) -> None:
-        self._session = session
+    def __init__(
+        self,
+        sink: Sink,
+        n: int,
+        attempt: Attempt,
+        *,
+        answered: str = "",
+        place: int | None = None,
+        sends: Request | None = None,
+    ) -> None:
+        sink.prepare()
+        where = caller(4)  # Nearer frames are this one, the session's and the seam's.
+        self._sink = sink
         self._n = n
-        self.sends: Request | None = None
-        self._form = form
-        self._aside = aside
+        self.sends = sends
+        self._form = form = attempt.masked
+        lane, in_step, request = attempt.lane, attempt.in_step, attempt.request
+        self._aside = aside = ExchangeAside(
+            lane=lane,
+            in_step=in_step if in_step != lane else None,
+            seam=request.seam,
+            effect=request.effect,
+            started=sink.wall_ns(),
+            answered=answered,
+            place=place,
+            step=sink.running_step(),
+            checkpoint=attempt.checkpoint,
+            caller=sink.masking.text(where) if where else None,
+            url=form.url if form.url != form.record.url else None,
+            sent=form.sent,
+            auxiliary=attempt.is_auxiliary,
+        )
         self._began = self._delivered = aside.started
         self._pace: list[int] = []
         self._response: ResponseRecord | None = None
@@ -70,17 +82,18 @@ class LiveExchange:
         self._has_passed = False
         # The end of the session may come from another thread than the pieces.
         self._lock = threading.Lock()
-        session.write(lambda sink: sink.begin(self._payload(), aside, form.body))
+        sink.write(lambda tape: tape.begin(self._payload(), aside, form.body))
+        sink.in_flight[n] = self.settle
 
     async def quiet(self) -> None:
         if not self._ended:
-            await self._session.gate.apass_on(self)
+            await self._sink.gate.apass_on(self)
             self._has_passed = True
 
     def _pass_gate(self) -> None:
-        """Wait for a place among the deliveries. What has ended delivers nothing more."""
+        """Wait for a place among the deliveries. An exchange that has ended delivers nothing."""
         if not (self._ended or self._has_passed):
-            self._session.gate.pass_on(self)
+            self._sink.gate.pass_on(self)
         self._has_passed = False
 
     def head(self, head: Head) -> None:
@@ -90,9 +103,9 @@ class LiveExchange:
                 return
             aside = self._aside
             self._turn()
-            aside.first_byte = self._session.wall_ns() - self._began
+            aside.first_byte = self._sink.wall_ns() - self._began
             aside.http_version = head.http_version
-            masking = self._session.masking
+            masking = self._sink.masking
             self._masked = masking.body(head)
             self._missing = self._declared_length(head)
             head = masking.head(head)
@@ -116,7 +129,7 @@ class LiveExchange:
             if is_last:
                 self._finish("eof")
             else:
-                self._session.write(lambda sink: sink.chunk(self._n, turn, shown))
+                self._sink.write(lambda tape: tape.chunk(self._n, turn, shown))
 
     def end(self) -> None:
         self._pass_gate()
@@ -134,7 +147,7 @@ class LiveExchange:
             if not self._ended:
                 self._turn()
                 message = failure.message.encode("utf-8", "backslashreplace").decode()
-                message = self._session.masking.text(message)
+                message = self._sink.masking.text(message)
                 self._finish("failed", FailureRecord(failure.kind, message))
 
     def cancel(self, rounds: int = 0) -> None:
@@ -143,19 +156,19 @@ class LiveExchange:
         self._put_off("cancelled")
 
     def settle(self) -> None:
-        """Write the ending that was put off; without one the session ended first."""
+        """Write the end that was put off, or that the session ended first."""
         with self._lock:
             self._finish(self._put_off_as or "open")
 
     def _put_off(self, end: str) -> None:
-        """Leave the ending to the session's next word.
+        """Leave the end to be written when the session is used next.
 
-        The garbage collector may be who closes a stream, in the middle of anything this thread
-        does, a commit to the tape included.
+        The garbage collector may close a stream in the middle of anything that this thread does,
+        for instance a commit to the tape.
         """
         if self._put_off_as is None and not self._ended:
             self._put_off_as = end
-            self._session.unsettled.append(self)
+            self._sink.put_off.append(self.settle)
 
     def _finish(self, end: str, failure: FailureRecord | None = None) -> None:
         if self._ended:
@@ -165,28 +178,28 @@ class LiveExchange:
         body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces = []
         self._aside.end = end
-        self._aside.took = self._session.wall_ns() - self._began
+        self._aside.took = self._sink.wall_ns() - self._began
         self._aside.pace = self._pace if len(self._aside.sizes) > 1 else []
         payload = self._payload(hashlib.sha256(body).hexdigest(), failure)
-        self._session.write(lambda sink: sink.end(payload, self._aside, body))
-        self._session.forget(self._n)
+        self._sink.write(lambda tape: tape.end(payload, self._aside, body))
+        self._sink.in_flight.pop(self._n, None)
 
     def _mask(self, *, whole: bool) -> None:
-        """Put the masked body in the place of the one that came, and let the head agree with it."""
+        """Replace the received body by its masked form, and make the headers agree with it."""
         masked = self._masked.finish(self._pieces, whole=whole) if self._masked else None
         if masked is None or self._response is None:
             return
-        came = sum(self._aside.sizes)
-        self._session.masking.count(masked.matches)
+        received = sum(self._aside.sizes)
+        self._sink.masking.count(masked.matches)
         self._pieces = masked.pieces
         self._aside.sizes = [len(piece) for piece in masked.pieces]
-        headers = masked.agreeing(self._response.headers, came, whole=whole)
+        headers = masked.agreeing(self._response.headers, received, whole=whole)
         self._response = msgspec.structs.replace(self._response, headers=headers)
 
     def _write_head(self) -> None:
         if not self._head_is_written:
             self._head_is_written = True
-            self._session.write(lambda sink: sink.head(self._payload(), self._aside))
+            self._sink.write(lambda tape: tape.head(self._payload(), self._aside))
 
     def _header(self, name: str, value: str) -> tuple[str, str | None]:
         lower = name.lower()
@@ -202,10 +215,10 @@ class LiveExchange:
         return ExchangePayload(self._n, self._form.record, response, failure)
 
     def _turn(self) -> int:
-        """Take the next turn: the place of this delivery among all of the run."""
-        before, self._delivered = self._delivered, self._session.wall_ns()
+        """Take the next turn: the place of this delivery among all deliveries of the run."""
+        before, self._delivered = self._delivered, self._sink.wall_ns()
         self._pace.append(round((self._delivered - before) / 1e6))
-        turn = self._session.next_turn()
+        turn = self._sink.next_turn()
         turns = self._aside.turns
         if turns and sum(turns[-1]) == turn:
             turns[-1][1] += 1
@@ -214,14 +227,14 @@ class LiveExchange:
         return turn
 
     def _is_last(self, data: bytes) -> bool:
-        """Return whether a body of declared length ends here, before the agent has its end."""
+        """Return whether a body of declared length ends here, before the agent sees its end."""
         if self._missing is None:
             return False
         self._missing -= len(data)
         return self._missing <= 0
 
     def _declared_length(self, head: Head) -> int | None:
-        """Return how many bytes the body will have, where the head says so in plain terms."""
+        """Return the declared length of the body, None where a coding may change it."""
         if self._form.record.method == "HEAD" or head.status in _NO_BODY:
             return None
         length = None

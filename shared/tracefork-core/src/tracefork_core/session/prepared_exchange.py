@@ -1,18 +1,23 @@
-"""An answer that is known before it is asked for, put on a branch as if it had come."""
+"""Answers that are known before a request is sent.
+
+A `PreparedExchange` goes onto the branch of a fork as if it had been received. A `StandIn` goes
+onto no tape: it answers a request that a replay neither sends nor needs to find on its tape.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from tracefork_core.exchange.contract import Failure, Head
+from tracefork_core.exchange.contract import Failure, Head, Headers, Request
 from tracefork_core.session.interventions import Given
 from tracefork_core.session.live_exchange import LiveExchange
 from tracefork_core.tape import Exchange
 
 
 def recorded_answer(exchange: Exchange) -> Given:
-    """Return what came back when an exchange was recorded, as far as it was read."""
+    """Return the answer of a recorded exchange, as far as the agent read it."""
     failed = exchange.failure
     failure = Failure(failed.kind, failed.message) if failed else None
     if exchange.status is None:
@@ -27,7 +32,7 @@ def recorded_answer(exchange: Exchange) -> Given:
 
 
 class PreparedExchange:
-    """Hands on a prepared answer; what is handed on goes onto the tape first."""
+    """Hands on a prepared answer, and puts each piece on the tape first."""
 
     is_live: ClassVar[Literal[False]] = False
 
@@ -85,3 +90,53 @@ class PreparedExchange:
             return failure
         self._tape.end()
         return None
+
+
+def not_held(method: str, url: str) -> StandIn:
+    """Return an error for a request about tokens that is not on the tape.
+
+    It is a 400, because every SDK takes that for final and reports it to its caller.
+    """
+    message = (
+        f"tracefork: {method} {url} asks about tokens and is not on the tape. Replay does not send "
+        "it; the run continues without an answer."
+    )
+    error = {"type": "tracefork_not_held", "code": "tracefork", "message": message}
+    document = {"type": "error", "error": error, "message": message}
+    body = json.dumps(document).encode()
+    headers = ("content-type", "application/json"), ("x-should-retry", "false")
+    return StandIn(400, "Bad Request", headers, body)
+
+
+def acknowledged(request: Request) -> StandIn:
+    """Return the answer of a collector that accepted a whole report: an empty OTLP message."""
+    kind = next((v for name, v in request.headers if name.lower() == "content-type"), "")
+    body = b"{}" if "json" in kind else b""
+    return StandIn(200, "OK", (("content-type", kind),), body)
+
+
+class StandIn:
+    """A whole response that no server sent."""
+
+    is_live: ClassVar[Literal[False]] = False
+
+    def __init__(self, status: int, reason: str, headers: Headers, body: bytes) -> None:
+        length = ("content-length", str(len(body)))
+        self._head = Head(status, reason, (*headers, length))
+        self._body: bytes | None = body or None
+
+    def receive_head(self) -> Head:
+        return self._head
+
+    async def areceive_head(self) -> Head:
+        return self.receive_head()
+
+    def receive_chunk(self) -> bytes | None:
+        body, self._body = self._body, None
+        return body
+
+    async def areceive_chunk(self) -> bytes | None:
+        return self.receive_chunk()
+
+    def close(self) -> None:
+        self._body = None

@@ -6,47 +6,37 @@ import asyncio
 from asyncio import sleep
 from collections.abc import Iterator
 from itertools import accumulate, chain, repeat
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
-from tracefork_core.errors import TapeError, TraceforkError
+from tracefork_core.errors import ReplayError, TapeError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head
+from tracefork_core.explaining import divergence
 from tracefork_core.order.turnstile import StallError, Turnstile
+from tracefork_core.session.run_state import RunState
+from tracefork_core.session.tape_source import Source
 from tracefork_core.tape import Exchange
 from tracefork_core.tape.event import ExchangeAside
 
-_MOST_ROUNDS = 100  # A tape may say anything.
+_MOST_ROUNDS = 100  # A tape may claim any number.
 _NOTHING = b"\0nothing"
-"""Told apart by identity: the tape holds no further piece, and no end."""
-
-
-class Player(Protocol):
-    """What a replayed exchange needs of its session."""
-
-    turnstile: Turnstile
-
-    @property
-    def is_complete(self) -> bool: ...
-
-    def check(self) -> None: ...
-
-    def poison_with(self, error: TraceforkError) -> TraceforkError: ...
-
-    def unanswered(self, exchange: Exchange) -> TraceforkError: ...
-
-    def stalled(self, waiting: Exchange, stall: StallError) -> TraceforkError: ...
+"""Compared by identity: the tape holds no further piece, and no end."""
 
 
 class ReplayedExchange:
-    """The replaying side of one exchange; iterates its body once, however often it is asked."""
+    """The replaying side of one exchange. Its body can be read once."""
 
     is_live: ClassVar[Literal[False]] = False
 
-    def __init__(self, session: Player, exchange: Exchange) -> None:
-        self._session = session
+    def __init__(
+        self, state: RunState, source: Source, turnstile: Turnstile, exchange: Exchange
+    ) -> None:
+        self._state = state
+        self._source = source
+        self._turnstile = turnstile
         self._exchange = exchange
         self._turns = _expand(exchange.aside.turns)
         self._moments = _moments(exchange.aside)
-        # Whoever waits now waits no shorter than when it was recorded.
+        # A wait now is never shorter than when it was recorded.
         self._patience = (exchange.aside.took or 0) / 1e9
         self._chunks: Iterator[bytes] = iter(())
         self._over = False
@@ -67,7 +57,7 @@ class ReplayedExchange:
             self._wait()
             if (piece := self._next()) is _NOTHING:
                 return self._nothing_comes()
-            if piece != b"":  # Masked whole: to some clients nothing is the end.
+            if piece != b"":  # Masked as a whole. Some clients take an empty piece for the end.
                 return piece
         return None
 
@@ -82,7 +72,7 @@ class ReplayedExchange:
 
     def close(self) -> None:
         self._over = True
-        self._session.turnstile.give_up(self._turns)
+        self._turnstile.give_up(self._turns)
 
     def _head(self) -> Head | Failure | None:
         exchange = self._exchange
@@ -92,7 +82,7 @@ class ReplayedExchange:
         try:
             self._chunks = iter(exchange.chunks)
         except TapeError as damage:
-            raise self._session.poison_with(damage) from damage.__cause__
+            raise self._state.poison_with(damage) from damage.__cause__
         return Head(
             exchange.status,
             exchange.reason,
@@ -114,65 +104,79 @@ class ReplayedExchange:
         return self._failure
 
     def _nothing_comes(self) -> Failure:
-        """Wait where the recorded agent waited in vain, and raise."""
+        """Wait as long as the recorded agent waited for nothing, and raise."""
         if self._is_cut_off():
             self._wait()
         elif self._exchange.end == "open":
-            self._session.turnstile.wait_for_end(self._patience)
-        raise self._session.unanswered(self._exchange)
+            self._turnstile.wait_for_end(self._patience)
+        raise self._unanswered()
 
     async def _nothing_comes_async(self) -> Failure:
-        """Wait until the agent gives up waiting, as it did when this was recorded, or raise."""
+        """Wait until the agent gives up, as it did when this was recorded, or raise."""
         if self._is_cut_off():
             await self._await()
         elif self._exchange.end in ("open", "cancelled"):
             try:
-                await self._session.turnstile.await_end(self._patience)
+                await self._turnstile.await_end(self._patience)
             except asyncio.CancelledError:
                 await self._close_connection()
                 raise
-        raise self._session.unanswered(self._exchange)
+        raise self._unanswered()
 
     def _is_cut_off(self) -> bool:
-        """Return whether the tape ends here; if so, the next turn comes after all that it holds."""
-        if self._exchange.end != "open" or self._session.is_complete:
+        """Return whether the tape is cut off here. If so, the next turn comes after all others."""
+        if self._exchange.end != "open" or self._source.tape.complete:
             return False
-        self._turns = iter([self._session.turnstile.last_turn(self._exchange.n)])
+        self._turns = iter([self._turnstile.last_turn(self._exchange.n)])
         return True
+
+    def _unanswered(self) -> TraceforkError:
+        """Poison the session: the agent reads more of this exchange than the tape holds."""
+        exchange, tape = self._exchange, self._source.tape
+        if exchange.end != "open" or tape.complete:
+            return self._state.diverge(divergence.read_further(tape, exchange))
+        return self._state.poison_with(ReplayError(divergence.cut_off(tape, exchange)))
+
+    def _stalled(self, stall: StallError) -> TraceforkError:
+        """Poison the session: the recorded order cannot be reached."""
+        tape = self._source.tape
+        missing = tape.exchanges[stall.owner]
+        asked = self._source.was_asked(missing.n)
+        return self._state.diverge(
+            divergence.stalled(tape, self._exchange, missing, stall.seconds, asked=asked)
+        )
 
     def _wait(self) -> None:
         turn = next(self._turns, None)
         if turn is not None:
             moment = next(self._moments)
             try:
-                self._session.turnstile.wait(turn, self._exchange.n, self._patience, moment)
+                self._turnstile.wait(turn, self._exchange.n, self._patience, moment)
             except BaseException:
                 self._put_back(turn, moment)
                 self.close()
                 raise
-        self._session.check()
+        self._state.check()
 
     async def _await(self) -> None:
         turn = next(self._turns, None)
         if turn is not None:
             moment = next(self._moments)
             try:
-                await self._session.turnstile.await_turn(
-                    turn, self._exchange.n, self._patience, moment
-                )
+                await self._turnstile.await_turn(turn, self._exchange.n, self._patience, moment)
             except StallError as stalled:
-                raise self._session.stalled(self._exchange, stalled) from None
+                raise self._stalled(stalled) from None
             except BaseException as error:
                 self._put_back(turn, moment)
-                if not self._has_head:  # A body can be read on after a read was cancelled.
+                if not self._has_head:  # A body can still be read after a read was cancelled.
                     self.close()
                 if isinstance(error, asyncio.CancelledError):
                     await self._close_connection()
                 raise
-        self._session.check()
+        self._state.check()
 
     async def _close_connection(self) -> None:
-        """Let as many rounds of the event loop go by as closing the connection took."""
+        """Let as many rounds of the event loop pass as closing the connection took."""
         for _ in range(min(self._exchange.aside.rounds, _MOST_ROUNDS)):
             await sleep(0)
 
@@ -182,13 +186,13 @@ class ReplayedExchange:
 
 
 def _moments(aside: ExchangeAside) -> Iterator[int]:
-    """Return when each delivery came, in the time of the recording."""
+    """Return when each delivery arrived, in the time of the recording."""
     ended = aside.started + (aside.took or 0)
     if aside.pace:
-        came = [aside.started + after * 1_000_000 for after in accumulate(aside.pace)]
+        arrived = [aside.started + after * 1_000_000 for after in accumulate(aside.pace)]
     else:
-        came = [aside.started + (aside.first_byte or aside.took or 0)]
-    return chain(came, repeat(ended))
+        arrived = [aside.started + (aside.first_byte or aside.took or 0)]
+    return chain(arrived, repeat(ended))
 
 
 def _expand(runs: list[list[int]]) -> Iterator[int]:

@@ -1,31 +1,29 @@
-"""The one state machine of record and replay: what happens to an exchange.
+"""The one state machine of record, replay and fork: what happens to an exchange.
 
-A session has a *source* (the tape it answers from), a *sink* (the tape it writes), or both:
+A session has a *source* (the tape that answers it), a *sink* (the tape that it writes), or both:
 
     record   sink            every exchange is live and recorded
     replay   source          every exchange is answered from the tape, or the run has diverged
-    fork     both, and a     what comes before the fork point is answered from the tape, or the run
-             plan            has diverged; the rest is changed or live, and recorded on a branch
+    fork     both, and a     before the fork point as in a replay; from there on an exchange is
+             plan            changed or live, and recorded on a branch
 
-The first thing that goes wrong poisons the session: every later exchange raises it again, and the
-`with` block raises it once more if somebody swallowed it.
+The first error poisons the session: every later exchange raises it again, and the `with` block
+raises it once more if the agent swallowed it.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tracefork_core.checkpoints.contract import Checkpoints
-from tracefork_core.errors import DivergenceError, TraceforkError, again
-from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.lane import Anew
-from tracefork_core.exchange.telemetry import is_telemetry, refusal
+from tracefork_core.errors import DivergenceError, EgressError, TraceforkError
+from tracefork_core.exchange.contract import Redraw, Request
+from tracefork_core.exchange.kind import kind_of
+from tracefork_core.exchange.lane import UNORDERED, lane_names
 from tracefork_core.masking.masking import Masking
-from tracefork_core.matching.comparable import form
+from tracefork_core.matching.attempt import Attempt
 from tracefork_core.matching.matchers import check_matchers
 from tracefork_core.order.endings import recorded_waits, turns_of_waits, waits_before
 from tracefork_core.order.forked_waits import ForkedWaits
@@ -36,13 +34,14 @@ from tracefork_core.order.thread_rest import Rest
 from tracefork_core.order.turns import turns_of
 from tracefork_core.order.turnstile import Turnstile
 from tracefork_core.order.waits import RecordedWaits, ReplayedWaits
-from tracefork_core.session.answers import Answer, Answers
-from tracefork_core.session.forked_answers import ForkedAnswers
-from tracefork_core.session.forking import Fork, Plan, drawn_anew
-from tracefork_core.session.hang_warning import Overtime
+from tracefork_core.session.answers import Answer, Answers, ForkedAnswers
+from tracefork_core.session.forking import Fork, Plan, salts_of
+from tracefork_core.session.live_exchange import LiveExchange
+from tracefork_core.session.run_state import RunState
+from tracefork_core.session.session_checkpoints import CheckpointFiles
 from tracefork_core.session.tape_sink import Sink
 from tracefork_core.session.tape_source import Source, skipped_on
-from tracefork_core.session.travel import Travels
+from tracefork_core.session.travel import Travel
 from tracefork_core.tape import Tape, TapeWriter
 from tracefork_core.tape.event import Reads
 
@@ -51,16 +50,16 @@ class Session:
     """One run under a tape. Implements `exchange.contract.Session`; safe to use from any thread.
 
     Attributes:
-        source: the tape that it is answered from; None where it is not.
+        source: the tape that answers it; None in a recording.
         sink: the tape that it writes, if it writes one.
         answers: what answers it from a tape; None in a recording.
-        fork: what it does otherwise than the tape, where it does.
-        poison: the first thing that went wrong.
-        left_over: what should have been asked for and was not, once it is closed.
-        asked: how many exchanges were asked for.
-        suspects: asked, where it diverges, what is otherwise than when this was recorded.
-        anew: what is drawn anew: by the forks that made the branch, and at last by this one.
+        fork: what it does differently from the tape, in a fork.
+        travel: how it leaves the order of its tape; None in a recording.
+        state: what its parts share; the session shows some of it as its own.
+        left_over: the error for exchanges that were never asked for, once the session is closed.
     """
+
+    unordered = UNORDERED
 
     def __init__(
         self,
@@ -75,19 +74,11 @@ class Session:
         plan: Plan | None = None,
     ) -> None:
         check_matchers(matchers)
+        self._matchers = tuple(matchers)
         self.source = source
-        self.masking = masking or Masking()
-        self.poison: TraceforkError | None = None
         self.left_over: DivergenceError | None = None
-        self._lock = threading.RLock()
-        self._pid = os.getpid()
-        self._open = True
-        self._overtime = Overtime()
         self.threads: set[int] = set()
-        self.asked = 0
-        self.suspects: list[Callable[[], Iterable[str]]] = []
         self.fork = Fork(plan, source) if source and plan else None
-        self.anew = _anew(source, plan)
         rest, pace = Rest(self.threads), Pace(speed)
         skipped = skipped_on(source) if source else set()
         recorded = [one for one in source.exchanges if one.n not in skipped] if source else []
@@ -103,15 +94,44 @@ class Session:
         else:
             policy = Recorded(turns) if order is None else Reordered(turns, order)
             self.turnstile = Turnstile(policy, gate, pace)
-        self.sink = Sink(self, sink, self.masking, gate, next_turn, strict=strict)
-        self.answers = self._answers(Source(source, matchers, self.fork), pace) if source else None
+        self.redraws = _redraws(source, plan)
+        self.masking = masking or Masking()
+        self.state = state = RunState(
+            self.masking,
+            self.redraws,
+            wake_all=self.turnstile.break_open,
+            warns_of_hang=source is not None,
+        )
+        self.suspects = state.suspects
+        self.sink = Sink(state, sink, gate, next_turn, strict=strict)
+        self.answers: Answers | None = None
+        self.travel: Travel | None = None
+        if source is not None:
+            held = Source(source, matchers, self.fork)
+            self.travel = Travel(state, held, self.turnstile)
+            if self.fork is None:
+                self.answers = Answers(state, held, self.turnstile, pace)
+            else:
+                self.answers = ForkedAnswers(
+                    state, held, self.turnstile, pace, self.fork, self.sink
+                )
+        self._files = CheckpointFiles(state, self.sink, source, self.travel)
         self.waits = self._waits(waits, gate, pace, forked)
-        self.travels = Travels(self, self.answers.source if self.answers else None, self._lock)
 
     @property
     def active(self) -> bool:
         """Whether the session is open, in the process that opened it."""
-        return self._open and self._pid == os.getpid()
+        return self.state.active
+
+    @property
+    def poison(self) -> TraceforkError | None:
+        """The first error of the run, if there was one."""
+        return self.state.poison
+
+    @property
+    def asked(self) -> int:
+        """How many exchanges were opened."""
+        return self.state.asked
 
     def open(self, request: Request) -> Answer | None:
         """Decide what happens to an exchange.
@@ -119,36 +139,51 @@ class Session:
         Raises:
             TraceforkError: the session is poisoned, or this request poisons it.
         """
-        if is_telemetry(request.url):
-            if self.source is not None:
-                raise refusal(request.url)
+        kind, state = kind_of(request), self.state
+        if kind == "telemetry":
+            self._check_telemetry(request.url)
             return None
-        with self._lock:
-            self.check()
+        with state.lock:
+            state.check()
             self.sink.settle()
+            attempt = Attempt(request, kind, lane_names(self), self.masking, self._matchers)
             if self.answers is not None:
-                return self.answers.open(request)
-            return self._recorded(request) if self.sink.tape else None
+                return self.answers.open(attempt)
+            if not self.sink.tape:
+                return None
+            n, state.asked = state.asked, state.asked + 1
+            return LiveExchange(self.sink, n, attempt)
+
+    def _check_telemetry(self, url: str) -> None:
+        """Refuse telemetry unless this is a recording.
+
+        The egress guard sees hosts, and some of these hosts also serve models. So the error is
+        raised here, and the session is not poisoned.
+        """
+        if self.source is not None:
+            raise EgressError(
+                f"tracefork: replay does not send {url.partition('?')[0]}: a framework reports "
+                "about itself there. Such reports are never on a tape. The run continues."
+            )
 
     def check(self) -> None:
-        """Raise the error that poisoned the session, if one did."""
-        if self.poison is not None:
-            raise again(self.poison)
+        """Raise a copy of the error that poisoned the session, if one did."""
+        self.state.check()
 
     def check_asked(self, thread: str) -> None:
-        """Raise where not all was asked that a recorded thread of a framework asked.
+        """Raise unless everything was asked that a recorded thread of a framework asked.
 
         Raises:
             DivergenceError: an exchange of the thread was not asked for.
         """
         if self.answers is not None:
-            with self._lock:
+            with self.state.lock:
                 self.answers.check_asked(thread)
 
-    def tell_as_recorded(self, thread: str) -> None:
-        """Learn that a recorded thread of a framework is given what it was given then."""
+    def mark_as_recorded(self, thread: str) -> None:
+        """Note that a recorded thread gets the same input as when it was recorded."""
         if self.answers is not None:
-            with self._lock:
+            with self.state.lock:
                 self.answers.source.as_recorded.add(thread)
 
     def begin_step(
@@ -158,67 +193,53 @@ class Session:
         return self.sink.begin_step(kind, name, parent, detail)
 
     def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
-        """Put the end of a step on the tape, with the kind that it turned out to be of."""
+        """Put the end of a step on the tape, with the kind that it turned out to have."""
         self.sink.end_step(step, error, kind)
 
     def poison_with(self, error: TraceforkError) -> TraceforkError:
-        """Remember the first error, let everybody who waits run into it, and return it."""
-        with self._lock:
-            if not self._open:
-                return error
-            if self.poison is None:
-                self.poison = error
-                if self.source is not None:
-                    self._overtime.begin()
-        self.turnstile.break_open()
-        return self.poison
+        """Remember the first error, wake every waiting thread and task, and return that error."""
+        return self.state.poison_with(error)
 
     def wait_for_others(self) -> None:
-        """Give threads that go on a moment to ask for what they asked for when this was recorded.
+        """Give other threads a moment to ask for what they asked for when this was recorded.
 
-        The agent does not wait for them, or it would have.
+        The agent does not wait for them, or it would have done so.
         """
         self.turnstile.wait_for_others(self._is_left_over)
 
     def close(self) -> None:
-        """End the session: what is in flight stays open on the tape, what is left over is said."""
-        with self._lock:
-            if not self._open:
+        """End the session. Exchanges in flight stay open on the tape; see `left_over`."""
+        with self.state.lock:
+            if not self.state.is_open:
                 return
             if self.answers is not None and self.poison is None:
                 self.left_over = self.answers.left_over()
-            self._open = False
-            self._overtime.end()
-            flights = self.sink.in_flight()
-        for flight in flights:
-            flight.settle()
+            self.state.close()
+            unfinished = list(self.sink.in_flight.values())
+        for settle in unfinished:
+            settle()
         self.turnstile.break_open()
         self.sink.prepare()
 
     def checkpoints(self, path: Path) -> Checkpoints:
-        """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
-        return self.travels.checkpoints(path)
+        """Return where a framework's checkpoints go that lie at `path` outside of a session."""
+        return self._files.at(path)
 
     @property
     def tapes(self) -> tuple[Path, ...]:
-        """Where the tapes lie that it is answered from, and that it writes: in that order."""
+        """The paths of the tape that answers it and of the tape that it writes, in that order."""
         return tuple(tape.path for tape in (self.source, self.sink.tape) if tape is not None)
 
     @property
     def fork_point(self) -> int | None:
-        """The number of the exchange that it forks at; None where it forks nothing."""
+        """The number of the exchange that it forks at; None if it is no fork."""
         return self.fork.plan.at if self.fork else None
 
     def _is_left_over(self) -> bool:
-        with self._lock:
+        with self.state.lock:
             if self.answers is None or self.poison is not None:
                 return False
             return self.answers.source.left_over() is not None
-
-    def _answers(self, source: Source, pace: Pace) -> Answers:
-        if self.fork is None:
-            return Answers(self, source, self.turnstile, pace)
-        return ForkedAnswers(self, source, self.turnstile, pace, self.fork, self.sink)
 
     def _waits(
         self,
@@ -238,14 +259,10 @@ class Session:
         self.sink.before_exchange.append(forked.flush)
         return ForkedWaits(replayed, live, self.turnstile, forked)
 
-    def _recorded(self, request: Request) -> Answer:
-        n, self.asked = self.asked, self.asked + 1
-        return self.sink.live(n, request, form(self.masking.request(request)))
 
-
-def _anew(source: Tape | None, plan: Plan | None) -> tuple[Anew, ...]:
-    recorded = drawn_anew(source.branch, plan) if source else []
-    places = [Anew(salt, at, is_recorded=True) for at, salt in recorded]
+def _redraws(source: Tape | None, plan: Plan | None) -> list[Redraw]:
+    salts = salts_of(source.branch, plan) if source else []
+    redraws = [Redraw(salt, at, is_recorded=True) for at, salt in salts]
     if plan and plan.salt:
-        places.append(Anew(plan.salt, plan.at))
-    return tuple(places)
+        redraws.append(Redraw(plan.salt, plan.at))
+    return redraws

@@ -1,25 +1,34 @@
 """The checkpoints of one run: put on its tape, answered from one, or both in a fork.
 
-A recorded run keeps its checkpoints where it always does, and the tape gets them too, with those
-from earlier that it read. A replay is answered from the tape, and what it puts itself goes into
-memory: a recording is never changed. There a thread is run *again*, as the recorded program did,
-and then looks as it did at that time; or it is *travelled*: somebody looks into its recorded past
-and runs on from one of its checkpoints. Then only what followed there is still to come.
+A recorded run keeps its checkpoints where it always does. The tape gets them too, and with them
+those from earlier runs that this one read. A replay is answered from the tape, and what it puts
+itself goes into memory: a recording is never changed.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from pathlib import Path
 
 import msgspec
 
 from tracefork_core.checkpoints.contract import Bodies, Call, Checkpoints, Rests
-from tracefork_core.checkpoints.lineage import ROOT, RUNS, Key, Lineage, key_of, stand_in
-from tracefork_core.masking.masking import Masking
+from tracefork_core.checkpoints.lineage import (
+    ROOT,
+    RUNS,
+    Key,
+    Lineage,
+    key_of,
+    lineage_of,
+    stores_of,
+)
+from tracefork_core.errors import UsageError
+from tracefork_core.session.run_state import RunState
 from tracefork_core.session.tape_sink import Sink
+from tracefork_core.session.travel import Route, Travel, Way
+from tracefork_core.tape import Tape
 from tracefork_core.tape.checkpoint import (
     CALLED,
     SAVED,
@@ -35,78 +44,109 @@ from tracefork_core.tape.checkpoint import (
 from tracefork_core.tape.digest import sha256
 from tracefork_core.tape.file import Body
 
-_Way = tuple[int, list[int]]
-"""When the checkpoint was made that a run goes on from, and the exchanges it skips by that."""
 
+class CheckpointFiles:
+    """The checkpoints of one session, by the file in which its program keeps them.
 
-class Run(Protocol):
-    """What the checkpoints of a run need of its session."""
+    `source` is the tape that answers, None in a recording; `travel` is there if it is.
+    """
 
-    masking: Masking
-    sink: Sink
+    def __init__(
+        self, state: RunState, sink: Sink, source: Tape | None, travel: Travel | None
+    ) -> None:
+        self._state = state
+        self._sink = sink
+        self._source = source
+        self._travel = travel
+        self._by_path: dict[Path, SessionCheckpoints] = {}
 
-    @property
-    def asked(self) -> int: ...
+    def at(self, path: Path) -> SessionCheckpoints:
+        """Return the checkpoints of this run, which a recorded run also keeps at `path`.
 
+        Raises:
+            UsageError: on the tape, the file could not be told from another one.
+        """
+        with self._state.lock:
+            if self._source is not None and self._travel is not None:
+                return self._answering(self._source, self._travel, path)
+            if (where := path.absolute()) not in self._by_path:
+                if path.name in (other.name for other in self._by_path):
+                    raise UsageError(
+                        f"tracefork: two checkpointers of this run have files called {path.name}. "
+                        "The tape could not tell them apart. Rename one of the files."
+                    )
+                own = self._own(where)
+                self._by_path[where] = SessionCheckpoints(self._state, self._sink, own, path.name)
+            return self._by_path[where]
 
-class Ways(Protocol):
-    """The ways that a run may take through the recording it is answered from."""
+    def _answering(self, tape: Tape, travel: Travel, path: Path) -> SessionCheckpoints:
+        """Return the checkpoints that a tape answers with: those of the file of this name.
 
-    @property
-    def run(self) -> Run: ...
+        Where the recorded run had one file only, it is that one whatever its name is now.
+        """
+        from tracefork_core.checkpoints.store import in_memory
 
-    def depart(self) -> None:
-        """Leave the way of the recorded run: nothing of it has to be asked for any more."""
+        names = stores_of(tape)
+        name = path.name if path.name in names or not names else names[0]
+        if path.name != name and len(names) > 1:
+            raise UsageError(
+                f"tracefork: the run on {tape.path} kept its checkpoints in {', '.join(names)}, "
+                f"not in {path.name}. Name one of these files."
+            )
+        if (where := Path(name)) not in self._by_path:
+            own = in_memory(tape.blob)  # A run that a tape answers touches nothing else.
+            self._by_path[where] = SessionCheckpoints(
+                self._state, self._sink, own, name, (travel, lineage_of(tape, name))
+            )
+        return self._by_path[where]
 
-    def travel(
-        self, lineage: Lineage, thread: str, at: str | None, made: int, *, resumed: bool
-    ) -> list[int]:
-        """Go on from a recorded checkpoint; return the exchanges that are skipped by it."""
+    def _own(self, path: Path) -> Checkpoints:
+        """Return where a recorded run keeps its checkpoints besides its tape."""
+        from tracefork_core.checkpoints.store import checkpoint_file, in_memory
 
-    def skip(self, exchanges: Sequence[int], made: int) -> None:
-        """Go past exchanges as the recorded run did, which travelled to what was made at `made`."""
-
-    def draw_anew(self, made: int) -> None:
-        """Draw other ids and random values than what led to a checkpoint made at `made`."""
+        tape = self._sink.tape
+        is_tape = tape is not None and os.path.realpath(tape.path) == os.path.realpath(path)
+        return in_memory() if is_tape else checkpoint_file(path)
 
 
 class SessionCheckpoints:
-    """Implements `checkpoints.contract.Checkpoints` for one session.
+    """Implements `checkpoints.contract.Checkpoints` for one session and one file.
 
-    `own` is where the run keeps them, in what is called `store`; `recorded` is what the tape knows
-    that it is answered from.
+    `own` is where the run keeps them, under the name `store`. In a replay `answering` is what the
+    tape holds, and how the run leaves its order.
     """
 
-    def __init__(self, ways: Ways, own: Checkpoints, store: str, recorded: Lineage | None) -> None:
-        self._ways = ways
-        self._store = store
-        self._run = ways.run
+    def __init__(
+        self,
+        state: RunState,
+        sink: Sink,
+        own: Checkpoints,
+        store: str,
+        answering: tuple[Travel, Lineage] | None = None,
+    ) -> None:
+        self._state = state
+        self._sink = sink
         self._own = own
-        self._recorded = recorded
+        self._store = store
         self._put: set[Key] = set()
         self._noted: set[Key] = set()
         self._on_tape: dict[str, str] = {}
-        self._runs: dict[str, deque[Called]] = defaultdict(deque)
-        self._again: set[str] = set()
-        self._travelled: set[str] = set()
         self._lock = threading.RLock()
-        if recorded is not None:
-            self._load(recorded.known())
-            for thread in recorded.threads:
-                self._runs[thread].extend(recorded.runs(thread))
+        self._route = Route(*answering, own, self._put) if answering else None
 
     def called(self, call: Call, thread: str, at: str | None) -> None:
-        """Learn what a framework is about to do with a thread, `at` which checkpoint if it says."""
+        """Note what a framework is about to do with a thread, at which checkpoint if it says."""
         with self._lock:
-            way = self._way(self._recorded, call, thread, at) if self._recorded else None
-            made, skipped = way or (0, [])
+            way = self._route.way(call, thread, at) if self._route else None
+            made, skipped = way or Way(0, [])
             latest = self._own.find(thread, ROOT, at) if call in RUNS else None
-            found = latest.id if latest else None
-            event = Called(call, thread, at, found, self._run.asked, made, skipped, self._store)
-            self._run.sink.write(lambda tape: tape.keep(CALLED, event, []))
+            latest_id = latest.id if latest else None
+            asked = self._state.asked
+            event = Called(call, thread, at, latest_id, asked, made, skipped, self._store)
+            self._sink.write(lambda tape: tape.keep(CALLED, event, []))
 
     def put(self, checkpoint: Checkpoint, bodies: Bodies) -> None:
-        with self._lock:  # Before somebody finds it, and takes it for what was there.
+        with self._lock:  # Before another thread finds it and takes it for an older one.
             self._put.add(key_of(checkpoint))
         self._own.put(checkpoint, bodies)
         with self._lock:
@@ -118,10 +158,10 @@ class SessionCheckpoints:
             self._record(WRITTEN, Written(list(writes), store=self._store), bodies)
 
     def find(self, thread: str, ns: str, at: str | None = None) -> Checkpoint | None:
-        found = self._own.find(thread, ns, at)
-        if found is not None:
-            self._note(found)
-        return found
+        checkpoint = self._own.find(thread, ns, at)
+        if checkpoint is not None:
+            self._note(checkpoint)
+        return checkpoint
 
     def search(
         self,
@@ -133,11 +173,11 @@ class SessionCheckpoints:
         metadata: Mapping[str, object] | None = None,
         limit: int | None = None,
     ) -> Iterator[Checkpoint]:
-        for found in self._own.search(
+        for checkpoint in self._own.search(
             thread, ns, at, before=before, metadata=metadata, limit=limit
         ):
-            self._note(found)
-            yield found
+            self._note(checkpoint)
+            yield checkpoint
 
     def writes(self, thread: str, ns: str, at: str) -> list[Write]:
         return self._own.writes(thread, ns, at)
@@ -153,13 +193,13 @@ class SessionCheckpoints:
 
     def copy_thread(self, source: str, target: str) -> None:
         for _ in self.search(source):
-            pass  # What is copied has to be on the tape for a replay to copy it.
+            pass  # A replay can copy only what is on the tape.
         self._own.copy_thread(source, target)
         with self._lock:
-            for one in self._own.search(target):
-                self._put.add(key_of(one))
-                self._record(SAVED, Saved(one, store=self._store), {})
-                if writes := self._own.writes(*key_of(one)):
+            for copy in self._own.search(target):
+                self._put.add(key_of(copy))
+                self._record(SAVED, Saved(copy, store=self._store), {})
+                if writes := self._own.writes(*key_of(copy)):
                     self._record(WRITTEN, Written(writes, store=self._store), {})
 
     def prune(
@@ -167,120 +207,48 @@ class SessionCheckpoints:
     ) -> None:
         self._own.prune(threads, keep_latest=keep_latest, rests=rests)
 
-    def _way(self, recorded: Lineage, call: Call, thread: str, at: str | None) -> _Way | None:
-        """Find out whether a thread is run again or travelled; return the way it goes by that."""
-        if thread not in recorded.threads:
-            return None
-        if call not in RUNS:
-            if thread not in self._again | self._travelled:
-                return self._look(recorded, call, thread)
-            return None
-        if thread not in self._travelled:
-            due = self._runs[thread].popleft() if self._runs[thread] else None
-            if at is None or (due is not None and self._is_same(due, thread, at)):
-                self._again.add(thread)
-                if due is None or not due.made:
-                    return None
-                self._ways.skip(due.skipped, due.made)
-                return due.made, due.skipped
-            self._show(recorded, thread)
-        return self._travel(recorded, thread, at, resumed=call == "resume")
-
-    def _look(self, recorded: Lineage, call: Call, thread: str) -> _Way | None:
-        """Read a thread, or change it: as the recorded run began, or at what it came to."""
-        first = recorded.first(thread)
-        if first is not None and first.call == call:
-            self._again.add(thread)
-            way = (first.made, first.skipped) if first.made else None
-        else:
-            self._show(recorded, thread)
-            latest = self._own.find(thread, ROOT)
-            way = (latest.made, []) if latest is not None and latest.made else None
-        if way is not None:
-            self._ways.draw_anew(way[0])
-        return way
-
-    def _is_same(self, due: Called, thread: str, at: str) -> bool:
-        """Return whether a run begins where the recorded one began, at what is there by now."""
-        if due.id is None or self._own.find(thread, ROOT, at) is None:
-            return False
-        return due.id == at or (thread, ROOT, at) in self._put
-
-    def _travel(
-        self, recorded: Lineage, thread: str, at: str | None, *, resumed: bool
-    ) -> _Way | None:
-        place = self._own.find(thread, ROOT, at)
-        if place is None or (at is None and key_of(place) in self._put):
-            return None  # It goes on where this run stands.
-        target = stand_in(recorded, self._upwards(place))
-        skipped = self._ways.travel(recorded, thread, target, place.made, resumed=resumed)
-        return place.made, skipped
-
-    def _upwards(self, place: Checkpoint | None) -> Iterator[Checkpoint]:
-        seen: set[str] = set()
-        while place is not None and place.id not in seen:
-            seen.add(place.id)
-            yield place
-            place = self._own.find(place.thread, ROOT, place.parent) if place.parent else None
-
-    def _show(self, recorded: Lineage, thread: str) -> None:
-        """Show a thread as it was at the end of the recording, from here on."""
-        self._travelled.add(thread)
-        self._ways.depart()
-        self._load(recorded.put(thread))
-
-    def _load(self, found: Iterator[Checkpoint | Sequence[Write]]) -> None:
-        for one in found:
-            if not isinstance(one, Checkpoint):
-                self._own.put_writes(one, {})
-            elif key_of(one) not in self._put:
-                self._own.put(one, {})
-
-    def _note(self, found: Checkpoint) -> None:
+    def _note(self, checkpoint: Checkpoint) -> None:
         """Put a checkpoint on the tape that the run read and did not put itself."""
-        key = key_of(found)
+        key = key_of(checkpoint)
         with self._lock:
             if key in self._put or key in self._noted:
                 return
             self._noted.add(key)
-            self._record(SAVED, Saved(found, known=True, store=self._store), {})
+            self._record(SAVED, Saved(checkpoint, known=True, store=self._store), {})
             if writes := self._own.writes(*key):
                 self._record(WRITTEN, Written(writes, known=True, store=self._store), {})
 
     def _record(self, kind: str, event: Saved | Written, bodies: Bodies) -> None:
-        """Put an event on the tape with what it names that is not there yet."""
-        if self._run.sink.tape is None:
+        """Put an event on the tape, with those values it names that are not there yet."""
+        if self._sink.tape is None:
             return
-        ns, thread = _whose(event)
+        subject = event.checkpoint if isinstance(event, Saved) else event.writes[0]
         fresh: list[Body] = []
         for name, value in named(event):
             if value.sha not in self._on_tape:
                 body = bodies.get(value.sha)
-                body = self._own.body(thread, value) if body is None else body
-                masked = self._run.masking.packed(body)
+                body = self._own.body(subject.thread, value) if body is None else body
+                masked = self._state.masking.packed(body)
                 self._on_tape[value.sha] = sha256(masked)
-                like = f"{kind} {name}", f"{thread} {ns}"
+                like = f"{kind} {name}", f"{subject.thread} {subject.ns}"
                 fresh.append((masked, self._on_tape[value.sha], like))
         masked_event = self._masked(event)
-        self._run.sink.write(lambda tape: tape.keep(kind, masked_event, fresh))
+        self._sink.write(lambda tape: tape.keep(kind, masked_event, fresh))
 
     def _masked(self, event: Saved | Written) -> Saved | Written:
         replace = msgspec.structs.replace
         if isinstance(event, Written):
-            writes = [replace(one, value=self._moved(one.value)) for one in event.writes]
+            writes = [replace(write, value=self._moved(write.value)) for write in event.writes]
             return replace(event, writes=writes)
-        one = event.checkpoint
-        values = {name: self._moved(value) for name, value in one.values.items()}
-        metadata = self._run.masking.names(one.metadata)
-        head = self._moved(one.head)
-        return replace(event, checkpoint=replace(one, head=head, values=values, metadata=metadata))
+        saved = event.checkpoint
+        masked = replace(
+            saved,
+            head=self._moved(saved.head),
+            values={name: self._moved(value) for name, value in saved.values.items()},
+            metadata=self._state.masking.names(saved.metadata),
+        )
+        return replace(event, checkpoint=masked)
 
     def _moved(self, value: Value) -> Value:
         sha = self._on_tape[value.sha]
         return value if sha == value.sha else Value(value.tag, sha)
-
-
-def _whose(event: Saved | Written) -> tuple[str, str]:
-    """Return the ns and the thread of an event."""
-    one = event.checkpoint if isinstance(event, Saved) else event.writes[0]
-    return one.ns, one.thread

@@ -1,34 +1,32 @@
-"""The tape that a session answers from: what of it was asked for, and what was not yet."""
+"""The tape that answers a session: which of its exchanges were asked for, and which were not."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import msgspec
 
 from tracefork_core.errors import Divergence
-from tracefork_core.exchange.contract import Request
-from tracefork_core.exchange.current import running_checkpoint
+from tracefork_core.exchange.kind import goes_to_collector
 from tracefork_core.exchange.lane import UNORDERED
-from tracefork_core.exchange.telemetry import goes_to_collector, is_report
 from tracefork_core.explaining import divergence
 from tracefork_core.explaining.advice import differs_at_random
 from tracefork_core.matching.answer_pool import Unused
-from tracefork_core.matching.comparable import Form, form
-from tracefork_core.providers.auxiliary import is_auxiliary
+from tracefork_core.matching.attempt import Attempt, recorded_key
 from tracefork_core.session.forking import Fork
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.digest import canonical, chain
 from tracefork_core.tape.event import ExchangeAside, ExchangePayload
 
 Origin = Callable[[str, str], str]
-"""Tells of a checkpoint of a thread which one it is a fork of; itself, where it is none."""
+"""Returns the checkpoint of which a thread's checkpoint is a fork; itself if it is not one."""
 
 
 class Source:
-    """Finds what answers a request, or says where the run left its tape.
+    """Finds the exchange that answers a request, or says where the run left its tape.
 
-    Under a fork that is what comes before the fork point, and the question there.
+    In a fork it holds what comes before the fork point, and the request there.
     """
 
     def __init__(self, tape: Tape, matchers: Sequence[str], fork: Fork | None) -> None:
@@ -37,75 +35,72 @@ class Source:
         self._fork = fork
         recorded = tape.exchanges if fork is None else tape.exchanges[: fork.plan.at]
         skipped = skipped_on(tape)
-        self._recorded = recorded = [one for one in recorded if one.n not in skipped]
+        self._recorded = recorded = [exchange for exchange in recorded if exchange.n not in skipped]
+        self._key = partial(recorded_key, matchers=self._matchers)
         self._is_by_thread = False
         self._origin: Origin = lambda _, at: at
         self._unused, self._auxiliary = self._divided(recorded)
-        # Of reports as many are sent as there is time for: those on the tape are proven by it.
+        # How many reports are sent depends on time, so those on the tape count as replayed.
         self._reports = {
-            one.n for one in recorded if one.is_auxiliary and goes_to_collector(one.url)
+            exchange.n
+            for exchange in recorded
+            if exchange.is_auxiliary and goes_to_collector(exchange.url)
         }
         self._replayed = {n: tape.exchanges[n].canonical for n in skipped | self._reports}
         self.is_travelled = False
         self.as_recorded: set[str] = set()
-        """The threads of a framework that are given what they were given when it was recorded."""
+        """The threads of a framework that get the same input as when this was recorded."""
 
     @property
     def digest(self) -> str:
-        """The digest of what was asked and answered, to compare with the tape's."""
+        """The digest of the exchanges so far, to compare with the tape's."""
         return chain(payload for _, payload in sorted(self._replayed.items()))
 
     @property
     def is_proven(self) -> bool:
-        """Whether all that was recorded was asked and answered, but for auxiliary requests."""
+        """Whether everything recorded was asked and answered, except auxiliary requests."""
         left = {exchange.n: exchange.canonical for exchange in self._auxiliary.remaining()}
         whole = sorted((left | self._replayed).items())
         return chain(payload for _, payload in whole) == self.tape.digest
 
     @property
     def waiting(self) -> set[int]:
-        """The exchanges that were not asked for so far."""
+        """The numbers of the exchanges that were not asked for so far."""
         parts = self._unused.remaining(), self._auxiliary.remaining()
         return {exchange.n for part in parts for exchange in part}
 
     @property
     def auxiliary_left(self) -> int:
-        """How many auxiliary exchanges were not asked for, reports apart."""
+        """How many auxiliary exchanges were not asked for, without reports."""
         return len(self._auxiliary.remaining()) - self.reports_left
 
     @property
     def reports_left(self) -> int:
         """How many reports to a collector were not sent again."""
-        return len(self._reports.intersection(one.n for one in self._auxiliary.remaining()))
+        return len(self._reports.intersection(left.n for left in self._auxiliary.remaining()))
 
     def was_asked(self, n: int) -> bool:
         """Return whether an exchange was asked for."""
         return n in self._replayed
 
-    def take(
-        self, asked: Form, mask: Callable[[], Form], lane: str, in_step: str
-    ) -> Exchange | Divergence | None:
-        """Use up the exchange that answers a request on a lane, or say how the run left the tape.
+    def take(self, attempt: Attempt) -> Exchange | Divergence | None:
+        """Use up the exchange that answers a request, or say how the run left the tape.
 
-        An auxiliary request has no order, and None where the tape does not hold it: that leaves no
-        tape.
+        Returns None for an auxiliary request that the tape does not hold: the run is still the
+        same, as such a request has no order and need not be repeated.
 
-        `in_step` is the name of the lane within its step: in a run that begins in the middle, lanes
-        have other numbers than in the recorded one, and are known by that.
+        A request is looked up as it is first, and only then with its secrets masked: to search for
+        secrets is expensive, and a secret of this process alone was none when this was recorded.
 
-        A request is looked for as it is, and only then with its secrets masked by `mask`: to search
-        for them is dear, and what is a secret here alone was none when this was recorded.
-
-        Where the tape was cut off, other lanes go on first, as far as it goes: to them a request
-        that it does not hold is one of those in flight.
+        Where the tape was cut off, a request that it does not hold counts as one of those that were
+        in flight, so that other lanes can replay as far as the tape goes.
         """
-        lane = self.line(lane, in_step)
-        taken = self._take(asked, lane)
+        line = self.line(attempt)
+        asked, taken = attempt.plain, self._take(attempt, attempt.plain_key, line)
+        if taken is None and attempt.masked is not asked:
+            asked, taken = attempt.masked, self._take(attempt, attempt.masked_key, line)
         if taken is None:
-            asked = mask()
-            taken = self._take(asked, lane)
-        if taken is None:
-            return None if _is_auxiliary(asked) else self._missed(asked, lane)
+            return None if attempt.is_auxiliary else self._missed(attempt, line)
         exchange, due = taken
         if due is not exchange and not self.is_travelled and not exchange.is_auxiliary:
             return divergence.out_of_order(self.tape, asked, due, exchange)
@@ -165,35 +160,31 @@ class Source:
         thread, at = exchange.checkpoint
         return thread, self._origin(thread, at)
 
-    def comes_after(self, fork: Fork, asked: Form, lane: str, in_step: str) -> bool:
+    def comes_after(self, fork: Fork, attempt: Attempt) -> bool:
         """Return whether a request comes after the fork point, on its lane."""
-        if _is_auxiliary(asked) and any(self._auxiliary.has(key) for key in self._keys(asked)):
+        if attempt.is_auxiliary and self._is_in(self._auxiliary, attempt):
             return False
-        if lane == UNORDERED or not fork.knows(lane):
-            return not any(self._unused.has(key) for key in self._keys(asked))
-        return self._unused.due(self.line(lane, in_step)) is None
+        if attempt.lane == UNORDERED or not fork.knows(attempt.lane):
+            return not self._is_in(self._unused, attempt)
+        return self._unused.due(self.line(attempt)) is None
 
-    def keys(self, asked: Form, plain: Form) -> frozenset[bytes]:
-        """Return what a request is known by: as it is kept, and as it was asked."""
-        return frozenset({self._of(asked), self._of(plain)})
+    def _is_in(self, pool: Unused, attempt: Attempt) -> bool:
+        return any(map(pool.has, self._keys(attempt, attempt.masked_key)))
 
-    def differs(self, first: Exchange, asked: Form, keys: frozenset[bytes]) -> Divergence | None:
-        """Say how the question at the fork point differs, if it does: nothing was changed yet.
+    def differs(self, first: Exchange, attempt: Attempt) -> Divergence | None:
+        """Say how the request at the fork point differs, if it does: nothing was changed before it.
 
-        Who travelled there may have changed the state, but for threads that are given what they
-        were given. Their values of chance are others there: they are drawn anew.
+        A run that travelled there may have changed the state, except in threads that get the same
+        input as recorded. Its random values differ in any case: they are drawn again.
         """
-        if self.asks(first, keys):
+        if attempt.equals(first):
             return None
+        asked = attempt.masked
         if self.is_travelled and (
             _thread_of(first) not in self.as_recorded or differs_at_random(first, asked)
         ):
             return None
         return divergence.unknown_request(self.tape, asked, first, [first], self._matchers)
-
-    def asks(self, exchange: Exchange, keys: frozenset[bytes]) -> bool:
-        """Return whether a request of these keys is that of a recorded exchange."""
-        return self._key(exchange) in keys
 
     def left_over(self) -> Divergence | None:
         """Say what had to be asked for and was not, if anything."""
@@ -215,71 +206,50 @@ class Source:
             left.append(first)
         return divergence.left_over(self.tape, left) if left else None
 
-    def _missed(self, asked: Form, lane: str) -> Exchange | Divergence:
-        tape, due = self.tape, self._unused.due(lane)
-        if not tape.complete and (due is None or lane == UNORDERED):
+    def _missed(self, attempt: Attempt, line: str) -> Exchange | Divergence:
+        tape, due, asked = self.tape, self._unused.due(line), attempt.masked
+        if not tape.complete and (due is None or line == UNORDERED):
             payload = ExchangePayload(len(tape.exchanges), asked.record)
-            return Exchange(tape, payload, ExchangeAside(lane, "", 0, url=asked.url), b"")
+            return Exchange(tape, payload, ExchangeAside(line, "", 0, url=asked.url), b"")
         left = self._unused.remaining()
         return divergence.unknown_request(tape, asked, due, left, self._matchers)
 
-    def _take(self, asked: Form, lane: str) -> tuple[Exchange, Exchange] | None:
-        keys = self._keys(asked)
-        for pool in (self._auxiliary, self._unused) if _is_auxiliary(asked) else (self._unused,):
-            for key in keys:
-                if (taken := pool.take(key, lane)) is not None:
+    def _take(self, attempt: Attempt, key: bytes, line: str) -> tuple[Exchange, Exchange] | None:
+        pools = (self._auxiliary, self._unused) if attempt.is_auxiliary else (self._unused,)
+        for pool in pools:
+            for pool_key in self._keys(attempt, key):
+                if (taken := pool.take(pool_key, line)) is not None:
                     return taken
         return None
 
-    def _keys(self, asked: Form) -> list[bytes]:
-        """Return what answers a request goes by, the best first.
+    def _keys(self, attempt: Attempt, key: bytes) -> list[bytes]:
+        """Return the keys by which a request is looked up, the best first.
 
         In a run that begins in the middle, lanes do not tell two threads of a framework apart that
-        ask the same, but those do.
+        ask the same, but the threads do.
         """
-        key = self._of(asked)
-        place = running_checkpoint() if self._is_by_thread else None
-        return [key] if place is None else [_on_thread(key, place), key]
+        checkpoint = attempt.checkpoint if self._is_by_thread else None
+        return [key] if checkpoint is None else [_on_thread(key, checkpoint), key]
 
     def _key_on_thread(self, exchange: Exchange) -> bytes:
-        key, place = self._key(exchange), exchange.checkpoint
-        return key if place is None else _on_thread(key, place)
+        key, checkpoint = self._key(exchange), exchange.checkpoint
+        return key if checkpoint is None else _on_thread(key, checkpoint)
 
-    def line(self, lane: str, in_step: str) -> str:
-        """Return the line that a request belongs to, on which one comes after the other.
+    def line(self, attempt: Attempt) -> str:
+        """Return the line of requests that follow one another, to which a request belongs.
 
-        In a run that begins in the middle each thread of a framework has its own: what was asked
-        for another one before is no part of it.
+        That is its lane. In a run that begins in the middle, each thread of a framework has a line
+        of its own: what was asked for another thread before does not belong to it.
         """
-        return _of_thread(in_step, running_checkpoint()) if self._is_by_thread else lane
-
-    def _of(self, asked: Form) -> bytes:
-        return asked.with_matchers(self._matchers).key
-
-    def _key(self, exchange: Exchange) -> bytes:
-        if not self._matchers:
-            return canonical(exchange.request)
-        request = Request(
-            exchange.method,
-            exchange.url,
-            tuple(exchange.request_headers),
-            exchange.request_body,
-            exchange.aside.seam,
-        )
-        return self._of(form(request))
+        if not self._is_by_thread:
+            return attempt.lane
+        return _of_thread(attempt.in_step, attempt.checkpoint)
 
 
 def skipped_on(tape: Tape) -> set[int]:
     """Return the exchanges of a branch that it went past, and is proven by: it did not ask."""
     branch = tape.branch
     return set(branch.skipped).intersection(range(len(tape.exchanges))) if branch else set()
-
-
-def _is_auxiliary(asked: Form) -> bool:
-    record = asked.record
-    return is_auxiliary(record.method, record.url) or is_report(
-        record.method, record.url, record.headers, asked.body
-    )
 
 
 def _thread_of(exchange: Exchange) -> str | None:

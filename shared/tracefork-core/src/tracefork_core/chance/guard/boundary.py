@@ -19,6 +19,7 @@ from tracefork_core.chance.draws import PerSession
 from tracefork_core.chance.guard.known_sources import VALUES
 from tracefork_core.errors import BoundaryError, BoundaryWarning, UsageError
 from tracefork_core.exchange.caller import behind_made, is_users, place
+from tracefork_core.exchange.contract import Session
 
 Mode = Literal["warn", "raise", "note"]
 """`note` only lists what it finds, in the receipt."""
@@ -66,7 +67,7 @@ class BoundaryGuard:
 
     def __init__(
         self,
-        session: object,
+        session: Session,
         mode: Mode,
         *,
         on_tape: Collection[str],

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from tracefork_core.children.invitation import Descent, Invitation
-from tracefork_core.exchange.contract import Live, Recorded, Request, Waits
+from tracefork_core.exchange.contract import Live, Recorded, Redraw, Request, Waits
 from tracefork_core.exchange.current import current_step, entered
 from tracefork_core.exchange.lane import UNORDERED, main_lane
 
@@ -38,6 +38,7 @@ class Member:
     def __init__(self, invitation: Invitation, join: Callable[[Member], Remote]) -> None:
         self.invitation = invitation
         self.threads: set[int] = set()
+        self.redraws: list[Redraw] = []  # Forks are the parent's.
         self.waits: Waits | None = None
         self.drawn: list[Callable[[], list[Reads]]] = []
         self._join = join
@@ -81,7 +82,7 @@ class Member:
     def check_asked(self, thread: str) -> None:
         """Do nothing: no thread of a framework runs here."""
 
-    def tell_as_recorded(self, thread: str) -> None:
+    def mark_as_recorded(self, thread: str) -> None:
         """Do nothing: no thread of a framework runs here."""
 
     def checkpoints(self, path: Path) -> Checkpoints:

@@ -32,7 +32,7 @@ from tracefork_core.children.messages import (
 )
 from tracefork_core.errors import ReplayError, TraceforkError
 from tracefork_core.exchange.caller import caller
-from tracefork_core.exchange.contract import Request
+from tracefork_core.exchange.contract import Request, Session
 from tracefork_core.exchange.current import current_step
 from tracefork_core.exchange.lane import current_lane
 from tracefork_core.tape.event import Draws, Reads
@@ -44,11 +44,10 @@ class Gate(Protocol):
     async def apass_on(self, owner: object) -> None: ...
 
 
-class Asking(Protocol):
+class Asking(Session, Protocol):
     """The part of the joined session that `Remote` uses."""
 
     invitation: Invitation
-    threads: set[int]
     drawn: list[Callable[[], list[Reads]]]
 
 

@@ -10,8 +10,12 @@ from typing import Any
 
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
-from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
-from tracefork_core.exchange.running import loop_is_running
+from tracefork_core.exchange.current import (
+    crossing_seam,
+    current_session,
+    is_crossing_seam,
+    loop_is_running,
+)
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.httpx.family import Family
 from tracefork_core.seams.httpx.streams import GIVEN_UP
