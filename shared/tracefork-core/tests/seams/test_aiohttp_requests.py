@@ -354,7 +354,7 @@ async def test_a_websocket_passes_through_and_is_refused_at_replay(tmp_path: Pat
         assert await agent() == "heard hello"
     assert recording.receipt is not None
     assert (recording.receipt.exchanges, len(recording.receipt.strays)) == (0, 1)
-    with pytest.raises(EgressError, match=r"tried to reach 127\.0\.0\.1"):
+    with pytest.raises(EgressError, match=r"127\.0\.0\.1"):
         with replay(tmp_path / "socket.tape"):
             await agent()
     await runner.cleanup()
@@ -368,12 +368,13 @@ async def test_a_divergence_is_raised_or_answered(provider: ProviderServer, tmp_
 
     async def agent() -> None:
         async with aiohttp.ClientSession() as client:
-            with pytest.raises(DivergenceError, match="one more request"):
+            with pytest.raises(DivergenceError) as raised:
                 await client.get(url)
+            assert raised.value.divergence.kind == "extra"
             async with client.get(url, headers={"x-stainless-lang": "python"}) as response:
                 assert response.status == 424
                 assert response.headers["x-should-retry"] == "false"
-                assert "one more request" in await response.text()
+                assert raised.value.divergence.summary in await response.text()
 
     with pytest.raises(DivergenceError):
         async with replay(tmp_path / "empty.tape"):

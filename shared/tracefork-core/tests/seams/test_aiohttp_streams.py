@@ -220,9 +220,10 @@ async def test_reading_a_body_that_the_recording_left_unread_diverges(
         with record(path):
             async with client.get(url) as response:
                 assert response.status == 200
-        with pytest.raises(DivergenceError, match="read further"), replay(path):
+        with pytest.raises(DivergenceError) as raised, replay(path):
             async with client.get(url) as response:
                 await response.read()
+        assert raised.value.divergence.kind == "read"
 
 
 async def test_a_total_timeout_replays_at_once(tmp_path: Path) -> None:

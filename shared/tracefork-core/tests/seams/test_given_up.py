@@ -80,10 +80,11 @@ def test_reading_further_than_recorded_diverges(library: Any, tmp_path: Path) ->
         with record(tmp_path / "left.tape"):
             library.all(url, {**ask, "stop_after": 2})
     with (
-        pytest.raises(DivergenceError, match="read further than when it was recorded"),
+        pytest.raises(DivergenceError) as raised,
         replay(tmp_path / "left.tape"),
     ):
         library.all(url, ask)
+    assert raised.value.divergence.kind == "read"
 
 
 async def wait_for(hold: Hold) -> None:

@@ -351,5 +351,5 @@ async def test_a_bound_session_of_aiohttp_keeps_its_original(
 
 def test_binding_something_else_is_refused() -> None:
     """The error says what can be bound."""
-    with pytest.raises(UsageError, match="cannot bind builtins"):
+    with pytest.raises(UsageError, match=r"builtins\.dict"):
         bind({})

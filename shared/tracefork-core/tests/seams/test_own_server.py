@@ -50,8 +50,9 @@ def test_requests_of_a_server_behind_a_socket_are_missing_at_replay(tape: Path) 
     with ProviderServer() as provider:
         with record(tape):
             assert agent() == "from the server"
-        with pytest.raises(DivergenceError, match="was never asked for"), replay(tape):
+        with pytest.raises(DivergenceError) as raised, replay(tape):
             agent()
+        assert raised.value.divergence.kind == "leftover"
     assert len(provider.requests) == 1
 
 

@@ -89,8 +89,11 @@ def test_another_argument_diverges(tape: Path) -> None:
     """Negative control: the divergence names the argument."""
     with record(tape):
         ask(17)
-    with pytest.raises(DivergenceError, match=r"/order-number\n.*17\n.*18"), replay(tape):
+    with pytest.raises(DivergenceError) as raised, replay(tape):
         ask(18)
+    divergence = raised.value.divergence
+    assert divergence.pointer == "/order-number"
+    assert (divergence.recorded, divergence.actual) == ("17", "18")
 
 
 async def test_an_async_framework_tool_replays(tape: Path) -> None:
@@ -131,7 +134,7 @@ def test_a_result_that_cannot_be_rebuilt_is_refused(tape: Path) -> None:
         def decode(self, value: object) -> object:
             return Note("")
 
-    with record(tape), pytest.raises(UsageError, match="look_up has run, but a replay could not"):
+    with record(tape), pytest.raises(UsageError, match="look_up"):
         tool_exchange("look_up", {"order-number": 17}, look_up, Forgetful())
 
 

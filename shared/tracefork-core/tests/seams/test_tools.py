@@ -140,10 +140,10 @@ def test_a_changed_argument_diverges_with_its_pointer(tape: Path) -> None:
         search("cats", where={"lang": ["en", "de"]})
     with pytest.raises(DivergenceError) as caught, replay(tape):
         search("cats", where={"lang": ["en", "fr"]})
-    found = caught.value.divergence
-    assert (found.request, found.pointer) == ("CALL tool:search", "/more/where/lang/1")
-    assert (found.recorded, found.actual) == ("de", "fr")
-    assert found.where.startswith("exchange 0 of 1 · test_tools.py:")
+    divergence = caught.value.divergence
+    assert (divergence.request, divergence.pointer) == ("CALL tool:search", "/more/where/lang/1")
+    assert (divergence.recorded, divergence.actual) == ("de", "fr")
+    assert divergence.where.startswith("exchange 0 of 1 · test_tools.py:")
     assert len(ran) == 1
 
 
@@ -314,28 +314,27 @@ def test_an_argument_without_json_is_refused_before_the_tool_runs(tape: Path) ->
     with record(tape) as run:
         with pytest.raises(UsageError) as caught:
             search("cats", where=[1, threading.Lock()])
-    said = str(caught.value)
-    assert "the tool search was not called: its argument /more/where/1 is a _thread.lock" in said
-    assert "Pass what identifies it" in said
+    for fact in ("search", "/more/where/1", "_thread.lock"):
+        assert fact in str(caught.value)
     assert ran == []
     assert run.receipt is not None
     assert run.receipt.exchanges == 0
 
 
 @pytest.mark.parametrize(
-    ("options", "problem"),
+    ("options", "fact"),
     [
-        ({"effect": "none"}, "no effect 'none': it is read, write, pure"),
-        ({"name": "what?"}, "a tool cannot be called 'what?'"),
-        ({"name": ""}, "a tool cannot be called ''"),
-        ({"raises": (KeyboardInterrupt,)}, "list classes of Exception"),
+        ({"effect": "none"}, "read, write, pure .*'none'"),
+        ({"name": "what?"}, r"'what\?'"),
+        ({"name": ""}, "''"),
+        ({"raises": (KeyboardInterrupt,)}, "KeyboardInterrupt"),
     ],
 )
 def test_invalid_options_are_refused_when_a_tool_is_defined(
-    options: dict[str, Any], problem: str
+    options: dict[str, Any], fact: str
 ) -> None:
     """Effect, name and exceptions."""
-    with pytest.raises(UsageError, match=problem.replace("?", r"\?")):
+    with pytest.raises(UsageError, match=fact):
         tool(**options)(len)
 
 

