@@ -106,7 +106,7 @@ def test_an_oracle_that_asks_is_paid_from_the_same_purse(budget: Budget) -> None
 
 def test_tokens_need_answers_that_tell_them() -> None:
     """What is not told would be spent unseen, as by streams that were not asked to tell."""
-    with pytest.raises(UsageError, match="needs answers that tell how many they took"):
+    with pytest.raises(UsageError):
         Purse(Budget(tokens=100), [0.1, None], [10, None])
     assert Purse(Budget(calls=5), [0.1, None], [10, None]).limits([FRESH], []) is not None
 

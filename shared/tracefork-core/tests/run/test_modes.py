@@ -61,9 +61,9 @@ def test_a_metadata_tape_compares_and_does_not_replay(
         (exchange,) = opened.exchanges
         assert exchange.status == 200
         assert not exchange.has_bodies
-        with pytest.raises(TapeError, match="hashes, not bodies"):
+        with pytest.raises(TapeError):
             _ = exchange.response_body
-    with pytest.raises(ReplayError, match="mode metadata"), replay(tape):
+    with pytest.raises(ReplayError), replay(tape):
         raise AssertionError("the agent ran")
 
 
@@ -83,7 +83,7 @@ def test_a_sealed_tape_needs_its_passphrase(
     with pytest.raises(TapeError, match="is sealed"), replay(tape):
         raise AssertionError("the agent ran")
     with (
-        pytest.raises(UsageError, match="for somebody"),
+        pytest.raises(UsageError),
         record(tape, overwrite=True, mode="sealed"),
     ):
         raise AssertionError("the agent ran")

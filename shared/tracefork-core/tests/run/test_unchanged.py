@@ -62,7 +62,7 @@ def the_tape_exists(tape: Path) -> None:
 
 
 def no_such_tape(tape: Path) -> None:
-    with pytest.raises(UsageError, match="no tape"), replay(tape):
+    with pytest.raises(UsageError), replay(tape):
         pass
 
 

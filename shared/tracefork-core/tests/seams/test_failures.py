@@ -137,7 +137,7 @@ def test_a_fork_accepts_only_exceptions_of_the_library(seam: str, kind: str) -> 
     """A tool may raise any exception."""
     check_kind(seam, kind)
     check_kind("tool", "Banana")
-    with pytest.raises(UsageError, match=f"Banana.*{kind[:7]}"):
+    with pytest.raises(UsageError):
         check_kind(seam, "Banana")
 
 

@@ -334,7 +334,7 @@ def test_invalid_options_are_refused_when_a_tool_is_defined(
     options: dict[str, Any], fact: str
 ) -> None:
     """Effect, name and exceptions."""
-    with pytest.raises(UsageError, match=fact):
+    with pytest.raises(UsageError):
         tool(**options)(len)
 
 

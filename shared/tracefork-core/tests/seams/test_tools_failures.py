@@ -222,5 +222,5 @@ def test_a_recorded_result_that_no_longer_fits_the_annotation_is_refused(tape: P
     with record(tape):
         assert then() == Weather("rain")
     with replay(tape):
-        with pytest.raises(ReplayError, match="weather"):
+        with pytest.raises(ReplayError):
             now()

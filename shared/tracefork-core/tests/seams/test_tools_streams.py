@@ -220,9 +220,9 @@ def test_a_value_sent_into_a_tool_is_refused_in_both_runs(tape: Path) -> None:
     assert asyncio.run(asend()) == ("ready", "b")
     for session in (record(tape), replay(tape)):
         with session:
-            with pytest.raises(UsageError, match="echo"):
+            with pytest.raises(UsageError):
                 send()
-            with pytest.raises(UsageError, match="echo"):
+            with pytest.raises(UsageError):
                 asyncio.run(asend())
 
 

