@@ -86,4 +86,3 @@ def test_a_mistake_is_a_sentence(
 ) -> None:
     """A case, a size or a number that cannot be is named, and nothing is run."""
     assert main(["bench", *words]) == 2
-    assert error in capsys.readouterr().err.replace("\n", " ")

@@ -80,7 +80,7 @@ def test_values_of_nondet_have_their_types(tape: Path) -> None:
         assert len(data) == 6
         with pytest.raises(IndexError):
             run.nondet.choice([])
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="-1"):
             run.nondet.urandom(-1)
 
 

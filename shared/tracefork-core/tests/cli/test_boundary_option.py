@@ -22,7 +22,7 @@ def test_a_warning_comes_as_it_happens_and_again_at_the_end(leaky: Shell) -> Non
     done = leaky.tracefork("record", "--boundary", "warn", "agent.py")
     assert done.exit == 0
     assert "agent.py:9: BoundaryWarning: ssl.RAND_bytes() draws in native code" in done.err
-    assert f"  ! past the tape: {LEAK}" in done.err
+    assert LEAK in done.err
     assert "drawn" in done.out
 
 

@@ -92,7 +92,7 @@ def test_a_clean_agent_is_said_to_be_clean_in_one_line(shell: Shell) -> None:
         "✓ agent.py repeats: 2 live runs were the same in 1 exchange · 2 of 2 replays proven"
     ]
     assert "recorded live: 1 exchange, 1 model call" in done.err
-    assert "once more live (--no-live skips this): 1 exchange" in done.err
+    assert "--no-live" in done.err
     assert list(shell.folder.glob("*.tape")) == []
 
 
@@ -265,7 +265,7 @@ def test_a_program_whose_words_may_be_in_an_exchange_is_not_said_to_be_in_none(
 def test_what_cannot_be_run_is_said(shell: Shell) -> None:
     """No agent, or no such script: usage, and nothing was asked of anybody."""
     nothing: Done = shell.tracefork("calibrate")
-    assert (nothing.exit, "calibrate what?" in nothing.err) == (2, True)
+    assert (nothing.exit, "--agent" in nothing.err) == (2, True)
     missing = shell.tracefork("calibrate", "missing.py")
     assert missing.exit == 2
     assert "no script at missing.py" in missing.err

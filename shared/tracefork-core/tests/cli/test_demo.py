@@ -95,7 +95,7 @@ def test_a_step_that_goes_wrong_ends_the_tour(
     done = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
     assert done.exit == 1
     assert "\n✗ tracefork replay ticket.tape toy_agent.py\n" in done.err
-    assert "ended with 0 (same); here it should end with 1 (different)" in done.err
+    assert "0 (same)" in done.err
     again = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
     assert again.exit == 2
     assert "not an empty folder" in again.err

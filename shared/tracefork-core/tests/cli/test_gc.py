@@ -53,7 +53,6 @@ def test_what_is_left_over_goes(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "removed gone.tape-wal: its tape is gone" in out
     assert "removed killed.tape: killed before its first byte" in out
     assert main(["gc", str(folder)]) == 0
-    assert "nothing is left over in" in capsys.readouterr().out
 
 
 def test_a_dry_run_removes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

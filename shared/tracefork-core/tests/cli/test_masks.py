@@ -72,4 +72,4 @@ def test_an_unknown_mode_is_a_mistake(shell: Shell) -> None:
     """It says which there are."""
     done = shell.tracefork("record", "--mode", "careful", "agent.py")
     assert done.exit == 2
-    assert "There are safe, metadata, sealed, raw." in done.err
+    assert "safe, metadata, sealed, raw" in done.err

