@@ -59,7 +59,7 @@ def test_a_run_is_bisected(desk: Shell) -> None:
     """Each position that is tried is told; the step that was wrong is named, with its line."""
     done = desk.tracefork("bisect", "--oracle=equals:refund", "agent.tape")
     assert done.exit == 0, done.err
-    named = "● The run was lost at exchange 2 (agent.py:10 → 'deny'). 4 forks · 7 live calls"
+    assert "exchange 2 (agent.py:10 → 'deny'). 4 forks · 7 live calls" in done.out
     assert "· 3 answers kept: bad" in done.err
     passes = desk.tracefork("bisect", "--oracle=equals:deny", "agent.tape")
     assert (passes.exit, "nothing to bisect" in passes.err) == (2, True)
