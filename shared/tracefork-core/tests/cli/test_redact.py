@@ -147,7 +147,7 @@ def test_a_pattern_is_given_again_at_replay(shell: Shell) -> None:
     assert shell.tracefork("replay", mask, *words).exit == 0
     # What the tape was recorded with has to be given here, too: it would be lost.
     again = shell.tracefork("redact", "agent-redacted.tape")
-    assert (again.exit, "1 pattern(s)" in again.err) == (2, True)
+    assert (again.exit, "pattern" in again.err) == (2, True)
 
 
 def test_a_tape_that_was_cut_off_stays_one(shell: Shell) -> None:

