@@ -292,6 +292,6 @@ def test_a_tape_builds_nothing_of_its_own(tape: Path, body: object) -> None:
     with tracefork.record(tape):
         bound.invoke({"order": 17})
     change = tracefork.Replace(document=body)
-    with pytest.raises(tracefork.ReplayError, match="what the tape holds of a tool"):
+    with pytest.raises(tracefork.ReplayError):
         with tracefork.fork(tape, 0, change, to=tape.with_name("branch.tape")):
             bound.invoke({"order": 17})

@@ -1,7 +1,7 @@
 """What seams and sessions share.
 
-`contract` is the interface between them: request, answer, failure. `kind` classifies a request once:
-an ordinary call, a token count, a report, or telemetry. `current` is the session that runs here,
-`lane` the line of exchanges it runs on. `caller` finds the line of the user's code, `call_sites` the
-function that draws.
+`contract` is the interface between them: request, answer, failure. `kind` classifies a request
+once: an ordinary call, a token count, a report, or telemetry. `current` is the session that runs
+here, `lane` the line of exchanges it runs on. `caller` finds the line of the user's code,
+`call_sites` the function that draws.
 """
