@@ -22,10 +22,10 @@ from tracefork_core.adapters import (
     check_session,
     checkpoints,
     fork_point,
+    mark_as_recorded,
     recorded_checkpoints,
     recorded_runs,
-    sent_back,
-    tell_as_recorded,
+    revisited_checkpoint,
 )
 from tracefork_langgraph.answers_by_id import answered_by_id, asked_by_id
 from tracefork_langgraph.checkpoint_history import Checkpoint, planned
@@ -65,7 +65,7 @@ class Answers:
             DivergenceError: nothing is forked, and not all was asked that the thread asked.
         """
         self._refuse_travel()
-        tell_as_recorded(self._place.thread)
+        mark_as_recorded(self._place.thread)
         left, given = self._left, None
         if left and left[0].place == self._place.id and not left[0].before:
             given = self._given(left.popleft())  # Nothing had been run there: it begins with this.
@@ -95,7 +95,7 @@ class Answers:
                 raise
 
     def _refuse_travel(self) -> None:
-        if (back := sent_back(self._tape, self._place.thread)) is not None:
+        if (back := revisited_checkpoint(self._tape, self._place.thread)) is not None:
             raise UsageError(_BY_HAND.format(what=f"sent back to checkpoint {back} by its program"))
 
     def _refuse_edit(self, run: RecordedRun) -> None:

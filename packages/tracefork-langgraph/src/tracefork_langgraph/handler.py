@@ -32,10 +32,10 @@ from tracefork_core.adapters import (
     begin_step,
     branch_lane,
     check_session,
-    count_lanes_anew,
     current_step,
     end_step,
     lane_here,
+    restart_lane_numbers,
 )
 from tracefork_langgraph.running import note_input
 
@@ -213,7 +213,7 @@ def _begin(
     if parent and branch:
         branch_lane(parent.lane, branch)
     if kind == "node":
-        count_lanes_anew()
+        restart_lane_numbers()
     known = {key: value for key, value in (detail or {}).items() if value is not None}
     step = begin_step(kind, name, parent=parent.step if parent else None, detail=known)
     if step is None:

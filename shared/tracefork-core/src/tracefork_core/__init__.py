@@ -1,27 +1,32 @@
 """Time-travel debugging for AI agents: record a run at the wire, replay it for $0, and prove it.
 
+`record`, `replay`, `fork`, `blame` and `bisect` work on runs; `tool` and `bind` capture calls of an
+agent; `Tape` reads a recording.
+
 The rooms, from the top; each imports only what is below it:
 
-    cli                                        what people touch
-    bench                                      blame held to runs whose truth is known
-    blaming                                    which step made a run fail, by many forks of it
-    run | adapters | redaction                 open and close a session: record, replay, fork; what
-                                               adapters may use; secrets on existing tapes
-    children                                   child processes join the session of their parent
-    session | seams                            what happens to an exchange; where exchanges leave
-    explaining                                 why two runs differ
-    chance | order | egress | matching         randomness and clock; order of delivery; connections
-                                               that no seam watches; which recorded answer fits
-    masking                                    what is a secret, and what stands in its place
-    exchange                                   the contract they share
-    providers | checkpoints                    what the bytes of model providers mean; where the
-                                               states of a framework lie
-    tape                                       what a recording is
+    cli                                        the command line
+    bench                                      measures blame on runs whose cause is known
+    blaming                                    finds the step that made a run fail, by many forks
+    run | adapters | redaction                 open and close a session: record, replay, fork; the
+                                               interface for adapters; remove secrets from tapes
+    children                                   let child processes join the session of their parent
+    session | seams                            decide what happens to an exchange; capture the calls
+                                               of HTTP libraries and tools
+    explaining                                 say why two runs differ
+    chance | order | egress | matching         record the clock and randomness; replay the order of
+                                               deliveries; guard connections that no seam captures;
+                                               find the recorded answer to a request
+    masking                                    find secrets and replace them
+    exchange                                   the contract between seams and sessions
+    providers | checkpoints                    read the formats of model providers; store the
+                                               checkpoints of a framework
+    tape                                       write and read recordings
     patching                                   patch a library and undo it
-    errors                                     every error raised here
+    errors                                     every error raised on purpose
     version
 
-Start reading in exchange/contract.py. Names are loaded when they are first used: importing this
+Start reading in exchange/contract.py. Names are loaded when they are first used, so importing this
 package costs next to nothing.
 """
 
@@ -132,3 +137,7 @@ def __getattr__(name: str) -> object:
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,15 +1,22 @@
-"""The public interface for adapters: what a package for one framework may use of core.
+"""The public interface for adapters: what the package for one framework may use of core.
 
-An adapter is a distribution of its own that declares an entry point in the group
-`tracefork.adapters`, whose value is an `Adapter`. Its one verb is `attach(x) -> x`; the two halves
-of it are binding clients (`tracefork_core.bind`) and building the step DAG (`begin_step`,
-`end_step`), with lanes named after the framework's own branches where it starts them
-(`lane_here`, `branch_lane`, `count_lanes_anew`). A framework's checkpoints go to `checkpoints`, and
-`ask_where` says which of them an exchange ran from. A framework's tools are exchanges by
-`tool_exchange`, and its classes are told as data by `FrameworkValues`. All of it is a no-op outside
-a session. What has to be changed in a framework itself while a session is open is an `Instrument`,
-an entry point in `tracefork.instruments`. What a framework would run in a folder,
-`tracefork record FOLDER` runs: a `FindProject` in `tracefork.projects` says so.
+An adapter is a distribution of its own with these entry points:
+
+    tracefork.adapters     an `Adapter`, which `tracefork doctor` lists
+    tracefork.instruments  an `Instrument`: patches the framework while a session is open
+    tracefork.importers    an `Importer`: brings over the threads of another checkpointer
+    tracefork.projects     a `FindProject`: lets `tracefork record FOLDER` run a project
+
+Its one public function is `attach(x) -> x`. An adapter uses this interface to
+
+- capture clients: `tracefork_core.bind`;
+- report steps: `begin_step`, `end_step`, `current_step`;
+- name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
+- store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
+- record the framework's tools as exchanges: `tool_exchange`, and `FrameworkValues` to turn its
+  classes into data and back.
+
+Outside a session all of it does nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +43,7 @@ from tracefork_core.tape.checkpoint import Checkpoint as SavedCheckpoint
 from tracefork_core.tape.checkpoint import Value as SavedValue
 from tracefork_core.tape.checkpoint import Write as SavedWrite
 
-TYPE_CHECKING = False  # What a tape is takes long to load, and to be listed an adapter needs none.
+TYPE_CHECKING = False  # The tape takes long to load, and listing an adapter does not need it.
 if TYPE_CHECKING:
     from tracefork_core.exchange.contract import Session
     from tracefork_core.tape import Tape
@@ -70,18 +77,18 @@ __all__ = [
     "check_asked",
     "check_session",
     "checkpoints",
-    "count_lanes_anew",
     "current_step",
     "end_step",
     "fork_point",
     "found_adapters",
     "in_session",
     "lane_here",
+    "mark_as_recorded",
     "recorded_checkpoints",
     "recorded_runs",
-    "sent_back",
+    "restart_lane_numbers",
+    "revisited_checkpoint",
     "session_here",
-    "tell_as_recorded",
     "tool_exchange",
     "tool_mark",
     "without_secrets",
@@ -97,7 +104,7 @@ class Adapter:
         distribution: the adapter's own distribution; its metadata says which versions of the
             framework it supports.
         framework: the framework's distribution name.
-        seams: where the framework's exchanges leave, for people.
+        seams: where the framework's exchanges are captured, as text for people.
     """
 
     name: str
@@ -108,7 +115,7 @@ class Adapter:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """How much of another checkpointer's threads was brought over."""
+    """How many threads, checkpoints and writes an `Importer` brought over."""
 
     threads: int
     checkpoints: int
@@ -116,13 +123,13 @@ class Imported:
 
 
 class Importer(Protocol):
-    """Brings the threads of another checkpointer over, as an adapter knows to."""
+    """Brings over the threads of another checkpointer."""
 
     def __call__(self, source: Path, target: Checkpoints) -> Imported:
-        """Put all that `source` holds into `target`, and count it.
+        """Put everything that `source` holds into `target`, and return how much that was.
 
         Raises:
-            UsageError: it is no file of that checkpointer, or not to be read without making things.
+            UsageError: `source` is no file of that checkpointer, or reading it would run its code.
         """
 
 
@@ -131,11 +138,11 @@ class Project:
     """What a framework would run in a folder.
 
     Args:
-        function: "package.module:function", called without arguments, a coroutine awaited. What is
-            typed behind the folder is in `sys.argv`.
-        folder: where it runs.
-        paths: what comes first on `sys.path`.
-        environment: the variables that are set for it, before the session begins.
+        function: "package.module:function", called without arguments; a coroutine is awaited.
+            Arguments behind the folder on the command line are in `sys.argv`.
+        folder: the working directory.
+        paths: the first entries of `sys.path`.
+        environment: the variables to set before the session begins.
     """
 
     function: str
@@ -145,13 +152,13 @@ class Project:
 
 
 class FindProject(Protocol):
-    """Says what a framework would run in a folder."""
+    """Finds what a framework would run in a folder."""
 
     def __call__(self, folder: Path) -> Project | None:
-        """Return it, None where the folder is no project of the framework. It is not imported yet.
+        """Return the project without importing it; None if the folder is none of the framework.
 
         Raises:
-            UsageError: it is a project, and nothing in it can be run.
+            UsageError: the folder is a project, but it holds nothing to run.
         """
 
 
@@ -160,7 +167,7 @@ def found_adapters() -> Iterator[tuple[EntryPoint, Adapter | BaseException]]:
     for point in entry_points(group=GROUP):
         try:
             yield point, point.load()
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - it must not hide the others
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it must not hide the other adapters
             yield point, error
 
 
@@ -171,8 +178,8 @@ def begin_step(
 
     `kind` is run, crew, flow, method, planner, agent, task, delegation, guardrail, converter,
     callback, evaluator, node, subgraph, chain, model, tool, retriever, memory, knowledge, mcp,
-    checkpoint or interrupt; `name` must be the same in every run (no ids). To attribute exchanges
-    to the step, set `current_step` to its id in the context that makes them.
+    checkpoint or interrupt. `name` must be the same in every run, so it holds no ids. To attribute
+    exchanges to the step, set `current_step` to its id in the context that makes them.
     """
     session = current_session()
     return session.begin_step(kind, name, parent, detail or {}) if session else None
@@ -181,7 +188,7 @@ def begin_step(
 def end_step(
     step: str | None, error: BaseException | str | None = None, *, kind: str | None = None
 ) -> None:
-    """End a step; None is ignored. `kind` is what it turned out to be, where that was not known."""
+    """End a step; None is ignored. `kind` replaces the kind from its beginning."""
     session = current_session()
     if session and step is not None:
         session.end_step(step, repr(error) if isinstance(error, BaseException) else error, kind)
@@ -191,28 +198,28 @@ def in_session() -> bool:
     """Return whether this code runs under a session.
 
     Raises:
-        UsageError: two sessions are open and nothing here says which one is meant.
+        UsageError: two sessions are open, and nothing in this context tells which one is meant.
     """
     return current_session() is not None
 
 
 def session_here() -> Session | None:
-    """Return the session that this code runs under, to tell one from another; None outside of any.
+    """Return the session that this code runs under, to compare it with others; None outside.
 
     Raises:
-        UsageError: two sessions are open and nothing here says which one is meant.
+        UsageError: two sessions are open, and nothing in this context tells which one is meant.
     """
     return current_session()
 
 
 def check_session() -> None:
-    """Raise the error that ended this session's proof, if one did.
+    """Raise the first error of this session, if there was one.
 
-    For the error callbacks of frameworks: what an SDK made of a divergence (a failed request, in
-    its own words) is retried and worked around; a `DivergenceError` is final to most of them.
+    Call it in the error callbacks of a framework. An SDK turns a divergence into an exception of
+    its own, which frameworks retry or work around; a `DivergenceError` is final to most of them.
 
     Raises:
-        TraceforkError: a copy of the first one of this session.
+        TraceforkError: a copy of the session's first error.
     """
     session = current_session()
     if session is not None:
@@ -220,9 +227,9 @@ def check_session() -> None:
 
 
 def check_asked(thread: str) -> None:
-    """Raise where this session has not asked for all that a recorded thread asked.
+    """Raise unless this session asked for everything that a recorded thread of a framework asked.
 
-    Where it is forked that is what comes before the fork point, and the question there.
+    In a fork that is everything before the fork point, and the request there.
 
     Raises:
         DivergenceError: an exchange of the thread was not asked for.
@@ -232,11 +239,11 @@ def check_asked(thread: str) -> None:
         session.check_asked(thread)
 
 
-def tell_as_recorded(thread: str) -> None:
-    """Tell this session that a recorded thread is given what it was given then, nothing else.
+def mark_as_recorded(thread: str) -> None:
+    """Note that a recorded thread gets the same input in this session as when it was recorded.
 
-    Who runs on from a checkpoint may have changed the state there, so the question at a fork point
-    is not held to the recorded one. Of such a thread it is.
+    A run that continues from a checkpoint may have changed the state there, so its request at the
+    fork point may differ from the recorded one. That of a marked thread must be the same.
     """
     session = current_session()
     if session is not None:
@@ -244,10 +251,11 @@ def tell_as_recorded(thread: str) -> None:
 
 
 def checkpoints(path: Path) -> Checkpoints:
-    """Return where a framework's checkpoints lie: in the file of threads at `path`.
+    """Return the store for a framework's checkpoints, whose file is at `path`.
 
-    In a session that records they go onto its tape as well (onto that alone, where `path` is its).
-    In one that is answered from a tape they are there, and in memory: nothing is changed.
+    While recording, checkpoints also go onto the tape (and only there if `path` is the tape). In a
+    replay or fork they are read from the tape, and new ones are kept in memory: the file does not
+    change.
 
     Raises:
         UsageError: this is a child process of a session.
@@ -261,66 +269,66 @@ def checkpoints(path: Path) -> Checkpoints:
 
 
 def without_secrets(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Return what a framework says about a checkpoint with placeholders for the secrets in it."""
+    """Return a checkpoint's metadata with placeholders in place of secrets."""
     from tracefork_core.masking.redactor import without_secrets as cleaned
 
     return cleaned(metadata)
 
 
 def recorded_checkpoints(tape: Tape) -> list[SavedCheckpoint]:
-    """Return the checkpoints that a recorded run put, in that order; a branch's parents' first."""
+    """Return the checkpoints of a recorded run in the order of making; a parent's come first."""
     from tracefork_core.checkpoints.lineage import lineage_of
 
     return lineage_of(tape).checkpoints
 
 
 def recorded_runs(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
-    """Return how a recorded program ran a thread on, from a checkpoint on."""
+    """Return the runs of a recorded program that continued a thread from a checkpoint."""
     from tracefork_core.checkpoints.lineage import runs_of
 
     return runs_of(tape, thread, at)
 
 
-def sent_back(tape: Tape, thread: str) -> str | None:
-    """Return the first checkpoint that a recorded program went back to by itself, if it did."""
-    from tracefork_core.checkpoints.lineage import sent_back
+def revisited_checkpoint(tape: Tape, thread: str) -> str | None:
+    """Return the id of the first checkpoint that a recorded program itself returned to, if any."""
+    from tracefork_core.checkpoints.lineage import revisited_checkpoint
 
-    return sent_back(tape, thread)
+    return revisited_checkpoint(tape, thread)
 
 
 def answering_tape() -> Tape | None:
-    """Return the tape that this session is answered from; None where nothing is."""
+    """Return the tape that answers this session; None while recording or outside a session."""
     session = current_session()
     return session.source if session else None
 
 
 def fork_point() -> int | None:
-    """Return the number of the exchange that this session forks at; None where it forks nothing."""
+    """Return the number of the exchange that this session forks at; None if it is no fork."""
     session = current_session()
     return session.fork_point if session else None
 
 
 def lane_here() -> Lane | None:
-    """Return the lane that this code runs on, for `branch_lane`; None where it has no order."""
+    """Return the lane of this code, for `branch_lane`; None outside a session or without order."""
     session = current_session()
     return lane.lane_here(session) if session else None
 
 
 def branch_lane(origin: Lane | None, name: str) -> None:
-    """Name the lane of this task or job after the branch it runs, where it runs beside `origin`.
+    """Name the lane of this task or job after the branch that it runs in parallel to `origin`.
 
-    Without it the lane is numbered by the order in which branches ask for something, and threads
-    that start together ask in any order: equal requests would find one another's answers. On the
-    line of `origin` itself nothing changes; `name` must be the same in every run.
+    Without a name the lane is numbered by the order in which branches make their first call.
+    Threads that start together do that in any order, so equal requests would get each other's answers. Does
+    nothing if this code runs on `origin` itself. `name` must be the same in every run.
     """
     lane.branch_lane(origin, name)
 
 
-def count_lanes_anew() -> None:
-    """Count the tasks, threads and jobs that this code starts from the step that begins here.
+def restart_lane_numbers() -> None:
+    """Number the tasks, threads and jobs that this code starts from 1 again: a step begins here.
 
-    Who goes on from a checkpoint asks for the same as the recorded run, on lanes of other numbers:
-    of requests that are alike each finds its own answer by the numbers within the step.
+    A run that continues from a checkpoint makes the calls of the recorded run on lanes with other
+    numbers. The numbers within the step are the same, so equal requests find their own answers.
     """
     here = lane_here()
     if here is not None:

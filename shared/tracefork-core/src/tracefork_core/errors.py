@@ -1,17 +1,18 @@
-"""Every error tracefork raises on purpose.
+"""Every error that tracefork raises on purpose.
 
     TraceforkError
-    ├── UsageError          a path, name or option that cannot work              exit 2
-    ├── DivergenceError     the agent asked for something the tape does not hold exit 1
-    ├── ReplayError         the tape cannot answer (cut off, or not replayable)  exit 3
-    ├── EgressError         bytes tried to leave by a door no seam watches       exit 4
-    │   └── WriteError      a fork would change the world a second time          exit 4
-    ├── TapeError           the file is not a tape, or is damaged                exit 5
-    │   └── UnwritableError it cannot be written: the disk is full               exit 5
-    └── BoundaryError       the agent drew from a source that is not on the tape exit 7
+    ├── DivergenceError     the agent asked for something the tape does not hold  exit 1
+    ├── UsageError          a path, name or option cannot work                    exit 2
+    ├── ReplayError         the tape cannot answer: cut off, or not replayable    exit 3
+    ├── EgressError         a connection was attempted that no seam captures      exit 4
+    │   └── WriteError      a fork would repeat a call that has side effects      exit 4
+    ├── TapeError           the file is not a tape, or is corrupt                 exit 5
+    │   └── UnwritableError the tape cannot be written: the disk is full, say     exit 5
+    ├── StoppedError        a fork reached the point where it ends                ends its block
+    └── BoundaryError       the agent used randomness that is not on the tape     exit 7
 
-The tree hangs under RuntimeError because retry policies of several frameworks (LangGraph's
-default among them) do not retry RuntimeErrors: a divergence is final.
+They are RuntimeErrors because the retry policies of several frameworks, LangGraph's default among
+them, do not retry a RuntimeError: a divergence is final.
 """
 
 from __future__ import annotations
@@ -20,42 +21,45 @@ from dataclasses import dataclass
 
 
 class TraceforkError(RuntimeError):
-    """Base of every error raised on purpose; `exit_code` is what the CLI exits with."""
+    """Base of every error raised on purpose. The command exits with `exit_code`."""
 
     exit_code = 6
 
 
 class UsageError(TraceforkError):
-    """A path, a name or an option that cannot work as given."""
+    """A path, a name or an option cannot work as given."""
 
     exit_code = 2
 
 
 class ReplayError(TraceforkError):
-    """The tape cannot answer: it was cut off, or holds something that cannot be replayed."""
+    """The tape cannot answer: it was cut off, or it holds something that cannot be replayed."""
 
     exit_code = 3
 
 
 class StoppedError(TraceforkError):
-    """A fork has come to where it was to end. Ends its block, and is not raised from it."""
+    """A fork reached the point where it ends. It ends the `with` block and does not leave it."""
 
 
 class EgressError(TraceforkError):
-    """Something tried to leave the process by a door that no seam watches."""
+    """The process attempted a connection, or started a program, that no seam captures."""
 
     exit_code = 4
 
 
 class WriteError(EgressError):
-    """A fork came to an exchange that may change the world a second time."""
+    """A fork reached a live call that may repeat a side effect, and such calls are not allowed."""
 
 
 class ToolError(Exception):
-    """A tool of the agent's failed with an exception that a tape cannot bring back as what it was.
+    """A replayed tool failed when it was recorded, with an exception that cannot be rebuilt.
 
-    `kind` is the name of its class, `message` what it said. No `TraceforkError`: it is the tool's
-    failure, for the agent to handle.
+    It is no `TraceforkError`: the failure is the tool's, and the agent handles it.
+
+    Attributes:
+        kind: the class name of the recorded exception.
+        message: its text.
     """
 
     def __init__(self, kind: str, message: str) -> None:
@@ -68,32 +72,32 @@ class ToolError(Exception):
 
 
 class TapeError(TraceforkError):
-    """The file is not a tape, is damaged, or cannot be written."""
+    """The file is not a tape, is corrupt, or cannot be written."""
 
     exit_code = 5
 
 
 class UnwritableError(TapeError):
-    """The disk takes no more: it is full, or gone, or says no. With a run nothing is wrong."""
+    """The disk is full, gone or read-only. The run itself is fine; only its tape is not written."""
 
 
 class BoundaryError(TraceforkError):
-    """The agent drew from a source that the tape does not hold (`boundary="raise"`)."""
+    """The agent used a clock or randomness that is not on the tape (`boundary="raise"`)."""
 
     exit_code = 7
 
 
 class BoundaryWarning(UserWarning):
-    """The agent drew from a source that the tape does not hold (`boundary="warn"`)."""
+    """The agent used a clock or randomness that is not on the tape (`boundary="warn"`)."""
 
 
 class SurroundingsWarning(UserWarning):
-    """The agent read something of its surroundings that was otherwise when this was recorded."""
+    """The agent read a file or variable that has another value than when this was recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A recorded exchange that came close, and why it was not the answer."""
+    """A recorded exchange that is similar to the request, and why it was not the answer."""
 
     n: int
     reason: str
@@ -101,12 +105,15 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """What differed, where, and what came closest: the content of a divergence card.
+    """What differed, where, and what was closest: the content of a divergence card.
 
-    `n` is the number of the recorded exchange that was due (None: the tape has no more), `of` how
-    many the tape holds. `pointer` is an RFC 6901 JSON pointer into the request body, or `url`,
-    `method`, `headers/<name>`, `body`; `recorded` and `actual` are short printable values. `hints`
-    are what may have made the difference, one line each.
+    Attributes:
+        n: the number of the recorded exchange that was due; None if the tape has no more.
+        of: how many exchanges the tape holds.
+        pointer: an RFC 6901 JSON pointer into the request body, or `url`, `method`,
+            `headers/<name>`, `body`.
+        recorded, actual: the two values there, short and printable.
+        hints: what may have caused the difference, one line each.
     """
 
     kind: str
@@ -133,13 +140,13 @@ class Divergence:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Return the commands that look further, most useful first."""
+        """Return the commands to type next, most useful first."""
         at = f" {self.n}" if self.n is not None else ""
         return (f"tracefork show {self.tape}{at}", f"tracefork record -o {self.tape} --overwrite …")
 
 
 class DivergenceError(TraceforkError):
-    """The agent left the tape; `.divergence` says where and how."""
+    """The agent asked for something else than the tape holds. `divergence` says what and where."""
 
     exit_code = 1
 
@@ -168,9 +175,9 @@ class DivergenceError(TraceforkError):
 
 
 def again(error: TraceforkError) -> TraceforkError:
-    """Return a fresh copy of an error, to be raised from wherever it is met again.
+    """Return a copy of an error, to raise it in another place.
 
-    One instance raised by several threads would tangle their tracebacks and contexts.
+    One instance raised by several threads would mix up their tracebacks and contexts.
     """
     if isinstance(error, DivergenceError):
         return DivergenceError(error.divergence)

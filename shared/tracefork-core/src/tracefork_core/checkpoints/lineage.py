@@ -276,7 +276,7 @@ def runs_of(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
     return found
 
 
-def sent_back(tape: Tape, thread: str) -> str | None:
+def revisited_checkpoint(tape: Tape, thread: str) -> str | None:
     """Return the first checkpoint that a recorded program went back to by itself, if it did.
 
     The first run of a branch is that of the fork that made it.
