@@ -318,7 +318,8 @@ def branch_lane(origin: Lane | None, name: str) -> None:
     """Name the lane of this task or job after the branch that it runs in parallel to `origin`.
 
     Without a name the lane is numbered by the order in which branches make their first call.
-    Threads that start together do that in any order, so equal requests would get each other's answers. Does
+    Threads that start together do that in any order, so equal requests would get each other's
+    answers. Does
     nothing if this code runs on `origin` itself. `name` must be the same in every run.
     """
     lane.branch_lane(origin, name)

@@ -1,7 +1,7 @@
-"""Call sites: the function that drew, named so that an edit elsewhere does not rename it.
+"""Call sites: the function that drew a random value or read the clock, with a stable name.
 
-A site is a module and a function in it, "agent:Agent.plan". A line number would be finer, and wrong
-as soon as somebody adds a comment above it.
+A site is a module and a function in it, "agent:Agent.plan". A line number would be more precise, but
+wrong as soon as a comment is added above it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _HOOKS = (
     "tracefork_core.order.waiting",
     "tracefork_core.patching.",
 )
-"""Our own modules that stand between a draw and the code that draws."""
+"""Our own modules on the stack between a draw and the code that draws."""
 
 
 def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameType | None]:
-    """Return the name and the frame of who draws: the innermost outside the modules `through`.
+    """Return the name and frame of the function that draws: the innermost outside `through`.
 
     The name is None where tracefork itself draws. `depth` is as in `sys._getframe`, counted from
-    the caller. Every draw asks, and looking at a frame is audited: there is one look.
+    the caller. Every draw calls this, and `sys._getframe` raises an audit event, so it is called once.
     """
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
@@ -45,9 +45,9 @@ def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameTy
 
 
 def is_loading() -> bool:
-    """Return whether a module is being imported here, which the recording may have done before.
+    """Return whether a module is being imported here: the recorded run may have done so earlier.
 
-    Looks at all frames: it is asked only where the tape holds no value.
+    It looks at all frames, so call it only where the tape holds no value.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
@@ -58,12 +58,12 @@ def is_loading() -> bool:
 
 
 def drawer(depth: int, through: Collection[str]) -> FrameType | None:
-    """Return the frame of who draws, as `call_site` does."""
+    """Return the frame that `call_site` returns."""
     return call_site(depth + 1, through)[1]
 
 
 def _around(comprehension: str) -> str:
-    """Name the function a comprehension stands in, as Python 3.12 does, where it is none itself."""
+    """Name the function around a comprehension, as Python 3.12 does, which inlines comprehensions."""
     name = comprehension
     while name.endswith("comp>"):
         name = name.rpartition(".<locals>.")[0] or name.rpartition(".")[0] or "<module>"
@@ -71,7 +71,11 @@ def _around(comprehension: str) -> str:
 
 
 class KnownSites:
-    """The call sites of a tape."""
+    """The call sites of a tape, by the names that the tape gives them.
+
+    A script has one name when it runs and another when it is imported: a draw in `agent.py` is at
+    "__main__:plan" where that is the script, and at "agent:plan" where a test imports it.
+    """
 
     def __init__(self, *sites: str) -> None:
         self._sites: set[str] = set()
@@ -80,12 +84,12 @@ class KnownSites:
             self.add(site)
 
     def add(self, site: str) -> None:
-        """Take in a site."""
+        """Add a site of the tape."""
         self._sites.add(site)
         self._modules.add(site.partition(":")[0])
 
     def named(self, site: str) -> str:
-        """Return what the tape calls a site, which is its own name where the tape has none."""
+        """Return the name that the tape has for a site; the site itself if it has none."""
         if site in self._sites or not self._sites:
             return site
         module, _, function = site.partition(":")

@@ -18,18 +18,19 @@ _LIBRARIES = tuple(
 )
 
 _OURS = "tracefork_"
-"""What the packages of tracefork begin with, wherever they are installed."""
+"""The prefix of the names of all tracefork packages."""
 
 ABOUT_THE_MACHINE = frozenset({"ctypes.util", "platform", "uuid", "distro.distro"})
-"""Modules that ask programs about the machine (ldconfig, uname, ip, lsb_release): nothing leaves.
+"""Modules that run programs to ask about the machine (ldconfig, uname, ip, lsb_release).
 
-Those of Python, and the one by which SDKs and PostHog's reports tell what Linux they run on.
+They send nothing anywhere, so they are no part of a run. Three are Python's own; SDKs and PostHog
+use `distro` to report the Linux they run on.
 """
 
 _not_users: set[str] = set()
-"""The names of modules that were seen to be a library's, or ours."""
+"""The names of modules known to belong to a library or to tracefork."""
 
-_told: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
+_reported: ContextVar[str | None] = ContextVar("tracefork_caller", default=None)
 
 
 @lru_cache(maxsize=4096)
@@ -42,16 +43,16 @@ def _is_users(filename: str) -> bool:
 
 def caller(depth: int = 1) -> str | None:
     """Return "agent.py:41" for the innermost frame of the user's code, or None."""
-    if (told := _told.get()) is not None:
-        return told or None
-    # A frame that is looked at is made for that: each takes a recorded call some microseconds.
+    if (reported := _reported.get()) is not None:
+        return reported or None
+    # Looking at a frame creates the object: each costs a recorded call some microseconds.
     module_at = getattr(sys, "_getframemodulename", _unknown)
     while module_at(depth) in _not_users:
         depth += 1
     try:
         frame: FrameType | None = sys._getframe(depth)
     except ValueError:
-        return None  # There is none so deep.
+        return None  # The stack is not so deep.
     while frame is not None:
         if (file := _users_file(frame)) is not None:
             return _place(file, frame.f_lineno)
@@ -60,18 +61,18 @@ def caller(depth: int = 1) -> str | None:
 
 
 def _unknown(depth: int) -> str | None:
-    """Return nothing, where Python (3.11) tells no module without its frame."""
+    """Return None: Python 3.11 cannot name a module without creating its frame."""
     return None
 
 
 @contextmanager
 def called_from(where: str | None) -> Iterator[None]:
-    """Speak for another process: what is asked here was asked there."""
-    token = _told.set(where or "")
+    """Report `where` as the caller inside: the call was made in another process."""
+    token = _reported.set(where or "")
     try:
         yield
     finally:
-        _told.reset(token)
+        _reported.reset(token)
 
 
 def is_users(frame: FrameType) -> bool:
@@ -80,22 +81,22 @@ def is_users(frame: FrameType) -> bool:
 
 
 def _users_file(frame: FrameType) -> str | None:
-    """Return the file of the code that a frame runs, where that is the user's."""
+    """Return the file of the code that a frame runs, if it is the user's."""
     names = frame.f_globals
     name, file = str(names.get("__name__")), names.get("__file__")
-    # Most frames are a library's. Reading `f_code` is audited: dear while a guard listens.
+    # Most frames are a library's. Reading `f_code` raises an audit event, so ask the module first.
     if not _can_be_users(name, file):
-        if name != "__main__":  # Which ours may have been, before it was the user's.
+        if name != "__main__":  # Ours may have been `__main__` before the user's.
             _not_users.add(name)
         return None
     code = frame.f_code.co_filename
-    # Code without a file is the user's where it was typed or handed to `python -c`.
+    # Code without a file is the user's if it was typed or passed to `python -c`.
     is_users = _is_users(code) and (code[:1] != "<" or (name == "__main__" and not file))
     return code if is_users else None
 
 
 def behind_made(frame: FrameType | None) -> FrameType | None:
-    """Return the frame behind code that was made while the user's runs: by dataclasses, by exec."""
+    """Return the first frame that runs no generated code, as of dataclasses or exec."""
     while frame is not None and _is_made(frame):
         frame = frame.f_back
     return frame
@@ -109,14 +110,14 @@ def _is_made(frame: FrameType) -> bool:
 
 
 def is_users_module(names: Mapping[str, object]) -> bool:
-    """Return whether the module of these names is the user's: a typed script, or no library's."""
+    """Return whether a module with these globals is the user's."""
     name, file = str(names.get("__name__")), names.get("__file__")
     return _can_be_users(name, file) and (isinstance(file, str) or name == "__main__")
 
 
 @lru_cache(maxsize=4096)
 def _can_be_users(name: str, file: object) -> bool:
-    """Return whether a module is neither ours nor a library's; some have no file to tell by."""
+    """Return whether a module is neither ours nor a library's; a module without file may be."""
     if name.startswith(_OURS):
         return False
     return not file or _is_users(str(file))

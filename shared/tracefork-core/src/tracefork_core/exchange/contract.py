@@ -1,10 +1,10 @@
-"""What a seam and a session say to one another.
+"""The interface between a seam and a session.
 
-A seam turns its library's request into a `Request` and calls `Session.open`. The answer is
+A seam turns its library's request into a `Request` and calls `Session.open`. The result is
 
-    Live       make the call for real and tell me what comes back, in the order it comes;
-    Recorded   here is what came back when this was recorded: hand it on;
-    None       telemetry, and no part of the run: make the call for real, and tell nobody.
+    Live       make the call, and report to it what arrives, in the order of arrival;
+    Recorded   read the recorded answer from it, and make no call;
+    None       make the call and report nothing: it is telemetry, and no part of the run.
 
 `open` raises `DivergenceError`, and raises it again for every later exchange of that session.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Headers = tuple[tuple[str, str], ...]
 
 Effect = Literal["read", "write", "pure"]
-"""What an exchange does to the world: a write must not be done again by a fork, unasked."""
+"""The side effects of an exchange: a fork must not repeat a write unless that is allowed."""
 
 
 class Request(NamedTuple):
-    """One attempt as it would leave the process.
+    """One attempt to make a call, as it would leave the process. A retry is another attempt.
 
-    `seam` names the library that sends it, `effect` what it does where that was declared.
+    `seam` names the library that sends it; `effect` is its side effect, where that was declared.
     """
 
     method: str
@@ -67,15 +67,15 @@ class Live(Protocol):
 
     On an event loop, await `quiet` before each of `head`, `chunk`, `end` and `fail`.
 
-    `sends` is what to send in place of what the agent asked, None where that is sent as it is. Its
-    headers are the agent's, those that say how long the body is and to whom it goes among them.
+    `sends` is what to send instead of the agent's request; None sends that. Its headers are the
+    agent's, including Content-Length and Host: they do not fit the new body and URL.
     """
 
     is_live: ClassVar[Literal[True]]
     sends: Request | None
 
     async def quiet(self) -> None:
-        """Wait until what the last delivery set off is done: deliveries come one at a time."""
+        """Wait until the effects of the last delivery are done, so that deliveries come one at a time."""
 
     def head(self, head: Head) -> None: ...
 
@@ -84,12 +84,12 @@ class Live(Protocol):
     def end(self) -> None: ...
 
     def abandon(self) -> None:
-        """The agent stopped reading; what it read so far is on the tape."""
+        """End it: the agent stopped reading. What it read so far is on the tape."""
 
     def fail(self, failure: Failure) -> None: ...
 
     def cancel(self, rounds: int = 0) -> None:
-        """The agent gave up waiting for an answer; that took `rounds` of the event loop."""
+        """End it: the agent gave up waiting, which took `rounds` of the event loop."""
 
 
 class Recorded(Protocol):
@@ -107,29 +107,29 @@ class Recorded(Protocol):
     async def areceive_chunk(self) -> bytes | Failure | None: ...
 
     def close(self) -> None:
-        """The agent stopped reading: nobody has to wait for what is left."""
+        """End it: the agent stopped reading, so no delivery waits for the rest."""
 
 
 TIMER, WAIT, PROGRAM = "timer", "wait", "program"
-"""What fires: a timer of an event loop, the limit of a thread that waits, the end of a program."""
+"""Sources of a timer: the event loop, the timeout of a waiting thread, the end of a subprocess."""
 
 
 class Timer(Protocol):
-    """What a session makes of a timer of the agent's. `is_pending` tells whether it may fire."""
+    """A timer of the agent under a session. `is_pending` returns whether it may still fire."""
 
     def is_over(self, *, now: bool) -> bool:
-        """Return whether it fires at once and does not begin; `now` is whether its time is up."""
+        """Return whether it fires at once instead of beginning; `now` is whether its time is up."""
 
     def begin(self, is_pending: Callable[[], bool]) -> None: ...
 
     def fire(self) -> None:
-        """Wait until what it sets off may happen. Its time is over."""
+        """Wait, once its time is over, until its effects may happen."""
 
     async def afire(self) -> None: ...
 
 
 class Waits(Protocol):
-    """What a session does about the agent's own waiting. `site` names who waits."""
+    """The agent's own sleeps and timeouts under a session. `site` is the call site."""
 
     def sleep(self, seconds: float, site: str) -> None: ...
 
@@ -156,9 +156,9 @@ class Redraw:
 
 
 class Session(Protocol):
-    """What a seam, a step source or a clock may ask of the running session.
+    """What seams, adapters, the clock and randomness may use of the running session.
 
-    `threads` are the native ids of the threads that run its lanes, and of programs they wait for.
+    `threads` are the native ids of threads that run its lanes and of subprocesses they wait for.
     `redraws` says where forks draw new random values, the latest fork last.
     """
 
@@ -171,15 +171,15 @@ class Session(Protocol):
 
     @property
     def source(self) -> Tape | None:
-        """The tape that it is answered from; None where it is not."""
+        """The tape that answers it; None in a recording."""
 
     @property
     def tapes(self) -> tuple[Path, ...]:
-        """Where the tapes lie that it is answered from, and that it writes: in that order."""
+        """The paths of the tape that answers it and of the tape that it writes, in that order."""
 
     @property
     def waits(self) -> Waits | None:
-        """What becomes of the agent's own waiting; None where it is left as it is."""
+        """What happens to the agent's own sleeps and timeouts; None leaves them as they are."""
 
     @property
     def active(self) -> bool:
@@ -193,20 +193,20 @@ class Session(Protocol):
         """Put the beginning of a step on the tape and return the step's id."""
 
     def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
-        """Put the end of a step on the tape, with the kind that it turned out to be of."""
+        """Put the end of a step on the tape, with the kind that it turned out to have."""
 
     def check(self) -> None:
         """Raise a copy of the error that poisoned the session, if one did."""
 
     def check_asked(self, thread: str) -> None:
-        """Raise where not all was asked that a recorded thread of a framework asked."""
+        """Raise unless everything was asked that a recorded thread of a framework asked."""
 
     def mark_as_recorded(self, thread: str) -> None:
         """Note that a recorded thread gets the same input as when it was recorded."""
 
     def checkpoints(self, path: Path) -> Checkpoints:
-        """Return what becomes of a framework's checkpoints, which lie at `path` otherwise."""
+        """Return where a framework's checkpoints go that lie at `path` outside of a session."""
 
     @property
     def fork_point(self) -> int | None:
-        """The number of the exchange that it forks at; None where it forks nothing."""
+        """The number of the exchange that it forks at; None if it is no fork."""

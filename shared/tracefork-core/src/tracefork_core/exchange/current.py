@@ -1,4 +1,4 @@
-"""The current session, step and lane: who is asking, found at request time.
+"""What runs here: the session, the step, the task and the event loop, looked up at each request.
 
 The session is a context variable with a process-wide fallback, because raw threads and some
 executors lose context variables. Two sessions without a context to tell them apart is an error,
@@ -37,21 +37,21 @@ _ran_from: list[Callable[[], tuple[str, str] | None]] = []
 
 
 def ask_where(running: Callable[[], tuple[str, str] | None]) -> None:
-    """Ask a framework's adapter, at each exchange, from which checkpoint this code runs."""
+    """Call `running` at each exchange, to learn from which checkpoint the framework runs."""
     if running not in _ran_from:
         _ran_from.append(running)
 
 
 def running_checkpoint() -> tuple[str, str] | None:
     """Return the thread and the id of the checkpoint that this code runs from, if any."""
-    return next((place for ask in _ran_from if (place := ask()) is not None), None)
+    return next((checkpoint for ask in _ran_from if (checkpoint := ask()) is not None), None)
 
 
 def current_session() -> Session | None:
     """Return the session that this code runs under, or None.
 
     Raises:
-        UsageError: two sessions are open and nothing here says which one is meant.
+        UsageError: two sessions are open, and nothing in this context tells which one is meant.
     """
     here = _here.get()
     if here is not None and here.active:
@@ -61,16 +61,16 @@ def current_session() -> Session | None:
     open_sessions = [session for session in _everywhere if session.active]
     if len(open_sessions) > 1:
         raise UsageError(
-            "tracefork: two sessions are open and this thread carries no context to tell which "
-            "one is meant. Start the thread with contextvars.copy_context().run."
+            "tracefork: two sessions are open, and this thread has no context that tells which one "
+            "it belongs to. Start the thread with contextvars.copy_context().run."
         )
     return open_sessions[0] if open_sessions else None
 
 
 def lone_session() -> Session | None:
-    """Return the open session where there is but one: all that runs here runs under it.
+    """Return the open session if there is exactly one: all code here runs under it.
 
-    In a forked child it is its parent's, and not active.
+    In a forked child it is the parent's, and not active.
     """
     return _everywhere[0] if len(_everywhere) == 1 and not _outside.get() else None
 
@@ -85,7 +85,7 @@ def entered(session: Session) -> Iterator[None]:
         _everywhere.append(session)
     around, step = _here.get(), current_step.get()
     _here.set(session)
-    current_step.set(None)  # Steps are numbered anew in each session.
+    current_step.set(None)  # Each session numbers its own steps.
     try:
         yield
     finally:
@@ -97,7 +97,7 @@ def entered(session: Session) -> Iterator[None]:
 
 @contextmanager
 def carried(session: Session) -> Iterator[None]:
-    """Make `session` the current one here: in a thread that it started."""
+    """Make `session` the current one here, in a thread that it started."""
     token = _here.set(session)
     try:
         yield
@@ -107,7 +107,7 @@ def carried(session: Session) -> Iterator[None]:
 
 @contextmanager
 def outside() -> Iterator[None]:
-    """Keep what runs inside out of the sessions that other threads have open."""
+    """Keep the code inside out of the sessions that other threads have open."""
     token = _outside.set(True)
     try:
         yield
@@ -116,7 +116,7 @@ def outside() -> Iterator[None]:
 
 
 class crossing_seam:  # noqa: N801 - it is called as any context manager is; each exchange does
-    """Mark the connections made inside as those of a seam; reads of the clock stay real."""
+    """Mark connections made inside as captured by a seam; reads of the clock stay real."""
 
     __slots__ = ("_token",)
 
@@ -128,13 +128,13 @@ class crossing_seam:  # noqa: N801 - it is called as any context manager is; eac
 
 
 is_crossing_seam: Callable[[], bool] = _crossing.get
-"""Return whether a seam is making a live call on this line of execution. Every draw asks."""
+"""Return whether a seam is making a live call here. Called for every random draw."""
 
 
 class rebuilding:  # noqa: N801 - as above
-    """Mark what makes an answer from a tape into a response of the library that asked.
+    """Mark code that turns an answer from a tape into a response of the calling library.
 
-    The library did that below the seam when this was recorded: no read of the clock is on the tape.
+    In the recording the library did that below the seam, so the tape holds no reads of the clock.
     """
 
     __slots__ = ("_token",)
@@ -147,7 +147,7 @@ class rebuilding:  # noqa: N801 - as above
 
 
 is_rebuilding: Callable[[], bool] = _rebuilding.get
-"""Return whether a response is made from a tape on this line of execution."""
+"""Return whether this code builds a response from a tape."""
 
 
 def loop_is_running() -> bool:
@@ -159,7 +159,7 @@ def loop_is_running() -> bool:
 def running_task() -> Task[Any] | None:
     """Return the task that runs here, or None."""
     events = sys.modules.get("asyncio.events")
-    # Every draw asks: where no loop runs, an exception would cost more than all the rest.
+    # Called for every draw. Without a loop, an exception would cost more than everything else.
     if events is None or (loop := events._get_running_loop()) is None:  # noqa: SLF001 - in `__all__`
         return None
     task: Task[Any] | None = sys.modules["asyncio.tasks"].current_task(loop)

@@ -1,10 +1,10 @@
 """Lanes: one line of causally ordered exchanges, named alike in every run.
 
 A lane is a spawn path: `main`, and `main/fetch.2` for the second `fetch` that was started from
-`main`: a task, a thread or a job of a pool, numbered when it is started and not when it first asks
-for something. What is started unseen (a C event loop, a pool of another make) carries the context
-of its origin all the same, and is named when it first asks. A thread without context belongs to
-the lane `threads`, which promises no order.
+`main`. That is a task, a thread or a job of a pool, numbered when it is started and not at its first
+call. A task or thread that no hook sees start (a C event loop, another kind of pool) still carries
+the context of its origin, and is named at its first call. A thread without context belongs to the
+lane `threads`, which has no order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tracefork_core.exchange.contract import Redraw, Session
 from tracefork_core.exchange.current import carried, running_task
 
 MAIN = "main"
-"""The lane that a session begins on."""
+"""The first lane of a session."""
 UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
 
@@ -28,9 +28,9 @@ UNORDERED = "threads"
 class Lane:
     """A lane of one session.
 
-    `owners` identify the tasks and threads that run on it: one line, so one at a time. `in_step` is
-    its name where what is started is counted from the beginning of the step around it: the same in
-    a run that begins in the middle of the recorded one.
+    `owners` identify the tasks and threads that run on it, one at a time. `in_step` is its name with
+    numbers counted from the beginning of the step around it: the same in a run that begins in the
+    middle of the recorded one.
     """
 
     name: str
@@ -48,25 +48,25 @@ class Lane:
         return Lane(f"{self.name}/{name}.{number}", self.session, set(), in_step)
 
     def branch(self, name: str, owner: int) -> Lane:
-        """Return the lane of a branch that `owner` runs beside this."""
+        """Return the lane of a branch that `owner` runs in parallel to this one."""
         return Lane(f"{self.name}.{name}", self.session, {owner}, f"{self.in_step}.{name}")
 
     def began_at(self, lane: Lane) -> bool:
-        """Return whether this was started from a lane, or from what was."""
+        """Return whether this was started from a lane, directly or through others."""
         return self.session is lane.session and self.name.startswith(f"{lane.name}/")
 
     def begin_step(self) -> None:
-        """Count what is started here from now on."""
+        """Number what is started from here from 1 again, in `in_step`."""
         self._before = dict(self._children)
 
 
 _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
 lane_of_context: Callable[[], Lane | None] = _lane.get
-"""Return the lane that this context carries, if any: `owners` tells whether what runs is on it."""
+"""Return the lane that this context carries, if any. Only its `owners` run on it."""
 _given: dict[int, Lane] = {}
-"""The lanes of tasks that somebody waits for, and of threads that run a job. Their context may know
-another: an `asyncio.Runner` runs all in one, which knows none or that of an earlier session, and
-`pool.submit(context.run, work)` in that of the origin."""
+"""The lanes of awaited tasks and of threads that run a job. Their context may carry another lane: an
+`asyncio.Runner` runs everything in one context, which carries none or that of an earlier session,
+and `pool.submit(context.run, work)` uses the context of the origin."""
 
 
 def _owner() -> int:
@@ -77,7 +77,7 @@ def _owner() -> int:
 
 @contextmanager
 def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
-    """Start the first lane of a session here, and go back to the lane around it at the end."""
+    """Run the code inside on the first lane of a session."""
     around = _lane.get()
     lane = Lane(name, session, {_owner()}, name)
     _let_go(lane)
@@ -90,7 +90,7 @@ def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
 
 
 def current_lane(session: Session) -> str:
-    """Return the name of the lane of `session` that this code runs on."""
+    """Return the name of the lane of `session` that this code runs on, `unordered` if on none."""
     lane = _mine()
     if lane is None or lane.session is not session:
         return session.unordered  # Each child process has its own.
@@ -98,7 +98,7 @@ def current_lane(session: Session) -> str:
 
 
 def lane_names(session: Session) -> tuple[str, str]:
-    """Return the name of the lane of `session`, and as counted from the beginning of its step."""
+    """Return the name of the lane of `session`, and its name counted within the step."""
     lane = lane_here(session)
     if lane is None:
         name = current_lane(session)
@@ -109,7 +109,7 @@ def lane_names(session: Session) -> tuple[str, str]:
 def drawing_lane(session: Session) -> str:
     """Return the name under which this lane draws: with a salt where a fork draws new values."""
     lane = _lane.get()
-    # Every draw asks: for nearly all of them the lane of their context is the answer.
+    # Called for every draw. For nearly all of them the context carries the right lane.
     if lane is not None and lane.session is session and _owner() in lane.owners:
         name = lane.name
     else:
@@ -142,13 +142,13 @@ def _line(name: str) -> Iterator[str]:
 
 
 def lane_here(session: Session) -> Lane | None:
-    """Return the lane of `session` that this code runs on; None where it has no order."""
+    """Return the lane of `session` that this code runs on; None if it has no order."""
     lane = _mine()
     return None if lane is None or lane.session is not session else lane
 
 
 def branch_lane(origin: Lane | None, name: str) -> None:
-    """Name the lane of this task or job after the branch it runs, where it runs beside `origin`."""
+    """Name the lane of this task or job after its branch, if it runs in parallel to `origin`."""
     owner = _owner()
     if origin is not None and owner not in origin.owners:
         _lane.set(origin.branch(name, owner))
@@ -161,9 +161,9 @@ def session_of_lane() -> Session | None:
 
 
 def outlived() -> Lane | None:
-    """Return the lane that this was started on by a session that has ended since, or None.
+    """Return the lane of this task or thread if a session started it and has ended since.
 
-    The line that opened a session may go on as it likes; so may what was started unseen.
+    The code that opened the session may continue after it, so its lane does not count.
     """
     lane = _lane.get()
     if lane is None or lane.session.active or "/" not in lane.name:
@@ -172,19 +172,19 @@ def outlived() -> Lane | None:
 
 
 def spawned(name: str) -> Lane | None:
-    """Return the lane for what is about to be started here; None outside a session."""
+    """Return the lane for a task or thread that is about to be started; None outside a session."""
     lane = _mine()
     return None if lane is None or not lane.session.active else lane.child(name)
 
 
 def set_lane(lane: Lane | None) -> None:
-    """Let what runs in this context run on `lane`, or on none. Whoever asks there first owns it."""
+    """Let this context carry `lane`. The first task or thread that uses it there owns it."""
     _lane.set(lane)
 
 
 @contextmanager
 def shared_with(task: object) -> Iterator[None]:
-    """Let a task run on the lane of this code, which waits for it."""
+    """Let a task run on the lane of this code while this code waits for it."""
     lane = _mine()
     if lane is None:
         yield
@@ -198,7 +198,7 @@ def shared_with(task: object) -> Iterator[None]:
 
 
 def work_here(lane: Lane) -> None:
-    """Note that this thread runs what `lane` started."""
+    """Note that this thread runs code of `lane`."""
     lane.session.threads.add(threading.get_native_id())
 
 
@@ -210,7 +210,7 @@ def works_for(lane: Lane, thread: threading.Thread) -> None:
 
 @contextmanager
 def program_of_lane(program: int) -> Iterator[None]:
-    """Note that this code waits for a program, given by its process id: it computes for a lane."""
+    """Note that this code waits for a subprocess, which computes for its lane meanwhile."""
     lane = _mine()
     if lane is None:
         yield
@@ -237,7 +237,7 @@ def on_lane(lane: Lane) -> Iterator[None]:
 
 @contextmanager
 def serving(lane: Lane) -> Iterator[None]:
-    """Let this thread run what `lane` started, in a context that knows of it or of its origin."""
+    """Let this thread run on `lane` though its context may carry another lane."""
     work_here(lane)
     with _giving(threading.get_ident(), lane):
         yield
@@ -257,7 +257,7 @@ def _giving(owner: int, lane: Lane) -> Iterator[None]:
 
 
 def _mine() -> Lane | None:
-    """Return the lane this code runs on, a new one where it only inherited that of its origin."""
+    """Return the lane of this code: a new one if the context only carries that of its origin."""
     lane = _current()
     if lane is None:
         return None
@@ -275,9 +275,9 @@ def _mine() -> Lane | None:
 
 
 def _let_go(lane: Lane) -> None:
-    """Let the task that runs here own a lane no longer than it lives: another may get its id.
+    """Remove the running task from the owners of a lane when it ends: another may get its id.
 
-    What follows in the context it leaves goes on in that lane.
+    Code that runs in the same context afterwards stays on the lane.
     """
     if (task := running_task()) is not None:
         owner = id(task)
@@ -285,7 +285,7 @@ def _let_go(lane: Lane) -> None:
 
 
 def _current() -> Lane | None:
-    """Return the lane of this context: of a session that is open, if there is one."""
+    """Return the lane of this context, that of an open session if there is one."""
     lane = _lane.get()
     if _given and (lane is None or not lane.session.active):
         lane = _given.get(_owner(), lane)
@@ -294,7 +294,7 @@ def _current() -> Lane | None:
 
 
 def _running() -> str:
-    """Name what runs here and was started unseen."""
+    """Name the running task or job that no hook saw start."""
     task = running_task()
     return "job" if task is None else name_of(task.get_coro())
 

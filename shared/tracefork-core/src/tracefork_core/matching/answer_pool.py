@@ -13,12 +13,12 @@ from tracefork_core.tape import Exchange
 class Unused:
     """Find the recorded exchange that answers a request.
 
-    Content decides. Where several recorded exchanges are equal, the lane decides: a lane of the
-    replay is paired with a recorded lane by the first thing it asks, so that fan-outs whose
-    branches start in another order still find their own answers. Within a lane, order counts.
+    Content decides. Where several recorded exchanges are equal, the lane decides: the first request
+    of a lane pairs it with a recorded lane, so that fan-outs whose branches start in another order
+    still find their own answers. Within a lane, order counts.
 
-    Where `step` tells the steps of a framework apart, equal ones come from the first step that
-    holds some, whatever its lanes are called.
+    Where `step` tells the steps of a framework apart, an answer comes from the first step that holds
+    an equal exchange, whatever its lanes are called.
     """
 
     def __init__(
@@ -40,23 +40,23 @@ class Unused:
             self._by_lane[lane(exchange)].append(exchange)
 
     def remaining(self) -> list[Exchange]:
-        """Return what was not asked for, in recorded order."""
+        """Return the exchanges that were not asked for, in recorded order."""
         return list(self._left.values())
 
     def has(self, key: bytes) -> bool:
-        """Return whether something that answers `key` was not asked for yet."""
+        """Return whether an unused exchange answers `key`."""
         return bool(self._by_key.get(key))
 
     def due(self, lane: str) -> Exchange | None:
-        """Return what the recorded lane asked next."""
+        """Return the exchange that the recorded lane asked for next."""
         recorded = self._by_lane.get(self._paired.get(lane, lane))
         return self._next(recorded) if recorded else None
 
     def take(self, key: bytes, lane: str) -> tuple[Exchange, Exchange] | None:
         """Use up the exchange that answers `key` on `lane`.
 
-        Returns the exchange and the one that was due on its lane (another one means that the
-        lane's order was broken), or None where nothing equal is left.
+        Returns the exchange and the one that was due on its lane, or None where no equal exchange is
+        left. If the two differ, the order of the lane was broken.
         """
         lanes = self._by_key.get(key)
         if not lanes:

@@ -2,12 +2,12 @@
 
 Compared, by hash: the method, the URL, the semantic headers below, the bytes of the body. Never
 compared: credentials, user agents, SDK telemetry (x-stainless-*), idempotency keys, tracing ids,
-lengths, and every other header. Two accidents are always taken out:
+lengths, and every other header. Two incidental values are always ignored:
 
     ephemeral-port      a loopback port from the ephemeral range (32768 and up)
     multipart-boundary  the random boundary of a multipart body becomes a fixed word
 
-What else is taken out is asked for by name: see `matchers`.
+Other parts are ignored if the user names them: see `matchers`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BOUNDARY_PARAMETER = re.compile(r'(;\s*boundary=)("[^"]+"|[^;"\s]+)', re.IGNORE
 
 
 class Form(NamedTuple):
-    """A request in comparable form. `headers` are all that it was asked with."""
+    """A request in comparable form. `headers` are all headers of the request."""
 
     record: RequestRecord
     url: str
@@ -55,7 +55,7 @@ class Form(NamedTuple):
 
     @property
     def sent(self) -> list[tuple[str, str]]:
-        """The headers that are kept but not compared; a replay does not ask for them."""
+        """The headers that go onto the tape but are not compared."""
         return [
             (name, value if name != "referer" else referer(value))
             for spelled, value in self.headers
@@ -64,11 +64,11 @@ class Form(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """What two equal requests share."""
+        """The canonical bytes that two equal requests share."""
         return canonical(self.record)
 
     def with_matchers(self, matchers: Sequence[str]) -> Form:
-        """Return this form as the named matchers see it."""
+        """Return this form without what the named matchers ignore."""
         if not matchers:
             return self
         body = matched(self.body, matchers)
@@ -114,15 +114,15 @@ def _urls(url: str) -> tuple[str, str]:
 def _port(parts: SplitResult) -> int | None:
     try:
         return parts.port
-    except ValueError:  # More than there are: what becomes of that is up to the library.
+    except ValueError:  # Out of range. The library that sends the request decides about it.
         _, _, port = parts.netloc.rpartition(":")
         return int(port) if port.isascii() and port.isdigit() else None
 
 
 def _without_boundary(content_type: str, body: bytes) -> tuple[tuple[str, str], bytes]:
-    found = _BOUNDARY_PARAMETER.search(content_type)
-    if found is None:
+    match = _BOUNDARY_PARAMETER.search(content_type)
+    if match is None:
         return ("content-type", content_type), body
-    named = content_type[: found.start(2)] + _BOUNDARY + content_type[found.end(2) :]
-    boundary = found[2].strip('"').encode("latin-1")
-    return ("content-type", named), body.replace(b"--" + boundary, b"--" + _BOUNDARY.encode())
+    renamed = content_type[: match.start(2)] + _BOUNDARY + content_type[match.end(2) :]
+    boundary = match[2].strip('"').encode("latin-1")
+    return ("content-type", renamed), body.replace(b"--" + boundary, b"--" + _BOUNDARY.encode())

@@ -1,6 +1,6 @@
-"""The matchers that are asked for by name, at replay: each widens what counts as equal.
+"""The matchers that a replay may name. Each of them widens what counts as equal.
 
-json                JSON bodies are equal when their values are (key order, white space)
+json                JSON bodies are equal if their values are; key order and spaces may differ
 ignore:/pointer     the value at this JSON pointer of the body is not compared
 """
 
@@ -16,28 +16,28 @@ _IGNORE = "ignore:"
 
 
 def check_matchers(matchers: Sequence[str]) -> None:
-    """Refuse a matcher nobody knows.
+    """Refuse unknown matchers.
 
     Raises:
         UsageError: a name is neither `json` nor `ignore:/pointer`.
     """
     if isinstance(matchers, str):
-        raise UsageError(f"tracefork: match takes a list of names: match=[{matchers!r}].")
+        raise UsageError(f"tracefork: match must be a list of names: match=[{matchers!r}].")
     for matcher in matchers:
         if matcher != "json" and not matcher.startswith(f"{_IGNORE}/"):
             raise UsageError(
-                f"tracefork: no matcher {matcher!r}. There are `json` and `ignore:/json/pointer`."
+                f"tracefork: unknown matcher {matcher!r}. Use `json` or `ignore:/json/pointer`."
             )
 
 
 def is_ignored(pointer: str, matchers: Sequence[str]) -> bool:
-    """Return whether the named matchers take the value at a JSON pointer out of the comparison."""
+    """Return whether the named matchers ignore the value at a JSON pointer."""
     ignored = (matcher.removeprefix(_IGNORE) for matcher in matchers)
-    return any(pointer == place or pointer.startswith(f"{place}/") for place in ignored)
+    return any(pointer == prefix or pointer.startswith(f"{prefix}/") for prefix in ignored)
 
 
 def matched(body: bytes, matchers: Sequence[str]) -> bytes:
-    """Return the body as the named matchers compare it; what is not JSON they leave alone."""
+    """Return the body as the named matchers compare it; a body that is not JSON stays as it is."""
     try:
         document = json.loads(body)
         for matcher in matchers:
@@ -50,11 +50,11 @@ def matched(body: bytes, matchers: Sequence[str]) -> bytes:
 
 def _remove(document: object, pointer: str) -> None:
     """Delete the value at an RFC 6901 pointer, if there is one."""
-    *way, last = parts(pointer)
-    place = document
-    for part in way:
-        place = child(place, part)
-    if isinstance(place, dict):
-        place.pop(last, None)
-    elif isinstance(place, list) and last.isdecimal() and int(last) < len(place):
-        place[int(last)] = None
+    *path, last = parts(pointer)
+    parent = document
+    for part in path:
+        parent = child(parent, part)
+    if isinstance(parent, dict):
+        parent.pop(last, None)
+    elif isinstance(parent, list) and last.isdecimal() and int(last) < len(parent):
+        parent[int(last)] = None

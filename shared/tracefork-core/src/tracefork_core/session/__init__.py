@@ -1,12 +1,12 @@
 """Decide what happens to an exchange: record it, answer it from the tape, or report a divergence.
 
-`session` is the state machine. It writes to a `tape_sink` and reads from a `tape_source`. A request
-gets a `live_exchange`, a `replayed_exchange` or a `prepared_exchange`, chosen by `answers`
-(`forked_answers` in a fork); `auxiliary_answers` stand in for requests that need not be recorded.
+`session` is the state machine; it hands its `run_state` to all other parts. It writes to a
+`tape_sink` and reads from a `tape_source`. A request gets a `live_exchange`, a `replayed_exchange`
+or a `prepared_exchange`; in a replay or fork, `answers` chooses.
 
 A fork follows the plan in `forking`; `interventions` are what it may change and `intervening`
-carries them out. `session_checkpoints` and `travel` deal with the saved states of a framework,
-`steps` with its step DAG. `hang_warning` warns when a run has diverged and does not end.
+carries them out. `session_checkpoints` puts the saved states of a framework on the tape and answers
+from it, and `travel` continues a recording from another checkpoint.
 """
 
 from tracefork_core.order.policies import Order

@@ -1,11 +1,10 @@
 """Which exchange of a fork is answered from the tape, which is changed, and which is live.
 
-What was asked before the fork point is answered from the tape, and has to be asked as it was
-recorded. After it nothing has: an exchange of the fork has the place of a recorded one if it is as
-far along its lane, counted among those that ask the same endpoint. On the lane that has no order it
-has the place of one that asked the same. What is changed or held is named by the number of the
-recorded exchange in whose place it is. Where answers are reused, what is asked as it was recorded
-has the place of that, wherever it is.
+Requests before the fork point are answered from the tape and must equal the recorded ones. After it
+they may differ: an exchange of the fork takes the place of the recorded one that is equally far
+along its lane, counted among requests to the same endpoint. On the lane without order it takes the
+place of an equal request. A change or a held answer names the recorded exchange whose place is
+taken. Where answers are reused, an equal request takes the place of the recorded one on any lane.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.event import Branch, RequestRecord
 
 Writes = Literal["refuse", "stub", "allow"]
-"""What becomes of a live exchange that may change the world: an error, its recorded answer, or it
-is done."""
+"""What happens to a live call that may have side effects: an error, the recorded answer, or the
+call."""
 
 RECORDED, GIVEN = "recorded", "given"
-"""Who answered an exchange of a branch, where the world did not."""
+"""How an exchange of a branch was answered if it was not live: from the tape, or by a change."""
 COUNTING = "counting"
-"""Live exchanges that are auxiliary, in the counts of a fork: they are not limited."""
+"""Counts the live auxiliary exchanges of a fork: `Plan.calls` does not limit them."""
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -42,17 +41,16 @@ class Plan:
     """What a fork does.
 
     Attributes:
-        at: the first recorded exchange that is not simply answered from the tape.
-        changes: what becomes of what is asked in the place of a recorded exchange; what is not
-            named is live.
+        at: the fork point: the first recorded exchange that may change or run live.
+        changes: the intervention for each recorded exchange; those without one are live.
         writes: see `Writes`.
-        tail: how models are asked that are live and not changed otherwise; None is as they are.
-        salt: what the names of lanes get that draw anew; None goes on with chance as recorded.
-        calls: how many live exchanges there may be; None for as many as it takes.
-        until: the fork is over once this recorded exchange, or what is in its place, was answered;
+        tail: changes the requests of live model calls that have no change of their own.
+        salt: makes lanes draw new random values after the fork point; None draws as recorded.
+        calls: the limit of live calls; None for no limit.
+        until: the fork ends once this recorded exchange, or what takes its place, was answered;
             None runs the agent to its end.
-        reuse: whether what is asked as it was recorded, and is neither changed nor the fork point,
-            is answered as recorded.
+        reuse: whether a request that equals a recorded one is answered as recorded, unless that is
+            changed or at the fork point.
     """
 
     at: int
@@ -80,9 +78,13 @@ def salts_of(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
 
 @dataclass(frozen=True, slots=True)
 class ForkStep:
-    """What becomes of one exchange: `given` is its answer, `sends` what is asked live instead.
+    """What happens to one exchange of a fork.
 
-    `place` is the recorded exchange in whose place it is.
+    Attributes:
+        place: the recorded exchange whose place it takes.
+        given: its answer, if it is not live.
+        sends: what is sent instead of the agent's request.
+        answered: see `ExchangeAside`.
     """
 
     place: Exchange | None = None
@@ -92,13 +94,13 @@ class ForkStep:
 
 
 class Fork:
-    """One fork at work. Not safe to use from several threads at once: its session sees to that.
+    """The progress of one fork. Not thread-safe: its session calls it under a lock.
 
     Attributes:
         first: the recorded exchange at the fork point; None at the end of the run.
-        reached: whether that, or what is in its place, was asked.
-        counts: how many exchanges after the fork point were answered by whom.
-        overspent: whether it was stopped for its live calls.
+        reached: whether that exchange, or what takes its place, was asked for.
+        counts: how many exchanges after the fork point were answered in each way.
+        overspent: whether the limit of live calls stopped it.
     """
 
     def __init__(self, plan: Plan, tape: Tape) -> None:
@@ -122,7 +124,7 @@ class Fork:
         return lane in self._lanes
 
     def travel(self, line: Callable[[Exchange], str]) -> None:
-        """Tell the lines of a run that begins in the middle otherwise than by their lanes."""
+        """Tell the lines of a run apart by `line` instead of by lanes: the run begins in the middle."""
         waiting = [exchange for queue in self._places.values() for exchange in queue]
         self._line, self._lines = line, set(map(line, self._recorded))
         self._places = self._placed(sorted(waiting, key=attrgetter("n")))
@@ -157,9 +159,9 @@ class Fork:
         """Return what happens to a request on a line after the fork point.
 
         Raises:
-            UsageError: what is planned for it cannot be done to such a request.
-            WriteError: it may change the world, and that was not allowed.
-            StoppedError: the fork was to end before it.
+            UsageError: the planned change does not fit this request.
+            WriteError: the call may have side effects, which the plan does not allow.
+            StoppedError: the fork ends before it.
         """
         if self._over:
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
@@ -231,7 +233,9 @@ class Fork:
             raise WriteError(_refused(request))
         if not attempt.is_auxiliary and self.counts[""] - self.counts[COUNTING] == self.plan.calls:
             self._over = self.overspent = True
-            raise StoppedError(f"tracefork: the fork may make {self.plan.calls} live calls.")
+            raise StoppedError(
+                f"tracefork: the fork reached its limit of {self.plan.calls} live calls."
+            )
         edit = change if isinstance(change, Edit) else self._tail_of(request)
         sends = edited(edit, request) if edit else None
         return ForkStep(recorded, sends=sends)
@@ -250,10 +254,10 @@ def _place(lane: str, request: RequestRecord) -> _Place:
 
 def _refused(request: Request) -> str:
     return (
-        f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}: it "
-        "may change the world a second time. Allow it (writes='allow', --allow-writes), answer it "
-        "as recorded (writes='stub', --stub-writes), or say that it only reads: "
-        "@tracefork.tool(effect='read')."
+        f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}, "
+        "because the call may repeat a side effect. Pass --allow-writes (writes='allow') to make "
+        "it, --stub-writes (writes='stub') to return its recorded result, or declare a tool that "
+        "only reads with @tracefork.tool(effect='read')."
     )
 
 
@@ -283,7 +287,7 @@ def is_recorded_write(exchange: Exchange) -> bool:
 
 
 def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:
-    """Refuse what no fork of this run can do.
+    """Return the plan if it fits the run.
 
     Raises:
         UsageError: the fork point or a change lies outside of the run.
@@ -291,13 +295,13 @@ def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:
     count = len(recorded)
     if not 0 <= plan.at <= count:
         raise UsageError(
-            f"tracefork: the run has exchanges 0 to {count - 1}; it cannot be forked at {plan.at}. "
+            f"tracefork: cannot fork at {plan.at}: the run has exchanges 0 to {count - 1}. "
             "`tracefork show` lists them."
         )
     for n in plan.changes:
         if not plan.at <= n < count:
             raise UsageError(
-                f"tracefork: there is nothing to change at exchange {n}: the fork is at {plan.at}, "
-                f"and the run has {count} exchanges."
+                f"tracefork: cannot change exchange {n}: the fork point is {plan.at}, and the run "
+                f"has exchanges 0 to {count - 1}. Change one from {plan.at} on."
             )
     return plan

@@ -1,4 +1,4 @@
-"""Carry an intervention out: make the answer that it gives, or the request that it asks."""
+"""Carry out an intervention: build the answer that it gives, or the request that it sends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tracefork_core.tape import Exchange
 from tracefork_core.tape.json_pointer import put
 
 TOOL = "tool"
-"""The seam of tools, whose answers are values and not bytes."""
+"""The seam of tools, whose answers are values instead of bytes."""
 _FRAMING = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 
 
@@ -33,7 +33,7 @@ def answer(change: Replace | Fail | Drop | Given, request: Request, recorded: Ex
     """Return the answer that an intervention gives to a request.
 
     Raises:
-        UsageError: such an answer cannot be given to such a request.
+        UsageError: the request cannot get an answer of this kind.
     """
     asks_model = _asks_model(request)
     match change:
@@ -45,8 +45,8 @@ def answer(change: Replace | Fail | Drop | Given, request: Request, recorded: Ex
             return _given(answering.failure_answer(request, status, change.message))
         case Fail(status=int(status)) if request.seam == TOOL:
             raise UsageError(
-                f"tracefork: {request.url} is a tool, and fails with an exception: "
-                "Fail(kind='TimeoutError')."
+                f"tracefork: {request.url} is a tool and has no status. Name the exception it "
+                "fails with: Fail(kind='TimeoutError')."
             )
         case Fail(status=int(status)):
             return _whole(status, recorded, change.message.encode())
@@ -60,10 +60,10 @@ def answer(change: Replace | Fail | Drop | Given, request: Request, recorded: Ex
 
 
 def edited(change: Edit, request: Request) -> Request:
-    """Return the request that is asked in place of the agent's.
+    """Return the request that is sent instead of the agent's.
 
     Raises:
-        UsageError: the request has nothing of that kind.
+        UsageError: the request has no such part.
     """
     if set(described(change)) == {"values"} and not _asks_model(request):
         return request._replace(body=_with_values(request, change.values))
@@ -90,7 +90,7 @@ def _with_values(request: Request, values: Mapping[str, object]) -> bytes:
         document = json.loads(request.body)
     except ValueError as error:
         where = f"{request.method} {request.url.partition('?')[0]}"
-        raise UsageError(f"tracefork: the body of {where} is no JSON to be edited.") from error
+        raise UsageError(f"tracefork: cannot edit {where}: its body is not JSON.") from error
     for pointer, value in values.items():
         put(document, pointer, cast(Json, value))
     return json.dumps(document, ensure_ascii=False).encode()
@@ -99,8 +99,8 @@ def _with_values(request: Request, values: Mapping[str, object]) -> bytes:
 def _replaced(change: Replace, request: Request, recorded: Exchange, *, asks_model: bool) -> Given:
     if change.body is not None and request.seam == TOOL:
         raise UsageError(
-            f"tracefork: {request.url} is a tool, and returns a value: Replace(document=…), or a "
-            "text."
+            f"tracefork: {request.url} is a tool and returns a value, not bytes. Use "
+            "Replace(document=…) or Replace(text=…)."
         )
     if change.body is not None:
         return _whole(recorded.status or 200, recorded, change.body)
@@ -113,9 +113,9 @@ def _replaced(change: Replace, request: Request, recorded: Exchange, *, asks_mod
     if not asks_model:
         if change.text is None or change.tool_calls:
             raise UsageError(
-                f"tracefork: exchange {recorded.n} asks no model that is known here: "
-                f"{request.method} {request.url.partition('?')[0]}. Replace its `body`, or give a "
-                "`document`."
+                f"tracefork: exchange {recorded.n} calls no known model API "
+                f"({request.method} {request.url.partition('?')[0]}). Use Replace(body=…) or "
+                "Replace(document=…)."
             )
         text = json.dumps(change.text) if request.seam == TOOL else change.text
         return _whole(recorded.status or 200, recorded, text.encode())
@@ -137,7 +137,7 @@ def _given(made: Answer) -> Given:
 
 
 def _whole(status: int, recorded: Exchange, body: bytes) -> Given:
-    """Return an answer like the recorded one, with another body."""
+    """Return the recorded answer with another status and body."""
     kept = [pair for pair in recorded.response_headers if pair[0].lower() not in _FRAMING]
     headers = (*kept, ("content-length", str(len(body))))
     return Given(Head(status, "", headers), (body,) if body else ())

@@ -1,4 +1,4 @@
-"""What a fork may change at an exchange."""
+"""What a fork may change at an exchange. Each class is one kind of intervention."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Another answer, valid for who asked and streamed where a stream was asked for.
+    """Give another answer, in the caller's format, and streamed if the request asks for a stream.
 
-    Of a model: a `text`, or `tool_calls` as (name, arguments), or both. Of anything: the `body` as
-    bytes, or a JSON `document`; of a model that is a whole answer in its provider's own form.
+    Attributes:
+        text: what a model says.
+        tool_calls: what a model calls, as (name, arguments); also together with a text.
+        body: the bytes of any answer.
+        document: the JSON of any answer; of a model, the whole response in its provider's format.
     """
 
     text: str | None = None
@@ -26,39 +29,39 @@ class Replace:
     document: object = field(default=_MISSING)
 
     def __post_init__(self) -> None:
-        """Take no bytes for a text.
+        """Check the types.
 
         Raises:
-            UsageError: the text is none, or the body is not bytes.
+            UsageError: `text` is not a string, or `body` is not bytes.
         """
         if self.text is not None and not isinstance(self.text, str):
             raise UsageError(
-                f"tracefork: Replace takes a text, and not {type(self.text).__name__}: "
-                "Replace(body=…) takes bytes, Replace(document=…) what becomes JSON."
+                f"tracefork: Replace(text=…) must be a string (got {type(self.text).__name__}). Use "
+                "Replace(body=…) for bytes and Replace(document=…) for JSON."
             )
         if self.body is not None and not isinstance(self.body, bytes):
             raise UsageError(
-                f"tracefork: Replace(body=…) takes bytes, and not {type(self.body).__name__}."
+                f"tracefork: Replace(body=…) must be bytes (got {type(self.body).__name__})."
             )
 
     @property
     def has_document(self) -> bool:
-        """Whether a document was given; None is one."""
+        """Whether a document was given; None is a document too."""
         return self.document is not _MISSING
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Another question: the request is changed and then asked live.
+    """Change the request, then send it live.
 
     Attributes:
-        model: another model.
-        temperature: another temperature.
-        system: another system prompt.
-        prompt: another last message of the user.
-        drop_message: leave out the message of this number.
-        tools: offer these tools only, by name.
-        values: other values in the body, by JSON pointer.
+        model: the new model.
+        temperature: the new temperature.
+        system: the new system prompt.
+        prompt: the new text of the last user message.
+        drop_message: the number of the message to leave out.
+        tools: the names of the tools to offer; all others are left out.
+        values: new values in the body, by JSON pointer.
     """
 
     model: str | None = None
@@ -72,9 +75,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """An error in place of an answer: a `status` of the provider's, or a `kind` of exception.
+    """Give an error instead of an answer.
 
-    `kind` is the name of an exception of the HTTP library: ReadTimeout, ConnectError.
+    Attributes:
+        status: the HTTP status of an error response in the provider's format.
+        kind: the exception of the HTTP library to raise: ReadTimeout, ConnectError.
+        message: the text of either.
     """
 
     status: int | None = None
@@ -82,35 +88,35 @@ class Fail:
     message: str = "injected by a fork"
 
     def __post_init__(self) -> None:
-        """Refuse what is no error.
+        """Check the status.
 
         Raises:
-            UsageError: the status is that of an answer.
+            UsageError: it is not the status of an error.
         """
         if self.status is not None and not 400 <= self.status <= 599:
             raise UsageError(
-                f"tracefork: an error (--fail) has a status from 400 to 599, not {self.status}."
+                f"tracefork: the status of --fail must be from 400 to 599 (got {self.status})."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """Nothing in place of an answer: a model says nothing, a body is empty."""
+    """Give an empty answer: a model says nothing, a body is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resample:
-    """The same question once more, live."""
+    """Send the same request again, live."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """The recorded answer, whatever is asked: held, or as a placebo."""
+    """Give the recorded answer, whatever the request is now: a held answer, or a placebo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer that is there already, of another branch say."""
+    """Give an answer that exists already, for example on another branch."""
 
     head: Head | Failure
     chunks: tuple[bytes, ...] = ()
@@ -118,11 +124,11 @@ class Given:
 
 
 def described(change: Intervention) -> dict[str, object]:
-    """Return the words of an intervention as JSON-able values; bytes by their size alone."""
+    """Return the arguments of an intervention as JSON-able values; for bytes, their size."""
     if isinstance(change, Given):
         return {}
-    named = {one.name: getattr(change, one.name) for one in fields(change)}
-    usual = {one.name: one.default for one in fields(change)}
+    named = {each.name: getattr(change, each.name) for each in fields(change)}
+    usual = {each.name: each.default for each in fields(change)}
     return {
         name: len(value) if isinstance(value, bytes) else value
         for name, value in named.items()

@@ -113,34 +113,34 @@ class Source:
         return exchange
 
     def travel(self, left: Sequence[int], gone: Collection[int], origin: Origin) -> list[int]:
-        """Let some exchanges be still to come, asked for or not, and others past.
+        """Make the exchanges `left` available again and skip those that are `gone`.
 
-        Of those `left` that are alike the first answers first; `origin` tells of a checkpoint of
-        a thread which one it is a fork of. Returns those that were still to come, and are past now.
+        Of equal exchanges, the first in `left` answers first. `origin` is used to recognise tasks of
+        the same superstep. Returns the exchanges that were available before and are skipped now.
         """
         self._is_by_thread = True
         self._origin = origin
         if self._fork is not None:
             self._fork.travel(_line_of_thread)
         waiting = self.waiting
-        self._let_come([*left, *sorted(waiting.difference(left, gone))])
+        self._keep_only([*left, *sorted(waiting.difference(left, gone))])
         return sorted(waiting.intersection(gone))
 
     def skip(self, exchanges: Collection[int]) -> None:
-        """Go past exchanges that the recorded run went past: they are proven by that."""
-        self._let_come(sorted(self.waiting.difference(exchanges)))
+        """Skip exchanges that the recorded run skipped, and count them as replayed."""
+        self._keep_only(sorted(self.waiting.difference(exchanges)))
         past = set(exchanges)
         for exchange in self._recorded:
             if exchange.n in past:
                 self._replayed[exchange.n] = exchange.canonical
 
-    def _let_come(self, numbers: Sequence[int]) -> None:
+    def _keep_only(self, numbers: Sequence[int]) -> None:
         by_number = {exchange.n: exchange for exchange in self._recorded}
         left = [by_number[n] for n in numbers if n in by_number]
         self._unused, self._auxiliary = self._divided(left)
 
     def _divided(self, exchanges: Sequence[Exchange]) -> tuple[Unused, Unused]:
-        """Return what has to be asked for and what need not be."""
+        """Return the exchanges that a run must ask for, and the auxiliary ones."""
         parts = (
             [exchange for exchange in exchanges if exchange.is_auxiliary is auxiliary]
             for auxiliary in (False, True)
@@ -154,7 +154,7 @@ class Source:
         return needed, auxiliary
 
     def _step_of(self, exchange: Exchange) -> tuple[str, str] | None:
-        """Return what the tasks of one superstep have in common, a fork's with the recorded."""
+        """Return a key that the tasks of one superstep share, in the recording and in a fork of it."""
         if exchange.checkpoint is None:
             return None
         thread, at = exchange.checkpoint
@@ -187,20 +187,20 @@ class Source:
         return divergence.unknown_request(self.tape, asked, first, [first], self._matchers)
 
     def left_over(self) -> Divergence | None:
-        """Say what had to be asked for and was not, if anything."""
+        """Describe the exchanges that the agent never asked for, if there are any."""
         if self.is_travelled:
             return None
         left = self._unused.remaining()
         if self._fork is not None and self._fork.first and not self._fork.reached:
             first = self._fork.first
-            # Not to ask for it is no other run, but then nothing could be changed there.
+            # Without an auxiliary request the run is the same, but a change there has no effect.
             if not first.is_auxiliary or first.n in self._fork.plan.changes:
                 left.append(first)
         return divergence.left_over(self.tape, left) if left else None
 
     def left_on(self, thread: str) -> Divergence | None:
-        """Say what of a framework's thread was not asked for, if anything: wherever it began."""
-        left = [one for one in self._unused.remaining() if _thread_of(one) == thread]
+        """Describe the exchanges of a framework's thread that were not asked for, if any."""
+        left = [each for each in self._unused.remaining() if _thread_of(each) == thread]
         first = self._fork.first if self._fork is not None and not self._fork.reached else None
         if first is not None and not first.is_auxiliary and _thread_of(first) == thread:
             left.append(first)
