@@ -1,7 +1,7 @@
 """Call sites: the function that drew a random value or read the clock, with a stable name.
 
-A site is a module and a function in it, "agent:Agent.plan". A line number would be more precise, but
-wrong as soon as a comment is added above it.
+A site is a module and a function in it, "agent:Agent.plan". A line number would be more precise,
+but wrong as soon as a comment is added above it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def call_site(depth: int, through: Collection[str]) -> tuple[str | None, FrameTy
     """Return the name and frame of the function that draws: the innermost outside `through`.
 
     The name is None where tracefork itself draws. `depth` is as in `sys._getframe`, counted from
-    the caller. Every draw calls this, and `sys._getframe` raises an audit event, so it is called once.
+    the caller. Every draw calls this, and `sys._getframe` raises an audit event, so it is called
+    once.
     """
     frame: FrameType | None = sys._getframe(depth + 1)
     while frame is not None:
@@ -63,7 +64,7 @@ def drawer(depth: int, through: Collection[str]) -> FrameType | None:
 
 
 def _around(comprehension: str) -> str:
-    """Name the function around a comprehension, as Python 3.12 does, which inlines comprehensions."""
+    """Name the function around a comprehension, as Python 3.12 does by inlining it."""
     name = comprehension
     while name.endswith("comp>"):
         name = name.rpartition(".<locals>.")[0] or name.rpartition(".")[0] or "<module>"

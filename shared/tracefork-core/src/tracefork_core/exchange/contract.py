@@ -75,7 +75,7 @@ class Live(Protocol):
     sends: Request | None
 
     async def quiet(self) -> None:
-        """Wait until the effects of the last delivery are done, so that deliveries come one at a time."""
+        """Wait until the effects of the last delivery are done: they come one at a time."""
 
     def head(self, head: Head) -> None: ...
 

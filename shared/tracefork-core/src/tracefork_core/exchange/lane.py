@@ -1,10 +1,10 @@
 """Lanes: one line of causally ordered exchanges, named alike in every run.
 
 A lane is a spawn path: `main`, and `main/fetch.2` for the second `fetch` that was started from
-`main`. That is a task, a thread or a job of a pool, numbered when it is started and not at its first
-call. A task or thread that no hook sees start (a C event loop, another kind of pool) still carries
-the context of its origin, and is named at its first call. A thread without context belongs to the
-lane `threads`, which has no order.
+`main`. That is a task, a thread or a job of a pool, numbered when it is started and not at its
+first call. A task or thread that no hook sees start (a C event loop, another kind of pool) still
+carries the context of its origin, and is named at its first call. A thread without context belongs
+to the lane `threads`, which has no order.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ UNORDERED = "threads"
 class Lane:
     """A lane of one session.
 
-    `owners` identify the tasks and threads that run on it, one at a time. `in_step` is its name with
-    numbers counted from the beginning of the step around it: the same in a run that begins in the
-    middle of the recorded one.
+    `owners` identify the tasks and threads that run on it, one at a time. `in_step` is its name
+    with numbers counted from the beginning of the step around it: the same in a run that begins in
+    the middle of the recorded one.
     """
 
     name: str
@@ -64,8 +64,9 @@ _lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
 lane_of_context: Callable[[], Lane | None] = _lane.get
 """Return the lane that this context carries, if any. Only its `owners` run on it."""
 _given: dict[int, Lane] = {}
-"""The lanes of awaited tasks and of threads that run a job. Their context may carry another lane: an
-`asyncio.Runner` runs everything in one context, which carries none or that of an earlier session,
+"""The lanes of awaited tasks and of threads that run a job. Their context may carry another lane:
+an `asyncio.Runner` runs everything in one context, which carries none or that of an earlier
+session,
 and `pool.submit(context.run, work)` uses the context of the origin."""
 
 

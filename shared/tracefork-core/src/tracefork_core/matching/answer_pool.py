@@ -17,8 +17,8 @@ class Unused:
     of a lane pairs it with a recorded lane, so that fan-outs whose branches start in another order
     still find their own answers. Within a lane, order counts.
 
-    Where `step` tells the steps of a framework apart, an answer comes from the first step that holds
-    an equal exchange, whatever its lanes are called.
+    Where `step` tells the steps of a framework apart, an answer comes from the first step that
+    holds an equal exchange, whatever its lanes are called.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Unused:
     def take(self, key: bytes, lane: str) -> tuple[Exchange, Exchange] | None:
         """Use up the exchange that answers `key` on `lane`.
 
-        Returns the exchange and the one that was due on its lane, or None where no equal exchange is
-        left. If the two differ, the order of the lane was broken.
+        Returns the exchange and the one that was due on its lane, or None where no equal exchange
+        is left. If the two differ, the order of the lane was broken.
         """
         lanes = self._by_key.get(key)
         if not lanes:

@@ -124,7 +124,7 @@ class Fork:
         return lane in self._lanes
 
     def travel(self, line: Callable[[Exchange], str]) -> None:
-        """Tell the lines of a run apart by `line` instead of by lanes: the run begins in the middle."""
+        """Order exchanges by `line` instead of by lane: the run begins in the middle."""
         waiting = [exchange for queue in self._places.values() for exchange in queue]
         self._line, self._lines = line, set(map(line, self._recorded))
         self._places = self._placed(sorted(waiting, key=attrgetter("n")))

@@ -36,8 +36,8 @@ class Replace:
         """
         if self.text is not None and not isinstance(self.text, str):
             raise UsageError(
-                f"tracefork: Replace(text=…) must be a string (got {type(self.text).__name__}). Use "
-                "Replace(body=…) for bytes and Replace(document=…) for JSON."
+                f"tracefork: Replace(text=…) must be a string (got {type(self.text).__name__}). "
+                "Use Replace(body=…) for bytes and Replace(document=…) for JSON."
             )
         if self.body is not None and not isinstance(self.body, bytes):
             raise UsageError(

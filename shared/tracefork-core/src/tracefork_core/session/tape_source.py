@@ -115,8 +115,8 @@ class Source:
     def travel(self, left: Sequence[int], gone: Collection[int], origin: Origin) -> list[int]:
         """Make the exchanges `left` available again and skip those that are `gone`.
 
-        Of equal exchanges, the first in `left` answers first. `origin` is used to recognise tasks of
-        the same superstep. Returns the exchanges that were available before and are skipped now.
+        Of equal exchanges, the first in `left` answers first. `origin` is used to recognise tasks
+        of the same superstep. Returns the exchanges that were available before and are skipped now.
         """
         self._is_by_thread = True
         self._origin = origin
@@ -154,7 +154,7 @@ class Source:
         return needed, auxiliary
 
     def _step_of(self, exchange: Exchange) -> tuple[str, str] | None:
-        """Return a key that the tasks of one superstep share, in the recording and in a fork of it."""
+        """Return a key that the tasks of one superstep share, also in a fork of it."""
         if exchange.checkpoint is None:
             return None
         thread, at = exchange.checkpoint
