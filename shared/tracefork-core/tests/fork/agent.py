@@ -1,4 +1,4 @@
-"""An agent that asks three things, each with the answers before in its prompt."""
+"""An agent that makes three calls, each with all earlier answers in its prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Moody:
 
 
 def run(url: str, way: str = "sync") -> list[str]:
-    """Ask three times and return the answers."""
+    """Make three calls and return the answers."""
     answers: list[str] = []
     for number in range(3):
         answers.append(ask(url, f"question {number} after {' and '.join(answers)}", way))

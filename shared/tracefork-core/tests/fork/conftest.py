@@ -1,4 +1,4 @@
-"""A provider that never says the same twice."""
+"""A provider that never gives the same answer twice."""
 
 from __future__ import annotations
 

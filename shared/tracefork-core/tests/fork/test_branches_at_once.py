@@ -1,4 +1,4 @@
-"""Forks of agents that do several things at once, and several forks at once."""
+"""Forks of agents with parallel calls, and several forks at the same time."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def said(answer: Any) -> str:
 
 
 def gathered(url: str) -> list[str]:
-    """Ask four things at once, note answers as they come, and ask once more with all of them."""
+    """Make four calls in tasks, note answers as they arrive, and make one more with all."""
     notes: list[str] = []
 
     async def branch(client: httpx2.AsyncClient, name: str) -> None:
@@ -69,7 +69,7 @@ def gathered(url: str) -> list[str]:
 
 
 def pooled(url: str) -> list[str]:
-    """Ask four things in four threads, and once more with the sorted answers."""
+    """Make four calls in threads, and one more with the sorted answers."""
     with httpx2.Client(verify=False) as client, ThreadPoolExecutor(4) as pool:
         notes = sorted(pool.map(lambda n: said(client.post(url, json=question(n))), NAMES))
         return [*notes, said(client.post(url, json=question("a " + ", ".join(notes))))]
@@ -77,10 +77,10 @@ def pooled(url: str) -> list[str]:
 
 @pytest.mark.parametrize("agent", [gathered, pooled])
 @pytest.mark.parametrize("at", [0, 2, 4])
-def test_a_fan_out_is_forked_in_its_middle(
+def test_a_fan_out_can_be_forked_in_its_middle(
     tape: Path, url: str, slow: Slow, agent: Callable[[str], list[str]], at: int
 ) -> None:
-    """Asked before the fork point: from the tape; after it: live; and the branch replays."""
+    """Calls before the fork point come from the tape, the others are live; the branch replays."""
     with record(tape):
         recorded = agent(url)
     with fork(tape, at=at) as branch:
@@ -93,8 +93,8 @@ def test_a_fan_out_is_forked_in_its_middle(
     assert len(slow.asked) == 10 - at
 
 
-def test_forks_in_threads_do_not_see_one_another(tape: Path) -> None:
-    """Eight forks at once, at three places, each with an answer of its own."""
+def test_forks_in_threads_are_independent(tape: Path) -> None:
+    """Eight forks at the same time, at three fork points, each with its own answer."""
     with ProviderServer(Moody()) as server:
         url = server.url
         with record(tape):
@@ -115,8 +115,8 @@ def test_forks_in_threads_do_not_see_one_another(tape: Path) -> None:
             assert run(url) == answers
 
 
-def test_forks_in_tasks_do_not_see_one_another(tape: Path) -> None:
-    """The same on one event loop."""
+def test_forks_in_tasks_are_independent(tape: Path) -> None:
+    """The same forks on one event loop."""
 
     async def agent(url: str) -> list[str]:
         async with httpx2.AsyncClient(verify=False) as client:
@@ -137,8 +137,8 @@ def test_forks_in_tasks_do_not_see_one_another(tape: Path) -> None:
     assert [answers[0] for answers in done] == [f"mine is {n}" for n in range(6)]
 
 
-def test_a_question_is_changed_through_aiohttp(tape: Path, url: str, slow: Slow) -> None:
-    """Another prompt leaves by aiohttp, with the length it has now."""
+def test_aiohttp_sends_an_edited_request(tape: Path, url: str, slow: Slow) -> None:
+    """The new prompt is sent with its own Content-Length."""
 
     async def agent() -> str:
         async with aiohttp.ClientSession() as client:
@@ -152,8 +152,8 @@ def test_a_question_is_changed_through_aiohttp(tape: Path, url: str, slow: Slow)
     assert slow.asked == ["a question that is rather long", "b"]
 
 
-def test_a_fork_has_the_chance_of_its_parent(tape: Path, url: str) -> None:
-    """Time, ids and random values go on as recorded, and are on the branch."""
+def test_a_fork_continues_the_clock_and_randomness_of_its_parent(tape: Path, url: str) -> None:
+    """Time, ids and random values continue as recorded, and are on the branch."""
 
     def agent() -> list[str]:
         drawn = []
@@ -171,8 +171,8 @@ def test_a_fork_has_the_chance_of_its_parent(tape: Path, url: str) -> None:
         assert agent() == recorded
 
 
-def test_what_slept_before_the_fork_point_does_not_sleep_again(tape: Path, url: str) -> None:
-    """Sleeps of the prefix end in their turn; later ones take their time."""
+def test_sleeps_before_the_fork_point_take_no_time(tape: Path, url: str) -> None:
+    """They end in their recorded turn; later sleeps take their real time."""
 
     async def agent() -> list[float]:
         took = []
@@ -194,8 +194,8 @@ def test_what_slept_before_the_fork_point_does_not_sleep_again(tape: Path, url: 
         asyncio.run(agent())
 
 
-def test_a_fork_of_a_branch_is_a_branch(tape: Path) -> None:
-    """Three generations: each stores its own tail, and replays alone."""
+def test_a_branch_can_be_forked(tape: Path) -> None:
+    """Three generations: each stores its own tail and replays alone."""
     with ProviderServer(Moody()) as server:
         url = server.url
         with record(tape):

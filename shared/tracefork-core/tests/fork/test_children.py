@@ -22,7 +22,7 @@ with httpx2.Client(verify=False) as client:
 """
 
 
-def test_a_child_is_forked_with_its_parent(tape: Path) -> None:
+def test_a_fork_includes_child_processes(tape: Path) -> None:
     """Of what a child asks, the first is from the tape, the second is asked otherwise, live.
 
     What it draws is on the branch.

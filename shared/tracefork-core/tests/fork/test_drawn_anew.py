@@ -1,4 +1,4 @@
-"""What is drawn anew past a fork point, and what a branch of such a branch draws."""
+"""New random values after a fork point, and what branches of such a branch draw."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Drawn = list[tuple[int, uuid.UUID, float]]
 
 
 def agent(url: str) -> Drawn:
-    """Put what it draws into each prompt, and return it."""
+    """Put each random value into a prompt, and return the values."""
     drawn: Drawn = []
     with httpx2.Client(verify=False) as client:
         for _ in range(STEPS):
@@ -44,8 +44,8 @@ def assert_replays(tape: Path, url: str, drawn: Drawn) -> None:
     assert again.digest == again.tape.digest
 
 
-def test_a_fork_draws_anew_on_demand(tape: Path, url: str) -> None:
-    """Past the fork point other values, and the branch replays with them."""
+def test_redraw_gives_new_values_after_the_fork_point(tape: Path, url: str) -> None:
+    """The branch replays with the new values."""
     with record(tape):
         recorded = agent(url)
     with fork(tape, at=1, redraw=True) as branch:
@@ -58,10 +58,10 @@ def test_a_fork_draws_anew_on_demand(tape: Path, url: str) -> None:
 @pytest.mark.parametrize("at", range(STEPS))
 @pytest.mark.parametrize("then", range(STEPS))
 @pytest.mark.parametrize("redraw", [False, True])
-def test_a_branch_that_was_drawn_anew_is_forked(
+def test_a_redrawn_branch_can_be_forked(
     tape: Path, url: str, at: int, then: int, redraw: bool
 ) -> None:
-    """It goes on with what that branch drew, or draws anew itself, and replays."""
+    """The fork continues with the values of that branch, or redraws itself, and replays."""
     with record(tape):
         agent(url)
     with fork(tape, at=at, redraw=True) as child:
@@ -76,8 +76,8 @@ def test_a_branch_that_was_drawn_anew_is_forked(
     assert_replays(grandchild.path, url, drawn)
 
 
-def test_a_clock_goes_on_from_where_a_branch_was_that_was_drawn_anew(tape: Path, url: str) -> None:
-    """Where the branch asked less, its clock goes on; only who draws anew takes the real time."""
+def test_the_clock_of_a_fork_continues_from_its_redrawn_branch(tape: Path, url: str) -> None:
+    """A fork that makes more calls continues that clock; only a redraw uses the real time."""
 
     def longer(url: str) -> Drawn:
         return [*agent(url), *agent(url)]
@@ -96,8 +96,8 @@ def test_a_clock_goes_on_from_where_a_branch_was_that_was_drawn_anew(tape: Path,
         assert longer(url) == drawn
 
 
-def test_a_branch_of_a_branch_of_a_branch_draws_from_each(tape: Path, url: str) -> None:
-    """Each draws anew from its fork point on, and has before it what its parent drew."""
+def test_each_generation_redraws_from_its_own_fork_point(tape: Path, url: str) -> None:
+    """Before it, the values are those of the parent."""
     with record(tape):
         before = agent(url)
     path = tape

@@ -1,4 +1,4 @@
-"""What a fork shares with its parent and comes after something live comes so on its branch."""
+"""Recorded and live deliveries of one fork come in one order, and so they do on its branch."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .agent import Moody
 
 
 class Turning(Moody):
-    """Says "go on" when it is first asked how to, and `then` later on."""
+    """Answers "go on" to the first request, and `then` to later ones."""
 
     then = "go on"
 
@@ -54,7 +54,7 @@ def said(answer: Any) -> str:
 
 
 def read_on(url: str) -> list[str]:
-    """Begin to read a stream, ask how to go on, and read the rest only if told to."""
+    """Start to read a stream, ask whether to continue, and read the rest only if so."""
     with httpx2.Client(verify=False) as client:
         with client.stream("POST", url, json=question("story", stream=True)) as answer:
             lines = answer.iter_lines()
@@ -82,10 +82,10 @@ def turns(tape: Tape, n: int) -> list[int]:
 
 
 @pytest.mark.parametrize("agent", [read_on, read_on_async])
-def test_a_stream_that_began_before_the_fork_goes_on_after_it(
+def test_a_stream_continues_past_the_fork_point(
     tape: Path, url: str, agent: Callable[[str], list[str]]
 ) -> None:
-    """Its rest was read after a live answer, or never: so it is on the branch, and on others."""
+    """Whether its rest is read after a live answer or never, the branch replays alike."""
     with record(tape):
         agent(url)
     with fork(tape, at=1) as branch:
@@ -109,8 +109,8 @@ def test_a_stream_that_began_before_the_fork_goes_on_after_it(
     assert (replayed.digest, replayed.reordered) == (second.digest, 0)
 
 
-def test_a_stream_that_is_left_open_holds_nobody_up(tape: Path) -> None:
-    """Its rest came before another answer when it was recorded, and does not come in the fork."""
+def test_an_unread_stream_does_not_block_the_fork(tape: Path) -> None:
+    """Its rest came before another answer in the recording, and is not read in the fork."""
 
     def script(request: ModelRequest) -> Reply:
         delay = 0.1 if request.last_user_text == "late" else 0
@@ -143,8 +143,8 @@ def test_a_stream_that_is_left_open_holds_nobody_up(tape: Path) -> None:
     assert (replayed.digest, replayed.reordered) == (branch.digest, 0)
 
 
-def test_a_limit_before_the_fork_cuts_the_same_sleep_short(tape: Path) -> None:
-    """Sleeps before it are not slept, so the limit is longer than what is slept."""
+def test_a_timeout_before_the_fork_point_fires_as_recorded(tape: Path) -> None:
+    """Sleeps before it take no time, so without their turns the timeout would come too late."""
 
     def agent(url: str) -> list[str]:
         came = []
@@ -175,8 +175,8 @@ def test_a_limit_before_the_fork_cuts_the_same_sleep_short(tape: Path) -> None:
         assert agent(url) == forked
 
 
-def test_a_limit_that_is_over_after_a_live_answer_is_so_on_the_branch(tape: Path) -> None:
-    """When this was recorded the answer came last; in the fork it comes at once."""
+def test_a_timeout_after_a_live_answer_replays_on_the_branch(tape: Path) -> None:
+    """In the recording the answer came last; in the fork it comes at once."""
 
     def agent(url: str) -> list[str]:
         came = []
@@ -219,7 +219,7 @@ def one_line(threads: set[int]) -> tuple[Gate, Forked, Turnstile]:
 
 @pytest.mark.parametrize("longer", ["live", "recorded"])
 def test_tasks_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> None:
-    """The next one waits until what the last one set off is done, whichever of the two it is."""
+    """The next delivery waits until the effects of the last one are done, live or recorded."""
     gate, branch, turnstile = one_line(set())
     done: list[str] = []
 
@@ -257,7 +257,7 @@ def test_tasks_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> No
 
 @pytest.mark.parametrize("longer", ["live", "recorded"])
 def test_threads_get_live_and_recorded_deliveries_one_at_a_time(longer: str) -> None:
-    """As tasks do: the next one waits until the other thread has nothing to do."""
+    """The next delivery waits until the other thread has nothing to do."""
     threads: set[int] = set()
     gate, branch, turnstile = one_line(threads)
     done: list[str] = []

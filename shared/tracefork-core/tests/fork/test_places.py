@@ -1,4 +1,4 @@
-"""The fork point is named by a number, by a step, or by a checkpoint that asked for nothing."""
+"""A fork point can be named by a number, a step or a checkpoint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracefork_testkit import ProviderServer
 
 @pytest.fixture
 def stepped(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
-    """Record the steps of one agent: each asks once, and a checkpoint follows."""
+    """Record the steps of one agent: each makes one call, and a checkpoint follows."""
     with record(tape):
         for name in ("plan", "search", "search"):
             step = begin_step("node", name)
@@ -40,22 +40,22 @@ def stepped(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
         ("after search", 2),
     ],
 )
-def test_a_place_is_found(stepped: Path, place: Place, n: int) -> None:
-    """By number; by name, the second of it with `:2`; by id; after a checkpoint."""
+def test_places_are_found(stepped: Path, place: Place, n: int) -> None:
+    """By number, by name (`:2` for the second), by id, or after a checkpoint."""
     with Tape.open(stepped) as recorded:
         assert number_of(recorded, place) == n
 
 
 @pytest.mark.parametrize("place", ["write", "search:3", "after search:2", ""])
-def test_a_place_that_is_none_is_refused(stepped: Path, place: str) -> None:
-    """What there is, is said; nothing comes after the last checkpoint."""
+def test_an_unknown_place_is_refused_with_the_known_steps(stepped: Path, place: str) -> None:
+    """No exchange follows the last checkpoint, so that is no place either."""
     with Tape.open(stepped) as recorded, pytest.raises(UsageError, match="plan, after plan"):
         number_of(recorded, place)
 
 
 @pytest.fixture
 def crewed(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
-    """Record tasks: with agents of the same names and what asks after these, and without agents."""
+    """Record tasks with agents of equal names and calls after theirs, and tasks without agents."""
     under = {
         "plan": ["agent plan"],
         "task": ["agent plan", "agent plan", "guardrail g", "memory m", "model m", "callback c"],
@@ -98,13 +98,13 @@ def crewed(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
     ],
 )
 def test_a_step_is_found_by_its_kind(crewed: Path, place: str, n: int) -> None:
-    """`kind:name`, the second with `:2`; its answer is the last that was no check of it."""
+    """`kind:name`, `:2` for the second; `:answer` is the last call that is no check of it."""
     with Tape.open(crewed) as recorded:
         assert number_of(recorded, place) == n
 
 
 @pytest.mark.parametrize("place", ["task:write", "node:plan", "agent:plan:9", "task:write:answer"])
-def test_a_step_of_another_kind_is_none(crewed: Path, place: str) -> None:
-    """The control: no kind finds a step of another one."""
-    with Tape.open(crewed) as recorded, pytest.raises(UsageError, match="has no step"):
+def test_a_kind_does_not_match_steps_of_another_kind(crewed: Path, place: str) -> None:
+    """The negative control."""
+    with Tape.open(crewed) as recorded, pytest.raises(UsageError):
         number_of(recorded, place)

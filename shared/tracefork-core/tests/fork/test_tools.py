@@ -1,4 +1,4 @@
-"""Tools in a fork: held, replaced, failed, refused where they write."""
+"""Tools in a fork: held, replaced, failed, or refused because they write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def refund(order: int, euros: int) -> str:
 
 
 def agent() -> str:
-    """Look an order up and pay it back; what cannot be looked up is not paid."""
+    """Look up an order and refund it; an order that cannot be looked up is not refunded."""
     try:
         found = look_up(17)
     except TimeoutError as error:
@@ -35,7 +35,7 @@ def agent() -> str:
 
 @pytest.fixture(autouse=True)
 def recorded(tape: Path) -> str:
-    """Record the agent, and forget what its tools did."""
+    """Record the agent, and forget the side effects of its tools."""
     done.clear()
     with tracefork.record(tape):
         said = agent()
@@ -43,8 +43,8 @@ def recorded(tape: Path) -> str:
     return said
 
 
-def test_a_tool_is_replaced(tape: Path) -> None:
-    """By a value; what writes after it is refused, stubbed or done."""
+def test_replace_gives_a_tool_result(tape: Path) -> None:
+    """A tool that writes after it is refused, stubbed or called."""
     change = Replace(document={"order": 17, "state": "lost"})
     with pytest.raises(WriteError, match="CALL tool:refund"), tracefork.fork(tape, 0, change):
         agent()
@@ -58,19 +58,19 @@ def test_a_tool_is_replaced(tape: Path) -> None:
         assert agent() == "lost: refunded 9 euros"
 
 
-def test_a_tool_fails(tape: Path) -> None:
-    """With an exception that Python has, by its name; a status is none."""
+def test_fail_makes_a_tool_raise(tape: Path) -> None:
+    """The exception is a built-in one, by its name; a status is refused."""
     with tracefork.fork(tape, 0, Fail(kind="TimeoutError", message="too slow")):
         assert agent() == "sorry: too slow"
     with (
-        pytest.raises(tracefork.UsageError, match="fails with an exception"),
+        pytest.raises(tracefork.UsageError),
         tracefork.fork(tape, 0, Fail(status=500)),
     ):
         agent()
 
 
-def test_a_tool_is_held_dropped_and_asked_otherwise(tape: Path, recorded: str) -> None:
-    """The recorded value again; none at all; or the value for other arguments."""
+def test_a_tool_result_can_be_kept_dropped_or_edited(tape: Path, recorded: str) -> None:
+    """The recorded value, no value, or the value for other arguments."""
     with tracefork.fork(tape, 0, Keep(), writes="stub", to=tape.with_name("a.tape")):
         assert agent() == recorded
     with tracefork.fork(tape, 0, Drop(), writes="stub", to=tape.with_name("b.tape")):

@@ -1,4 +1,4 @@
-"""Threads that were there before a session have no order: a fork goes by what they ask."""
+"""Threads that are older than the session have no order: a fork matches what they ask."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .agent import Moody, ask
 Elder = Callable[[Callable[[], Any]], Any]
 
 
-def test_what_has_no_order_is_changed_by_its_number(
+def test_an_exchange_without_order_is_changed_by_its_number(
     tape: Path, url: str, moody: Moody, elder: Elder
 ) -> None:
-    """Whichever is asked first; what is asked in other words is in nobody's place, and is live."""
+    """In whatever order the threads ask. A changed request takes no recorded place and is live."""
 
     def run(texts: str) -> list[str]:
         return [elder(partial(ask, url, text)) for text in texts]

@@ -1,4 +1,4 @@
-"""Concurrent exchanges find their own answers, in lanes that have the same names in every run."""
+"""Concurrent calls find their own answers, on lanes that have the same names in every run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Run = Callable[[str], Any]
 
 @pytest.fixture
 def moody() -> Iterator[ProviderServer]:
-    """Serve answers that differ each time: equal requests are told apart by lane alone."""
+    """Serve a different answer each time, so that only the lane tells equal requests apart."""
     with ProviderServer(nondeterministic=True) as server:
         yield server
 
@@ -149,7 +149,7 @@ RUNS = [
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
 def test_a_concurrent_run_replays_equal(tape: Path, moody: ProviderServer, run: Run) -> None:
-    """Every answer goes to whoever asked for it, five times over, and the digest is the tape's."""
+    """Each task and thread gets its own answer, five times over, and the digest is the tape's."""
     with record(tape):
         first = run(moody.url)
     for _ in range(5):
@@ -158,8 +158,8 @@ def test_a_concurrent_run_replays_equal(tape: Path, moody: ProviderServer, run: 
         assert replaying.digest == replaying.tape.digest
 
 
-def test_answers_do_differ_without_a_tape(moody: ProviderServer) -> None:
-    """The control: two live runs are not equal."""
+def test_two_live_runs_differ(moody: ProviderServer) -> None:
+    """The negative control."""
     assert gather_of_equal_requests(moody.url) != gather_of_equal_requests(moody.url)
 
 
@@ -167,7 +167,7 @@ def test_answers_do_differ_without_a_tape(moody: ProviderServer) -> None:
     "run", [gather_of_equal_requests, nested_fan_out], ids=lambda run: run.__name__
 )
 def test_lanes_have_the_same_names_in_two_runs(tape: Path, run: Run) -> None:
-    """A lane is a spawn path, and two recordings of one agent agree on it."""
+    """A lane is a spawn path, so two recordings of one agent agree on it."""
     lanes = []
     for _ in range(2):
         with ProviderServer() as server, record(tape, overwrite=True):
@@ -178,7 +178,7 @@ def test_lanes_have_the_same_names_in_two_runs(tape: Path, run: Run) -> None:
 
 
 def test_lanes_follow_the_tasks(tape: Path, provider: ProviderServer) -> None:
-    """`main/branch.2` is the second `branch` of main, `/leaf.1` the first that it started."""
+    """`main/branch.2` is the second `branch` of main, `/leaf.1` the first task of that."""
     with record(tape):
         nested_fan_out(provider.url)
     with Tape.open(tape) as recorded:
@@ -190,8 +190,10 @@ def test_lanes_follow_the_tasks(tape: Path, provider: ProviderServer) -> None:
     }
 
 
-def test_a_runner_has_its_lanes_in_each_session(tape: Path, moody: ProviderServer) -> None:
-    """It runs all in one context, which knows no lane, and then that of the session before."""
+def test_an_asyncio_runner_gets_its_lanes_in_each_session(
+    tape: Path, moody: ProviderServer
+) -> None:
+    """It runs everything in one context, which carries no lane or that of an earlier session."""
 
     async def ask_at_once() -> list[str]:
         async with httpx2.AsyncClient(verify=False) as client:
@@ -210,10 +212,10 @@ def test_a_runner_has_its_lanes_in_each_session(tape: Path, moody: ProviderServe
     assert lanes[0] == lanes[1] == {f"main/post.{n}" for n in range(1, 5)}
 
 
-def test_a_job_in_another_copy_of_the_context_has_its_lane(
+def test_a_job_in_a_copied_context_gets_its_own_lane(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """As frameworks bring theirs along, one for each job: lanes are numbered as jobs are given."""
+    """Frameworks copy the context for each job: lanes are numbered in the order of submission."""
     gates = [threading.Event() for _ in range(3)]
     gates[-1].set()
 
@@ -230,10 +232,10 @@ def test_a_job_in_another_copy_of_the_context_has_its_lane(
     assert lanes == {"2": "main/lambda.3", "1": "main/lambda.2", "0": "main/lambda.1"}
 
 
-def test_threads_that_were_there_before_have_no_order(
+def test_threads_older_than_the_session_have_no_order(
     tape: Path, provider: ProviderServer, elder: Callable[[Callable[[], Any]], Any]
 ) -> None:
-    """Their exchanges may be asked in any order, but each must be asked."""
+    """Their calls may come in any order, but all of them must come."""
 
     def run(client: httpx2.Client, *texts: str) -> None:
         for text in texts:
@@ -251,10 +253,10 @@ def test_threads_that_were_there_before_have_no_order(
                 run(client, *texts)
 
 
-def test_a_nested_session_leaves_the_lane_around_it_alone(
+def test_a_nested_session_restores_the_outer_lane(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """After an inner recording the outer one goes on in its own lane."""
+    """After an inner recording the outer one continues on its own lane."""
     with record(tape):
         http.get(f"{provider.url}/bytes/1")
         with record(tape.with_name("inner.tape")):
@@ -267,8 +269,8 @@ def test_a_nested_session_leaves_the_lane_around_it_alone(
         ]
 
 
-def test_tasks_of_one_context_that_follow_one_another_share_its_lane(tape: Path) -> None:
-    """Cells of a notebook are such tasks; whether one gets the id of an earlier one is luck."""
+def test_successive_tasks_of_one_context_share_its_lane(tape: Path) -> None:
+    """Cells of a notebook are such tasks, and may or may not reuse the id of an earlier task."""
     context = copy_context()
     lanes: list[str] = []
     session = record(tape)

@@ -1,4 +1,4 @@
-"""A run that leaves its tape fails: at once, again, and at the end, whoever swallowed it."""
+"""A divergence fails the run: at once, at later calls, and at the end, even if it is swallowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracefork_testkit import ProviderServer
 
 
 class Asks:
-    """Ask the provider for numbered things."""
+    """Requests numbered things from the provider."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -37,7 +37,7 @@ class Asks:
 
 @pytest.fixture
 def ask(provider: ProviderServer) -> Iterator[Asks]:
-    """Ask for numbered things."""
+    """Request numbered things."""
     asks = Asks(provider.url)
     yield asks
     asks.close()
@@ -58,8 +58,8 @@ def diverges(run: Callable[[], object], kind: str) -> DivergenceError:
     return raised.value
 
 
-def test_what_was_recorded_replays(recorded: Path, ask: Asks, provider: ProviderServer) -> None:
-    """The control: the same three requests are answered, and the provider hears nothing."""
+def test_the_recorded_requests_replay(recorded: Path, ask: Asks, provider: ProviderServer) -> None:
+    """The control: three answers, and the provider receives nothing."""
     heard = len(provider.requests)
     with replay(recorded) as run:
         ask(1, 2, 3)
@@ -68,7 +68,7 @@ def test_what_was_recorded_replays(recorded: Path, ask: Asks, provider: Provider
 
 
 def test_an_extra_call_diverges(recorded: Path, ask: Asks, provider: ProviderServer) -> None:
-    """One more request than was recorded is not sent: it is a divergence."""
+    """A request beyond the recorded ones is not sent."""
     heard = len(provider.requests)
 
     def run() -> None:
@@ -82,7 +82,7 @@ def test_an_extra_call_diverges(recorded: Path, ask: Asks, provider: ProviderSer
 
 
 def test_a_missing_call_diverges(recorded: Path, ask: Asks) -> None:
-    """A recorded exchange that nobody asks for is a divergence when the block ends."""
+    """The block raises when it ends, since only then the call is known to be missing."""
 
     def run() -> None:
         with replay(recorded):
@@ -93,8 +93,8 @@ def test_a_missing_call_diverges(recorded: Path, ask: Asks) -> None:
     assert "#2" in str(error)
 
 
-def test_many_missing_calls_are_named_by_the_first(tape: Path, ask: Asks) -> None:
-    """Up to eight, and that there are more."""
+def test_many_missing_calls_are_listed_up_to_eight(tape: Path, ask: Asks) -> None:
+    """More than eight are shortened."""
     with record(tape):
         ask(*range(10))
     for asked, named in ((1, "#1, #2, #3, #4, #5, #6, #7, #8, … "), (2, "#7, #8, #9 ")):
@@ -104,7 +104,7 @@ def test_many_missing_calls_are_named_by_the_first(tape: Path, ask: Asks) -> Non
 
 
 def test_a_swapped_order_within_a_lane_diverges(recorded: Path, ask: Asks) -> None:
-    """Two equal sets of requests in another order are two runs."""
+    """The same requests in another order are another run."""
 
     def run() -> None:
         with replay(recorded):
@@ -118,7 +118,7 @@ def test_a_swapped_order_within_a_lane_diverges(recorded: Path, ask: Asks) -> No
 def test_a_swallowed_divergence_is_raised_by_every_later_exchange(
     recorded: Path, ask: Asks
 ) -> None:
-    """After the first divergence nothing is answered any more, and the block fails too."""
+    """After the first divergence no call is answered, and the block fails too."""
     errors: list[DivergenceError] = []
 
     def run() -> None:
@@ -137,7 +137,7 @@ def test_a_swallowed_divergence_is_raised_by_every_later_exchange(
 def test_a_swallowed_divergence_is_raised_by_leaving_an_async_block(
     recorded: Path, ask: Asks
 ) -> None:
-    """`async with` raises it as well."""
+    """`async with` raises it like `with`."""
 
     async def agent() -> None:
         async with replay(recorded):
@@ -170,10 +170,8 @@ def test_sys_exit_does_not_hide_a_missing_call(recorded: Path, ask: Asks) -> Non
     diverges(run, "leftover")
 
 
-def test_the_divergence_surfaces_over_the_error_the_agent_makes_of_it(
-    recorded: Path, ask: Asks
-) -> None:
-    """A framework's own error after the divergence becomes its cause, not its cover."""
+def test_a_divergence_is_raised_over_the_error_of_a_framework(recorded: Path, ask: Asks) -> None:
+    """The framework's own error becomes its cause and does not hide it."""
 
     def run() -> None:
         with replay(recorded):
@@ -185,8 +183,10 @@ def test_the_divergence_surfaces_over_the_error_the_agent_makes_of_it(
     assert isinstance(diverges(run, "request").__cause__, ValueError)
 
 
-def test_an_agent_that_fails_on_its_own_keeps_its_error(recorded: Path, ask: Asks) -> None:
-    """A bug before the last exchange is the news; what was not asked is added as a note."""
+def test_a_bug_of_the_agent_is_raised_with_missing_calls_as_a_note(
+    recorded: Path, ask: Asks
+) -> None:
+    """The bug is the news; calls that never came are its consequence."""
 
     def run() -> None:
         with replay(recorded):
@@ -198,8 +198,8 @@ def test_an_agent_that_fails_on_its_own_keeps_its_error(recorded: Path, ask: Ask
     assert "#1, #2" in raised.value.__notes__[0]
 
 
-def test_a_divergence_in_a_task_group_surfaces(recorded: Path, ask: Asks) -> None:
-    """An exception group around it does not hide it, and `except*` sees it."""
+def test_a_divergence_in_a_task_group_is_raised(recorded: Path, ask: Asks) -> None:
+    """An exception group does not hide it, and `except*` catches it."""
     seen: list[BaseException] = []
 
     async def agent() -> None:

@@ -1,4 +1,4 @@
-"""What comes from outside is delivered in its recorded order, and nobody waits for ever."""
+"""A replay delivers answers in their recorded order, and no thread or task waits for ever."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def streamed(client: httpx2.AsyncClient, url: str, text: str, joined: list
 
 
 async def fan_in(url: str) -> str:
-    """Join four branches in the order they arrive, and send what was joined."""
+    """Join four answers in the order of their arrival, and send the result."""
     joined: list[str] = []
 
     async def branch(client: httpx2.AsyncClient, i: int) -> None:
@@ -59,7 +59,7 @@ async def fan_in(url: str) -> str:
 def test_a_fan_in_replays_in_the_recorded_completion_order(
     tape: Path, provider: ProviderServer, i: int
 ) -> None:
-    """Whatever order the answers came in, the prompt that joins them is the recorded one."""
+    """The prompt that joins the answers is the recorded one."""
     with record(tape):
         first = asyncio.run(fan_in(provider.url))
     with replay(tape) as run:
@@ -67,8 +67,8 @@ def test_a_fan_in_replays_in_the_recorded_completion_order(
     assert (run.digest, run.reordered) == (run.tape.digest, 0)
 
 
-def test_the_slowest_of_a_recording_stays_the_slowest(tape: Path) -> None:
-    """The first that is asked may be the last that is answered, without any delay at replay."""
+def test_the_slowest_call_of_a_recording_is_answered_last(tape: Path) -> None:
+    """The first call may be the last to be answered, without any delay at replay."""
     hold = Hold(after_chunks=0)
 
     def script(request: ModelRequest) -> Reply:
@@ -96,7 +96,7 @@ def test_the_slowest_of_a_recording_stays_the_slowest(tape: Path) -> None:
 
 
 def test_threads_are_answered_in_the_recorded_order(tape: Path) -> None:
-    """Four threads wait for one another's answers, not for luck."""
+    """Four threads wait for each other's answers."""
     holds = [Hold(after_chunks=0) for _ in range(4)]
 
     def script(request: ModelRequest) -> Reply:
@@ -155,8 +155,8 @@ def recorded_pair(tape: Path) -> tuple[str, Callable[[tuple[str, ...]], Any]]:
 
 
 @pytest.mark.usefixtures("_impatient")
-def test_an_answer_that_nobody_asks_for_ends_in_a_divergence(tape: Path) -> None:
-    """A task that waits for another's turn learns which exchange never came."""
+def test_a_missing_call_ends_the_wait_of_other_tasks(tape: Path) -> None:
+    """The divergence names the exchange that never came."""
     _, run = recorded_pair(tape)
     with replay(tape):
         run(("late", "soon"))
@@ -167,8 +167,8 @@ def test_an_answer_that_nobody_asks_for_ends_in_a_divergence(tape: Path) -> None
 
 
 @pytest.mark.usefixtures("_impatient")
-def test_a_thread_that_others_keep_from_asking_does_not_stall_the_rest(tape: Path) -> None:
-    """With fewer workers than the recording had, order gives way; every exchange is answered."""
+def test_a_smaller_thread_pool_does_not_stall_the_replay(tape: Path) -> None:
+    """With fewer workers than recorded, order gives way and every call is answered."""
 
     def run(url: str, workers: int) -> set[bytes]:
         def job(i: int) -> bytes:
@@ -188,7 +188,7 @@ def test_a_thread_that_others_keep_from_asking_does_not_stall_the_rest(tape: Pat
 
 
 def compute(seconds: float) -> None:
-    """Work for so long, on a processor."""
+    """Use a processor for that many seconds."""
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         pass
@@ -198,7 +198,7 @@ def compute(seconds: float) -> None:
 def test_a_slower_machine_keeps_the_order(
     tape: Path, monkeypatch: pytest.MonkeyPatch, before: float, after: float
 ) -> None:
-    """Who computes before it asks, or with what it got, is waited for, if it was when recorded."""
+    """A replay waits for a thread that computes before its call or with its answer, as recorded."""
     hold = Hold(after_chunks=0)
 
     def script(request: ModelRequest) -> Reply:
@@ -231,10 +231,10 @@ def test_a_slower_machine_keeps_the_order(
     assert replaying.reordered == 0
 
 
-def test_a_thread_that_is_not_of_the_run_is_not_waited_for_so_long(
+def test_a_busy_thread_of_another_origin_delays_only_a_second(
     tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that was there before and does not rest: after a second nobody minds it any more."""
+    """It is older than the run and never idle."""
     works, over = threading.Event(), threading.Event()
 
     def run() -> list[int]:
@@ -268,7 +268,7 @@ def test_a_thread_that_is_not_of_the_run_is_not_waited_for_so_long(
 
 
 class Others(Rest):
-    """Others who do one thing more whenever somebody has lost patience with them."""
+    """Other threads that take one more turn whenever a waiting thread loses patience."""
 
     alone = False
 
@@ -281,13 +281,15 @@ class Others(Rest):
         return False
 
     def wait(self, limit: float | None = None) -> None:
-        """Do the next, where they are given all the time there is."""
+        """Take the next turn, where the others have all the time they need."""
         if limit == turnstile.STALL_SECONDS and self.things:
             self.things.pop(0)()
 
 
-def test_nobody_goes_ahead_of_who_has_just_moved_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who loses patience in the moment in which its turn comes nearer waits once more."""
+def test_a_thread_out_of_patience_waits_again_if_the_order_moved_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its turn may have come nearer in that moment."""
     monkeypatch.setattr(turnstile, "GRACE_SECONDS", 0.01)
     taken: list[int] = []
 
@@ -304,7 +306,7 @@ def test_nobody_goes_ahead_of_who_has_just_moved_on(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("_impatient")
 def test_a_lock_around_the_client_does_not_stall_threads(tape: Path) -> None:
-    """Whoever holds the lock is not whoever held it in the recording: it goes ahead."""
+    """Another thread may hold the lock than in the recording: it goes first."""
     gates = [threading.Event(), threading.Event()]
 
     def run(url: str, order: tuple[int, int]) -> None:
@@ -333,8 +335,8 @@ def test_a_lock_around_the_client_does_not_stall_threads(tape: Path) -> None:
 
 
 @pytest.mark.usefixtures("_impatient")
-def test_an_exchange_that_no_thread_asks_for_is_found_at_the_end(tape: Path) -> None:
-    """Threads go on without it; leaving the block says which one was never asked for."""
+def test_a_missing_call_of_a_thread_is_reported_at_the_end(tape: Path) -> None:
+    """Threads continue without it, and the block names it when it ends."""
 
     def run(url: str, numbers: tuple[int, ...]) -> None:
         def job(i: int) -> None:
@@ -347,14 +349,14 @@ def test_an_exchange_that_no_thread_asks_for_is_found_at_the_end(tape: Path) -> 
     with ProviderServer() as provider, record(tape):
         url = provider.url
         run(url, (1, 2, 3))
-    with pytest.raises(DivergenceError, match="never asked for: #0") as raised, replay(tape):
+    with pytest.raises(DivergenceError, match="#0") as raised, replay(tape):
         run(url, (2, 3))
     assert raised.value.divergence.kind == "leftover"
 
 
 @pytest.mark.parametrize("chunks", [1, 2, 3])
 def test_the_pace_of_a_stream_is_on_the_tape(tape: Path, chunks: int) -> None:
-    """Of the head, each piece and the end; where there is but one, `took` says it."""
+    """The delays of head, chunks and end; with one delivery, `took` is enough."""
     with ProviderServer() as provider, record(tape):
         httpx2.get(f"{provider.url}/chunked?n={chunks}")
     with Tape.open(tape) as opened:

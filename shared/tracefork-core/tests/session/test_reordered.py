@@ -1,4 +1,4 @@
-"""A replay in another order delivers what overlaps in that order, and the rest as recorded."""
+"""A replay with `order` delivers overlapping answers in that order, and the rest as recorded."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Program = Callable[[str], list[str]]
 
 
 def tasks(url: str) -> list[str]:
-    """Ask three things at once, and tell them in the order in which their streams ended."""
+    """Make three calls in tasks, and return the order in which their streams ended."""
     done: list[str] = []
 
     async def ask(client: httpx2.AsyncClient, word: str) -> None:
@@ -56,7 +56,7 @@ def threads(url: str) -> list[str]:
 
 
 def sleeper(url: str) -> list[str]:
-    """Sleep beside one question, and tell which of both was over first."""
+    """Sleep during one call, and return which of the two ended first."""
     done: list[str] = []
 
     async def ask() -> None:
@@ -76,7 +76,7 @@ def sleeper(url: str) -> list[str]:
 
 
 class LateRest(Rest):
-    """Rest that comes at once for the main thread, and for others after a fifth of a second."""
+    """A `Rest` that returns at once for the main thread, and after 0.2 seconds for others."""
 
     alone = False
     others_wait = threading.Event()
@@ -89,16 +89,16 @@ class LateRest(Rest):
 
 
 def numbers(tape: Path) -> dict[str, int]:
-    """Return the number of the exchange that asked each word."""
+    """Return the number of the exchange for each word."""
     with Tape.open(tape) as opened:
         return {exchange.request_body.decode(): exchange.n for exchange in opened.exchanges}
 
 
 @pytest.mark.parametrize("program", [tasks, threads])
-def test_exchanges_end_in_the_order_that_is_asked_for(
+def test_exchanges_end_in_the_given_order(
     tape: Path, provider: ProviderServer, program: Program
 ) -> None:
-    """Each list of all numbers is followed, and the run tells the order that came about."""
+    """For every permutation, and `completed` reports it."""
     with record(tape):
         program(provider.url)
     number = numbers(tape)
@@ -109,8 +109,8 @@ def test_exchanges_end_in_the_order_that_is_asked_for(
         assert run.completed == order
 
 
-def test_what_an_order_leaves_out_ends_as_recorded(tape: Path, provider: ProviderServer) -> None:
-    """The exchanges that are named change places among themselves, and nothing is left waiting."""
+def test_exchanges_outside_the_order_end_as_recorded(tape: Path, provider: ProviderServer) -> None:
+    """The named exchanges swap places among themselves, and nothing stays waiting."""
     with record(tape):
         first = tasks(provider.url)
     number = numbers(tape)
@@ -119,8 +119,8 @@ def test_what_an_order_leaves_out_ends_as_recorded(tape: Path, provider: Provide
     assert run.digest == run.tape.digest
 
 
-def test_who_was_woken_and_looks_anew_is_not_overlooked() -> None:
-    """Each delivery wakes the first who waits; until it waits again, others come to choose."""
+def test_a_woken_thread_that_checks_again_keeps_its_turn() -> None:
+    """Each delivery wakes the first thread that waits; until it waits again, others may choose."""
     policy = Reordered([(turn, turn) for turn in range(3)], [0, 1, 2])
     order = Turnstile(policy, Gate(LateRest(set())), Pace(None))
     looks_anew = threading.Thread(target=order.wait, args=(1, 1, 0))
@@ -133,10 +133,10 @@ def test_who_was_woken_and_looks_anew_is_not_overlooked() -> None:
 
 
 @pytest.mark.parametrize(("program", "most"), [(tasks, 6), (sleeper, 2)])
-def test_a_seed_is_an_order(
+def test_a_seed_gives_a_reproducible_order(
     tape: Path, provider: ProviderServer, program: Program, most: int
 ) -> None:
-    """The same one gives the same order again, and others give others: of exchanges, of sleeps."""
+    """Other seeds give other orders, of exchanges and of sleeps."""
     with record(tape):
         program(provider.url)
 
@@ -149,8 +149,8 @@ def test_a_seed_is_an_order(
     assert [seeded(seed) for seed in range(3)] == orders[:3]
 
 
-def test_without_an_order_it_is_the_recorded_one(tape: Path, provider: ProviderServer) -> None:
-    """The control: what overlaps ends as it did, and no order is told."""
+def test_without_order_the_recorded_order_is_kept(tape: Path, provider: ProviderServer) -> None:
+    """The negative control; `completed` stays empty."""
     with record(tape):
         first = tasks(provider.url)
     with replay(tape) as run:

@@ -1,4 +1,4 @@
-"""No credential reaches the tape: not a byte of it, in no file, at no time."""
+"""No credential reaches the tape: in no byte, no file, and at no time."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ Written = Callable[[Path], bytes]
         "x-client-secret",
     ],
 )
-def test_credential_headers_never_land(
+def test_credential_headers_are_not_on_the_tape(
     tape: Path, provider: ProviderServer, http: httpx2.Client, name: str, written: Written
 ) -> None:
-    """A header that carries a credential is dropped; while recording and after it."""
+    """Neither during the recording nor after it."""
     with record(tape):
         http.post(f"{provider.url}/echo", headers={name: SECRET, "x-kept": "kept-value"})
         during = written(tape)
@@ -63,10 +63,10 @@ def test_credential_headers_never_land(
         "auth",
     ],
 )
-def test_credentials_in_the_query_never_land(
+def test_credentials_in_the_query_are_masked(
     tape: Path, provider: ProviderServer, http: httpx2.Client, query: str, written: Written
 ) -> None:
-    """The value is masked, and another value replays: a tape needs nobody's key."""
+    """Another value replays: a replay needs no key."""
     with record(tape):
         http.get(f"{provider.url}/echo?a=1&{query}={SECRET}&alt=sse")
         during = written(tape)
@@ -76,10 +76,10 @@ def test_credentials_in_the_query_never_land(
         http.get(f"{provider.url}/echo?a=1&{query}=another&alt=sse")
 
 
-def test_user_information_in_the_url_never_lands(
+def test_user_information_of_a_url_is_not_on_the_tape(
     tape: Path, provider: ProviderServer, http: httpx2.Client, written: Written
 ) -> None:
-    """Neither the URL nor the authorization header that clients make of it is kept."""
+    """Nor is the authorization header that clients make of it."""
     with record(tape):
         http.get(f"http://user:{SECRET}@127.0.0.1:{provider.port}/echo")
     assert SECRET.encode() not in written(tape)
@@ -96,7 +96,7 @@ def test_user_information_in_the_url_never_lands(
         ("https://site.test/a?x=1", "https://site.test/a?x=1"),
     ],
 )
-def test_credentials_in_a_referer_never_land(
+def test_credentials_in_a_referer_are_masked(
     tape: Path,
     provider: ProviderServer,
     http: httpx2.Client,
@@ -104,7 +104,7 @@ def test_credentials_in_a_referer_never_land(
     referer: str,
     kept: str,
 ) -> None:
-    """The page that a request comes from is kept, without what is secret in its URL."""
+    """The rest of the referring URL stays."""
     with record(tape):
         http.get(f"{provider.url}/echo", headers={"referer": referer})
         during = written(tape)
@@ -114,10 +114,10 @@ def test_credentials_in_a_referer_never_land(
         assert dict(recorded.exchanges[0].request_headers)["referer"] == kept
 
 
-def test_an_answer_keeps_its_cookies_and_a_request_loses_them(
+def test_cookies_of_responses_stay_and_of_requests_are_dropped(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """An answer comes back byte for byte; the cookie that goes back with a request is dropped."""
+    """A response returns byte for byte; the cookie of the next request is dropped."""
     with record(tape):
         http.get(f"{provider.url}/set-cookie")
         http.get(f"{provider.url}/echo")
@@ -133,10 +133,10 @@ def test_an_answer_keeps_its_cookies_and_a_request_loses_them(
         http.get(f"{provider.url}/echo")
 
 
-def test_a_signed_redirect_is_followed_and_its_request_loses_the_signature(
+def test_a_redirect_to_a_signed_url_replays_without_the_signature(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A redirect to a signed URL replays; the URL that was asked is recorded without its secret."""
+    """The URL of the second request is recorded without its secret."""
     url = f"{provider.url}/redirect?to=/echo%3Fx=1%26sig={SECRET}"
     with record(tape):
         assert http.get(url, follow_redirects=True).url.query == f"x=1&sig={SECRET}".encode()
@@ -146,10 +146,10 @@ def test_a_signed_redirect_is_followed_and_its_request_loses_the_signature(
         assert http.get(url, follow_redirects=True).url.query == f"x=1&sig={SECRET}".encode()
 
 
-def test_the_key_of_an_sdk_never_lands_and_none_is_needed(
+def test_the_api_key_of_an_sdk_is_not_on_the_tape(
     tape: Path, provider: ProviderServer, written: Written
 ) -> None:
-    """What an SDK sends as a key is not on the tape, and any other replays."""
+    """A replay works with any other key."""
 
     def ask(key: str) -> None:
         with openai.OpenAI(base_url=f"{provider.url}/v1", api_key=key) as client:

@@ -1,4 +1,4 @@
-"""What diverges under other versions of what it imports says so on the card."""
+"""A divergence with other versions of imported packages says so on the card."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
     "again", [replay, lambda tape: fork(tape, 1)], ids=["replayed", "forked after it"]
 )
 @pytest.mark.parametrize("version", ["2.0", "1.0"])
-def test_the_card_names_other_versions(
+def test_the_card_names_changed_versions(
     tape: Path,
     provider: ProviderServer,
     http: httpx2.Client,
@@ -50,7 +50,7 @@ def test_the_card_names_other_versions(
     version: str,
     again: Callable[[Path], Scope[Replaying] | Scope[Forking]],
 ) -> None:
-    """Of what is imported, both versions; the control has the same ones, and is told nothing."""
+    """Both versions, of imported packages only; the control has equal ones and no hint."""
 
     def ask(*words: str) -> None:
         for word in words:

@@ -1,4 +1,4 @@
-"""Which part of a request must be equal for the tape to answer it."""
+"""Which parts of a request must be equal for the tape to answer it."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ EQUAL: dict[str, Mapping[str, Any]] = {
 def test_a_changed_part_diverges(
     tape: Path, provider: ProviderServer, http: httpx2.Client, changed: Mapping[str, Any]
 ) -> None:
-    """One changed byte in what is compared is a divergence, at the place and at the end."""
+    """One changed byte in a compared part raises at the call and at the end."""
     with record(tape):
         ask(http, provider.url)
 
@@ -92,10 +92,10 @@ def test_a_changed_part_diverges(
 
 
 @pytest.mark.parametrize("changed", [{}, *EQUAL.values()], ids=["nothing", *EQUAL])
-def test_what_is_not_compared_may_change(
+def test_parts_that_are_not_compared_may_change(
     tape: Path, provider: ProviderServer, http: httpx2.Client, changed: Mapping[str, Any]
 ) -> None:
-    """Credentials, versions, retries and tracing ids differ in every run and say nothing."""
+    """Credentials, versions, retries and tracing ids differ in every run."""
     with record(tape):
         first = ask(http, provider.url)
     with replay(tape) as run:
@@ -104,10 +104,10 @@ def test_what_is_not_compared_may_change(
     assert run.digest == run.tape.digest
 
 
-def test_an_ephemeral_loopback_port_is_an_accident(
+def test_an_ephemeral_loopback_port_is_not_compared(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A test server has another port each time; a port below the ephemeral range is meant."""
+    """A test server has another port each time; a port below the ephemeral range is compared."""
     with record(tape):
         ask(http, provider.url)
     with replay(tape):
@@ -116,10 +116,8 @@ def test_an_ephemeral_loopback_port_is_an_accident(
         ask(http, "http://127.0.0.1:8000")
 
 
-def test_a_url_without_a_path_is_that_with_one(
-    tape: Path, provider: ProviderServer, http: httpx2.Client
-) -> None:
-    """Case of scheme and host, and the path `/`, are spelled by clients as they please."""
+def test_urls_are_normalised(tape: Path, provider: ProviderServer, http: httpx2.Client) -> None:
+    """Clients differ in the case of scheme and host, and in an empty path."""
     with record(tape):
         assert http.get(f"HTTP://LOCALHOST:{provider.port}").status_code == 404
     with replay(tape):
@@ -127,7 +125,7 @@ def test_a_url_without_a_path_is_that_with_one(
 
 
 def test_an_ipv6_host_replays(tape: Path, http: httpx2.Client) -> None:
-    """The brackets of an IPv6 host survive, and its ephemeral port is an accident as well."""
+    """The brackets of an IPv6 host stay, and its ephemeral port is not compared."""
 
     class Here(SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -149,7 +147,7 @@ def test_an_ipv6_host_replays(tape: Path, http: httpx2.Client) -> None:
 def test_a_multipart_body_with_a_random_boundary_replays(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Each upload draws a new boundary; what is uploaded is compared all the same."""
+    """Each upload draws a new boundary; the uploaded parts are compared."""
 
     def upload(content: bytes) -> bytes:
         files = {"file": ("a.txt", content, "text/plain")}
@@ -166,10 +164,10 @@ def test_a_multipart_body_with_a_random_boundary_replays(
 
 
 @pytest.mark.parametrize("header", ["content-type: application/x", "accept: multipart/mixed"])
-def test_a_boundary_elsewhere_is_compared(
+def test_a_boundary_outside_multipart_is_compared(
     tape: Path, provider: ProviderServer, http: httpx2.Client, header: str
 ) -> None:
-    """Only what a multipart body is parted by is drawn by its client."""
+    """Only multipart bodies have a random one."""
     name, _, value = header.partition(": ")
 
     def agent(boundary: str) -> None:
@@ -228,10 +226,10 @@ def test_named_matchers_widen_what_is_equal(
 
 
 @pytest.mark.parametrize("body", [b'{"a": NaN}', b'{"a": %d}' % 2**70, b'"\\ud800"', b"[" * 9999])
-def test_strange_json_is_compared_too(
+def test_matchers_handle_unusual_json(
     tape: Path, provider: ProviderServer, http: httpx2.Client, body: bytes
 ) -> None:
-    """What is barely JSON, or none, does not break the matcher, and still replays."""
+    """A body that is barely JSON, or none, replays."""
     with record(tape):
         first = http.post(f"{provider.url}/echo", content=body)
     with replay(tape, match=["json"]):
@@ -240,7 +238,7 @@ def test_strange_json_is_compared_too(
 
 @pytest.mark.parametrize("match", [["yaml"], ["ignore"], ["ignore:a"], "json"])
 def test_an_unknown_matcher_is_a_usage_error(tape: Path, match: list[str]) -> None:
-    """A matcher that does not exist is refused before anything runs, with those that do."""
+    """It is refused before anything runs."""
     with record(tape):
         pass
     with pytest.raises(UsageError, match="json"), replay(tape, match=match):
