@@ -14,7 +14,7 @@ WAYS = ["sync", "stream", "async", "astream", "anthropic"]
 
 
 class Moody:
-    """Says something else each time, and what it was asked; counts what it is asked."""
+    """Gives a different answer each time, and keeps the prompts it receives."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -2,7 +2,7 @@
 
     ordinary    a request of the agent: recorded, and a replay must ask for it too
     auxiliary   about tokens, not to a model: recorded, but a replay may ask for more or fewer
-    report      spans, metrics or logs for a collector: recorded, and auxiliary as well
+    report      spans, metrics or logs for a collector: recorded, and auxiliary too
     telemetry   what a framework reports about itself: never on a tape
 
 *Auxiliary.* Frameworks count tokens to see what still fits, and LiteLLM fetches what tokens cost

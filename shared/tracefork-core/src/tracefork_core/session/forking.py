@@ -117,7 +117,7 @@ class Fork:
         self._lines: set[str] | None = None
         self._line: Callable[[Exchange], str] = attrgetter("lane")
         self._places = self._placed(recorded[plan.at :])
-        self._unasked = recorded[plan.at :] if plan.reuse else []
+        self._reusable = recorded[plan.at :] if plan.reuse else []
 
     def knows(self, lane: str) -> bool:
         """Return whether the recorded run had a lane of this name."""
@@ -182,11 +182,11 @@ class Fork:
 
         An exchange that is not answered as recorded has a place on its own line only.
         """
-        for recorded in sorted(self._unasked, key=lambda unasked: self._line(unasked) != line):
+        for recorded in sorted(self._reusable, key=lambda exchange: self._line(exchange) != line):
             if self._is_asked_again(recorded) and self._line(recorded) != line:
                 continue
             if attempt.equals(recorded):
-                self._unasked.remove(recorded)
+                self._reusable.remove(recorded)
                 waiting = self._places[self._place_of(recorded)]
                 if recorded in waiting:
                     waiting.remove(recorded)
@@ -201,8 +201,8 @@ class Fork:
         recorded = self._due(attempt, line)
         if recorded is not None:
             self._places[self._place_of(recorded)].remove(recorded)
-            if self._is_asked_again(recorded) and recorded in self._unasked:
-                self._unasked.remove(recorded)
+            if self._is_asked_again(recorded) and recorded in self._reusable:
+                self._reusable.remove(recorded)
         return recorded
 
     def _due(self, attempt: Attempt, line: str) -> Exchange | None:

@@ -138,6 +138,6 @@ def _given(made: Answer) -> Given:
 
 def _whole(status: int, recorded: Exchange, body: bytes) -> Given:
     """Return the recorded answer with another status and body."""
-    kept = [pair for pair in recorded.response_headers if pair[0].lower() not in _FRAMING]
-    headers = (*kept, ("content-length", str(len(body))))
+    unframed = [pair for pair in recorded.response_headers if pair[0].lower() not in _FRAMING]
+    headers = (*unframed, ("content-length", str(len(body))))
     return Given(Head(status, "", headers), (body,) if body else ())
