@@ -121,5 +121,5 @@ def test_nothing_is_overwritten(old: Path, path: Path, capsys: pytest.CaptureFix
     """A file that exists stays as it is."""
     path.write_text("mine")
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path)]) == 2
-    assert "nothing is overwritten" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert path.read_text() == "mine"
