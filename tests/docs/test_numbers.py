@@ -17,7 +17,6 @@ CORE, LANGGRAPH, TESTKIT = (
 )
 TRACED = {
     ("README.md", "$0"): f"{CORE}/tests/cli/test_replay.py",
-    ("README.md", "429 and 500 come back"): f"{CORE}/tests/seams/test_failures.py",
     (f"{LANGGRAPH}/README.md", "800 steps"): "tox -e benchmarks -- --only checkpoints",
     (f"{LANGGRAPH}/README.md", "400 characters"): "tox -e benchmarks -- --only checkpoints",
     (f"{LANGGRAPH}/README.md", "64 bits"): f"{LANGGRAPH}/tests/saver/test_types.py",
