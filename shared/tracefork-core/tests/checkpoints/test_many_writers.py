@@ -102,7 +102,7 @@ def test_whoever_looks_what_a_file_is_takes_no_lock_of_it(
 ) -> None:
     """Another process then takes itself for the last one, and what is put after that is lost."""
     put(store, "1", said=b"x")
-    with pytest.raises(tracefork.TapeError, match="threads of a checkpointer"):
+    with pytest.raises(tracefork.TapeError):
         tracefork.Tape.open(path)
     assert started(path, "p", EACH).communicate()[0].split() == [str(n) for n in range(EACH)]
     put(store, "2", said=b"y")

@@ -96,7 +96,7 @@ def test_values_that_lie_elsewhere_are_read_there() -> None:
     put(store, "1", "0", messages=values[2])
     assert body_of(store, "0", "messages") == values[0]
     assert body_of(store, "1", "messages") == values[2]
-    with pytest.raises(tracefork.TapeError, match="were not given"):
+    with pytest.raises(tracefork.TapeError):
         in_memory().put(made, {})
 
 
@@ -178,5 +178,5 @@ def test_a_file_that_is_gone_is_no_more(store: CheckpointFile, path: Path) -> No
 def test_a_missing_folder_is_said(tmp_path: Path) -> None:
     """No folder is made for a name that was mistyped."""
     store = CheckpointFile(tmp_path / "nowhere" / "threads.tape")
-    with pytest.raises(tracefork.UsageError, match="no folder"):
+    with pytest.raises(tracefork.UsageError, match=r"\.tape"):
         put(store, "1", said=b"x")

@@ -131,11 +131,11 @@ def test_a_bomb_is_not_unpacked(recorded: Path) -> None:
     assert len(bomb) < 20_000
     with closing(sqlite3.connect(recorded)) as db, db:
         assert db.execute("UPDATE log SET bodies = ?", (bomb,)).rowcount == 1
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=str(len(bomb))):
         read_bodies(recorded)
     with closing(sqlite3.connect(recorded)) as db, db:
         assert db.execute("UPDATE log SET events = ?", (bomb,)).rowcount == 1
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=str(len(bomb))):
         read_bodies(recorded)
 
 

@@ -78,7 +78,7 @@ def test_a_branch_without_its_parent_says_so(run: Path) -> None:
     """The parent lies beside it, or the branch cannot be read."""
     path = branch(run, "branch.tape")
     run.unlink()
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"run\.tape"):
         read(path)
 
 
@@ -87,7 +87,7 @@ def test_a_branch_of_a_changed_parent_is_refused(run: Path) -> None:
     path = branch(run, "branch.tape")
     run.unlink()
     write(run, transcript(60, "other"))
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"run\.tape"):
         read(path)
 
 

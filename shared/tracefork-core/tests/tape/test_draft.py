@@ -56,11 +56,11 @@ def test_who_is_killed_leaves_no_file_of_that_name(tmp_path: Path, how: str) -> 
 def test_who_comes_second_overwrites_nothing(tmp_path: Path) -> None:
     """Neither a file that was there, nor one that came meanwhile."""
     target = tmp_path / "a"
-    with pytest.raises(UsageError), drafted(target) as second:  # noqa: PT012
+    with pytest.raises(UsageError, match=target.name), drafted(target) as second:  # noqa: PT012
         second.write_text("second")
         with drafted(target) as first:
             first.write_text("first")
-    with pytest.raises(UsageError), drafted(target):
+    with pytest.raises(UsageError, match=target.name), drafted(target):
         pass
     assert target.read_text() == "first"
 

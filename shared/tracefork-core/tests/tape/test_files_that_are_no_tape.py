@@ -56,21 +56,21 @@ def recorded(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
 def test_what_is_not_a_tape_is_refused(tape: Path, make: Make) -> None:
     """Opening, replaying and showing what is no tape is a TapeError that names the file."""
     make(tape)
-    with pytest.raises(TapeError, match=r"run\.tape is not a tape"):
+    with pytest.raises(TapeError, match=r"run\.tape"):
         Tape.open(tape)
-    with pytest.raises(TapeError, match=r"run\.tape is not a tape"), replay(tape):
+    with pytest.raises(TapeError, match=r"run\.tape"), replay(tape):
         pass
 
 
 def test_a_folder_and_a_missing_file_are_usage_errors(tape: Path) -> None:
     """A path that cannot be meant is the user's mistake, not a damaged tape."""
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"run\.tape"):
         Tape.open(tape)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=tape.parent.name):
         Tape.open(tape.parent)
-    with pytest.raises(UsageError, match="is a folder"), record(tape.parent, overwrite=True):
+    with pytest.raises(UsageError, match=tape.parent.name), record(tape.parent, overwrite=True):
         pass
-    with pytest.raises(UsageError), record(tape.parent / "no" / "run.tape"):
+    with pytest.raises(UsageError, match="no"), record(tape.parent / "no" / "run.tape"):
         pass
 
 
@@ -100,7 +100,7 @@ def test_what_is_not_a_tape_is_never_deleted(tape: Path, make: Make) -> None:
     """Not even overwrite=True deletes a file that is not a tape."""
     make(tape)
     before = tape.read_bytes()
-    with pytest.raises(TapeError, match="not a tape"), record(tape, overwrite=True):
+    with pytest.raises(TapeError, match=tape.name), record(tape, overwrite=True):
         pass
     assert tape.read_bytes() == before
 
@@ -118,7 +118,7 @@ def test_a_recording_that_was_killed_before_its_first_byte_can_be_overwritten(ta
 def test_what_is_no_file_is_not_replaced(make: Callable[[Path], object], tape: Path) -> None:
     """A pipe, a device, or a link to nothing; that is said, and not that no tape is there."""
     make(tape)
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=tape.name):
         record(tape, overwrite=True).__enter__()
     assert os.path.lexists(tape)
 
@@ -168,13 +168,13 @@ def test_a_schema_with_more_than_a_tape_has_is_refused(recorded: Path, more: str
     """Nothing that a stranger put beside the tables is even looked at."""
     with closing(sqlite3.connect(recorded)) as db, db:
         db.execute(more)
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match="moods"):
         Tape.open(recorded)
     if "CREATE TABLE" in more:
         return
     with closing(sqlite3.connect(recorded)) as db, db:
         db.execute("PRAGMA user_version=7")
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match="moods"):
         Tape.open(recorded)
 
 
@@ -185,22 +185,22 @@ def test_a_tape_whose_tables_are_something_else_is_refused(recorded: Path) -> No
             "ALTER TABLE log RENAME TO hidden; CREATE VIEW log AS SELECT 1 AS seq, 0 AS segment, "
             "0 AS crc, randomblob(1000000) AS events, x'' AS bodies"
         )
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match="log"):
         Tape.open(recorded)
 
 
 @pytest.mark.parametrize(
-    ("document", "value", "said"),
+    ("document", "value", "what"),
     [
         ("aside", '{"lane":"main","seam":"x","started":1,"turns":[[0,999999999999]]}', "turns"),
         ("aside", '{"lane":"main","seam":"x","started":1,"turns":[[5]]}', "turns"),
-        ("aside", "[" * 5000, "damaged event"),
-        ("aside", '{"lane":1}', "damaged event"),
+        ("aside", "[" * 5000, "event"),
+        ("aside", '{"lane":1}', "event"),
         ("payload", '{"n":7,"request":{"method":"","url":"","headers":[],"body":""}}', "exchange"),
     ],
 )
 def test_events_no_recorder_writes_are_refused(
-    recorded: Path, document: str, value: str, said: str, alter: Any
+    recorded: Path, document: str, value: str, what: str, alter: Any
 ) -> None:
     """What would exhaust memory or break a replay half-way is refused when the tape is read."""
 
@@ -213,7 +213,7 @@ def test_events_no_recorder_writes_are_refused(
         return f'{{"kind":"exchange","payload":{payload},"aside":{aside}}}\n'.encode()
 
     alter(recorded, events=change)
-    with pytest.raises(TapeError), Tape.open(recorded) as tape:
+    with pytest.raises(TapeError, match=what), Tape.open(recorded) as tape:
         _ = tape.exchanges
 
 
@@ -230,7 +230,7 @@ def test_a_url_that_is_none_is_refused(
         return before + name + b"http://[::1" + after[after.index(b'"') :] if name else line
 
     alter(recorded, events=changed)
-    with Tape.open(recorded) as tape, pytest.raises(TapeError):
+    with Tape.open(recorded) as tape, pytest.raises(TapeError, match="exchange 0"):
         tape.exchanges  # noqa: B018
-    with pytest.raises(TapeError), replay(recorded):
+    with pytest.raises(TapeError, match="exchange 0"), replay(recorded):
         pass

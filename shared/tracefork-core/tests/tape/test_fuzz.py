@@ -117,5 +117,5 @@ def test_tapes_that_call_each_other_parents_are_refused(originals: Path, tmp_pat
         origin = json.dumps({"name": other.name, "at": 0, "digest": chain([])}).encode()
         with closing(sqlite3.connect(tape)) as db, db:
             db.execute("INSERT INTO meta VALUES ('origin', ?)", (origin,))
-    with pytest.raises(TapeError), Tape.open(tapes[0]) as opened:
+    with pytest.raises(TapeError, match=tapes[0].name), Tape.open(tapes[0]) as opened:
         _ = opened.exchanges

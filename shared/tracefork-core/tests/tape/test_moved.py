@@ -62,5 +62,5 @@ def test_what_is_not_known_to_have_come_has_no_turn(tmp_path: Path) -> None:
 def test_a_move_that_cannot_be_is_refused(tmp_path: Path, aside: object) -> None:
     """A stranger's file may say anything."""
     path = branch(tmp_path, aside)  # type: ignore[arg-type]
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=path.name):
         turns(path)

@@ -130,7 +130,7 @@ def test_a_tape_without_bodies_stays_one(tape: Path) -> None:
         assert rewrite(opened, tape.with_name("copy.tape"), Change()) == opened.digest
     with Tape.open(tape.with_name("copy.tape")) as copied:
         assert [one.request.body for one in copied.exchanges] == [sha256(asked) for asked, _ in RUN]
-        with pytest.raises(TapeError):
+        with pytest.raises(TapeError, match="metadata"):
             copied.blob(sha256(RUN[0][0]))
 
 

@@ -127,7 +127,7 @@ def test_nobody_else_reads_it(
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(eve.file))
     with (
         Tape.open(tape) as opened,
-        pytest.raises(TapeError),
+        pytest.raises(TapeError, match="TRACEFORK_IDENTITY"),
     ):
         _ = opened.exchanges
 
@@ -141,7 +141,7 @@ def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four other words")
     with (
         Tape.open(tape) as opened,
-        pytest.raises(TapeError),
+        pytest.raises(TapeError, match="TRACEFORK_PASSPHRASE"),
     ):
         _ = opened.exchanges
 
@@ -154,14 +154,14 @@ def test_a_passphrase_does_not_open_what_is_sealed_for_keys(
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "words")
     with (
         Tape.open(tape) as opened,
-        pytest.raises(TapeError),
+        pytest.raises(TapeError, match="TRACEFORK_PASSPHRASE"),
     ):
         _ = opened.exchanges
     other = recorded(tape.with_name("other.tape"), new_key())
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
     with (
         Tape.open(other) as opened,
-        pytest.raises(TapeError),
+        pytest.raises(TapeError, match="TRACEFORK_IDENTITY"),
     ):
         _ = opened.exchanges
 
@@ -172,9 +172,9 @@ def test_without_a_key_only_its_structure_shows(tape: Path, readers: list[Reader
     with Tape.open(tape) as opened:
         assert (opened.mode, opened.complete, opened.key) == ("sealed", True, None)
         for part in ("exchanges", "digest", "steps", "draws", "environment", "receipt", "events"):
-            with pytest.raises(TapeError, match=r"is sealed\. Name your age identity file in"):
+            with pytest.raises(TapeError, match="TRACEFORK_IDENTITY"):
                 getattr(opened, part)
-        with pytest.raises(TapeError, match="is sealed"):
+        with pytest.raises(TapeError, match=tape.name):
             opened.blob(sha256(b"any"))
 
 
@@ -209,7 +209,7 @@ def test_a_killed_recording_is_as_closed_as_any(
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == -signal.SIGKILL
     assert shown_in(tape.parent) == []
-    with Tape.open(tape) as opened, pytest.raises(TapeError, match="is sealed"):
+    with Tape.open(tape) as opened, pytest.raises(TapeError, match=tape.name):
         _ = opened.exchanges
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
     ended, parts = divmod(after, 5)
@@ -328,7 +328,7 @@ def test_a_sealed_tape_replays_with_its_key_and_not_without(
     with record(tape, mode="sealed", seal_to=[readers[0].public]) as sealed:
         agent()
     assert sealed.digest == safe.digest
-    with pytest.raises(TapeError, match="is sealed"), replay(tape):
+    with pytest.raises(TapeError, match=tape.name), replay(tape):
         agent()
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(readers[0].file))
     with replay(tape) as run:
@@ -339,9 +339,9 @@ def test_a_sealed_tape_replays_with_its_key_and_not_without(
 
 def test_a_tape_for_nobody_is_not_recorded(tape: Path) -> None:
     """Whoever seals for nobody, or for something that is no key, is told before anything runs."""
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="TRACEFORK_PASSPHRASE"):
         new_key()
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match="age1"):
         new_key(["age1nonsense"])
 
 

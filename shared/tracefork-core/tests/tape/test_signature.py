@@ -135,7 +135,7 @@ def test_the_key_that_a_signature_names_decides_nothing(
     forged = msgspec.json.decode(file.read_bytes(), type=Signature)
     forged = msgspec.structs.replace(forged, key=key.read_text())
     file.write_bytes(canonical(forged) + b"\n")
-    with pytest.raises(TapeError, match=r"is not signed by .*me\.pub"):
+    with pytest.raises(TapeError, match=r"me\.pub"):
         verify(tape, digest, key)
 
 
@@ -153,7 +153,7 @@ def test_another_run_of_that_name_is_found(tape: Path, signed: tuple[str, Path])
     """A tape that takes the place of a signed one has no signature."""
     _, key = signed
     tape.unlink()
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=tape.name):
         verify(tape, record(tape, b"one", b"three"), key)
 
 
@@ -191,7 +191,7 @@ def test_a_signature_about_something_else_does_not_count(tape: Path, tmp_path: P
     told = base64.b64encode(key.sign(canonical(statement))).decode()
     made = canonical(Signature(statement, "", told)) + b"\n"
     tape.with_name(tape.name + ".sig").write_bytes(made)
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match="a letter"):
         verify(tape, digest, public)
 
 
@@ -228,14 +228,14 @@ def text(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (locked, "locked with a passphrase"),
-        pytest.param(locked_by_openssh, "locked with a passphrase", marks=OPENSSH_IS_HERE),
-        (of_rsa, "no Ed25519 key"),
-        (garbage, "no private key I can use"),
-        (text, "no private key I can use"),
-        (lambda folder: folder, "cannot read the key"),
-        (lambda folder: folder / "nowhere", "cannot read the key"),
-        (lambda folder: keys(folder)[1], "no private key I can use"),
+        (locked, "passphrase"),
+        pytest.param(locked_by_openssh, "passphrase", marks=OPENSSH_IS_HERE),
+        (of_rsa, "Ed25519"),
+        (garbage, "private key"),
+        (text, "private key"),
+        (lambda folder: folder, "cannot read"),
+        (lambda folder: folder / "nowhere", "cannot read"),
+        (lambda folder: keys(folder)[1], "private key"),
     ],
 )
 def test_a_key_that_cannot_sign_is_a_mistake_of_use(
@@ -243,7 +243,7 @@ def test_a_key_that_cannot_sign_is_a_mistake_of_use(
 ) -> None:
     """The message says what is wrong with it, and no signature is left behind."""
     digest = record(tape, b"one")
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=reason):
         sign(tape, digest, make(tmp_path))
     assert not tape.with_name(tape.name + ".sig").exists()
 
@@ -251,19 +251,19 @@ def test_a_key_that_cannot_sign_is_a_mistake_of_use(
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda folder: of_rsa(folder).with_suffix(".pub"), "no Ed25519 key"),
-        (lambda folder: keys(folder, "new")[0], "a private key"),
-        (lambda folder: keys(folder, "new", how="pem")[0], "a private key"),
-        (garbage, "no public key I can use"),
-        (lambda folder: folder, "cannot read the key"),
-        (lambda folder: folder / "nowhere", "cannot read the key"),
+        (lambda folder: of_rsa(folder).with_suffix(".pub"), "Ed25519"),
+        (lambda folder: keys(folder, "new")[0], ".pub"),
+        (lambda folder: keys(folder, "new", how="pem")[0], ".pub"),
+        (garbage, "public key"),
+        (lambda folder: folder, "cannot read"),
+        (lambda folder: folder / "nowhere", "cannot read"),
     ],
 )
 def test_a_key_that_cannot_verify_is_a_mistake_of_use(
     tape: Path, tmp_path: Path, signed: tuple[str, Path], make: Callable[[Path], Path], reason: str
 ) -> None:
     """The message says what is wrong with it."""
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=reason):
         verify(tape, signed[0], make(tmp_path))
 
 
@@ -275,7 +275,7 @@ def test_what_is_no_signature_is_a_tape_error(
 ) -> None:
     """Anything may lie beside a tape."""
     tape.with_name(tape.name + ".sig").write_bytes(data)
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"run\.tape\.sig"):
         verify(tape, *signed)
 
 
@@ -289,7 +289,7 @@ def test_another_signature_is_not_overwritten_unasked(
     sign(tape, digest, mine.with_suffix(""))
     assert file.read_bytes() == before
     other, _ = keys(tmp_path, "other")
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=file.name):
         sign(tape, digest, other)
     assert file.read_bytes() == before
 
@@ -328,9 +328,9 @@ def test_what_is_no_file_is_no_signature(tmp_path: Path, kind: str) -> None:
         os.mkfifo(beside)
     else:
         beside.symlink_to("/dev/zero")
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"run\.tape\.sig"):
         verify(tape, digest, public)
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"run\.tape\.sig"):
         sign(tape, digest, private)
     beside.unlink()
     sign(tape, digest, private)

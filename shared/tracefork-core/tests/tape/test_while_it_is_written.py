@@ -136,7 +136,7 @@ def test_half_of_a_tape_is_none(tape: Path) -> None:
     """Negative control: where nobody goes on writing to it."""
     TapeWriter(tape, describe()).abort()
     tape.write_bytes(tape.read_bytes()[:1024])
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"\.tape"):
         Tape.open(tape)
 
 
@@ -192,7 +192,7 @@ def test_a_log_that_cannot_be_read_is_said(tape: Path) -> None:
         schema.beside(copy, suffix).write_bytes(schema.beside(tape, suffix).read_bytes())
     writer.abort()
     schema.beside(copy, "-shm").symlink_to("nowhere")  # SQLite follows none.
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"copy\.tape-wal"):
         Tape.open(copy)
 
 

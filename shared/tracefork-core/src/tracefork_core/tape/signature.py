@@ -101,7 +101,7 @@ def verify(path: Path, digest: str, key: Path) -> Verdict:
         ) from error
     if signed.statement.about != _ABOUT:
         raise TapeError(
-            f"tracefork: the signature of {path} is for a {signed.statement.about!r}, not for a "
+            f"tracefork: the signature of {path} is about {signed.statement.about!r}, not "
             f"{_ABOUT!r}."
         )
     if signed.statement.digest != digest:
