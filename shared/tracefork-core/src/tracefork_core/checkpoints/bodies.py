@@ -1,8 +1,8 @@
-"""The bytes of values in a file of threads: each once in its thread, as a delta of an earlier one.
+"""The bytes of values in a file of threads: each stored once per thread, as a delta if possible.
 
-A state is mostly the state before it. What is new in it lies in a row; the rest is read from the
-row it rests on, and so on down. A chain is begun anew where reading it would come to more than
-about twice the value itself: a thread grows as what was said in it.
+A state is mostly the state before it. Its row holds what is new; the rest is read from its base
+row, and so on down. A chain ends where reading it would cost more than about twice the value; the
+next value is stored whole. So a thread grows with what is new in it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ Elsewhere = Callable[[str], bytes]
 
 _WORTH_A_DELTA = 256
 _WORTH_PACKING = 1024
-"""New bytes in a delta that are packed: of a long chain, each frame costs its reader time."""
+"""New bytes of a delta are compressed from this size on: each frame of a chain costs time."""
 _ROW = 128
-"""What reading one more row costs, in bytes of its value."""
+"""The cost of reading one more row, in bytes of the value."""
 _HEAVIEST = 8
-"""Times its size: what the rows of a value may come to in a file somebody else wrote."""
+"""The rows of a value may come to this many times its size, in a file of a stranger."""
 _ALLOWANCE = 1024 * 1024
 _MOST_PIECES = 8 * blobs.MOST_PIECES
-"""Pieces of one row in a file somebody else wrote."""
+"""The most pieces of one row, in a file of a stranger."""
 _STEP = 16
 """What a step costs, in bytes of the value: looking at a piece, or looking for a part of it."""
 _AT_HAND = 64
@@ -56,7 +56,7 @@ _CHAIN = (
 
 
 class BodyStore:
-    """The bodies of one file. `elsewhere` returns those that were put without their bytes."""
+    """The values of one file. `elsewhere` returns the bytes of those that were put without any."""
 
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self._elsewhere = elsewhere
@@ -70,21 +70,23 @@ class BodyStore:
         body: bytes | None,
         like: int | None = None,
     ) -> int:
-        """Store a value, unless its thread has it, and return its row; `like` is one it continues.
+        """Store a value, unless its thread has it, and return its row.
+
+        `like` is the row of the value that it probably continues.
 
         Raises:
-            TapeError: its bytes are neither given nor anywhere else, or are too many.
+            TapeError: its bytes are not given, or are more than `LARGEST`.
         """
         if (row := _find(db, thread, value)) is not None:
             return row
         if body is None and self._elsewhere is None:
-            raise TapeError(f"tracefork: the bytes of value {value.sha[:12]} were not given.")
+            raise TapeError(f"tracefork: cannot store value {value.sha[:12]} without its bytes.")
         if body is None:
             return _insert(db, thread, value, (0, 0, 0, None, None, None))
         if len(body) > LARGEST:
             raise TapeError(
-                f"tracefork: a value of {len(body)} bytes does not go into a file of threads; the "
-                f"largest that does has {LARGEST}."
+                f"tracefork: cannot store a value of {len(body)} bytes; the largest value that a "
+                f"file of threads can hold has {LARGEST} bytes."
             )
         self._remember(value.sha, body)
         return _insert(db, thread, value, self._stored(db, thread, body, like))
@@ -92,20 +94,20 @@ class BodyStore:
     def value(self, db: sqlite3.Connection, thread: int, row: int) -> Value:
         """Return the value in a row."""
         query = "SELECT tag, sha FROM bodies WHERE thread = ? AND id = ?"
-        found = db.execute(query, (thread, row)).fetchone()
-        if found is None or not isinstance(found[0], str):
-            raise TapeError("tracefork: a checkpoint names a value that is not in the file.")
-        return Value(found[0], found[1].hex())
+        columns = db.execute(query, (thread, row)).fetchone()
+        if columns is None or not isinstance(columns[0], str):
+            raise TapeError(f"tracefork: a checkpoint is corrupt: its value {row} is missing.")
+        return Value(columns[0], columns[1].hex())
 
     def body(self, db: sqlite3.Connection, thread: int, value: Value) -> bytes:
         """Return the bytes of a value, verified.
 
         Raises:
-            TapeError: they are not there, or are not what was put.
+            TapeError: the value is missing or corrupt.
         """
         row = _find(db, thread, value)
         if row is None:
-            raise TapeError(f"tracefork: value {value.sha[:12]} is not in the file.")
+            raise _missing(value.sha)
         return self.bytes_of(db, thread, row, value.sha)
 
     def bytes_of(self, db: sqlite3.Connection, thread: int, row: int, sha: str) -> bytes:
@@ -120,7 +122,7 @@ class BodyStore:
         return data
 
     def rebase(self, db: sqlite3.Connection, thread: int, row: int, like: int | None) -> None:
-        """Store the value in a row anew, against another one: what it rested on will go."""
+        """Store the value in a row again, with another base: its base will be deleted."""
         query = "SELECT sha FROM bodies WHERE thread = ? AND id = ?"
         ((sha,),) = db.execute(query, (thread, row)).fetchall()
         stored = self._stored(db, thread, self.bytes_of(db, thread, row, sha.hex()), like)
@@ -131,7 +133,7 @@ class BodyStore:
         )
 
     def forget(self) -> None:
-        """Keep no bytes at hand: some were deleted."""
+        """Empty the cache, because values were deleted."""
         self._plain.clear()
 
     def _stored(
@@ -143,8 +145,8 @@ class BodyStore:
         if base is not None and like is not None and len(body) >= _WORTH_A_DELTA:
             sha, cost, depth = base
             pieces = aligned(body, self.bytes_of(db, thread, like, sha.hex()))
-            # Every copy but one is a part more that its reader looks for in each row below: the
-            # end that two messages have in common is not worth that in a long chain.
+            # A reader follows each copy but one through every row below. In a long chain, a short
+            # copy (the end that two messages share) costs more than it saves.
             pieces = delta.simplified(pieces, _STEP * depth)
             parts = sum(len(piece) == 2 for piece in pieces) - 1
             cost += _STEP * (len(pieces) + max(parts, 0) * depth)
@@ -170,7 +172,7 @@ class BodyStore:
                         return self._at_hand(address)
                     if not 0 <= size <= LARGEST:
                         raise TapeError(
-                            "tracefork: a value is larger than a file of threads takes."
+                            f"tracefork: value {sha[:12]} is corrupt: it declares {size} bytes."
                         )
                     heaviest = _HEAVIEST * size + _ALLOWANCE
                     new_bytes.left = heaviest
@@ -181,18 +183,18 @@ class BodyStore:
                 pieces = _pieces(packed) if packed is not None else [[size]]
                 heaviest -= _ROW + len(data) + len(packed or b"")
                 if heaviest < 0:
-                    raise TapeError("tracefork: a value rests on more than any writer stores.")
+                    raise _corrupt(sha, "its deltas are larger than any writer stores")
                 new_bytes.data = data
                 if not composer.add(size, pieces, new_bytes):
                     return self._verified(composer, sha)
         except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
-            raise TapeError(f"tracefork: value {sha[:12]} is damaged: {error}.") from error
-        raise TapeError(f"tracefork: value {sha[:12]} is not in the file.")
+            raise _corrupt(sha, str(error)) from error
+        raise _missing(sha)
 
     def _verified(self, composer: Composer, sha: str) -> bytes:
         value = composer.body
         if hashlib.sha256(value).hexdigest() != sha:
-            raise TapeError(f"tracefork: value {sha[:12]} was changed since it was put.")
+            raise _corrupt(sha, "its bytes do not have this sha256")
         return value
 
     def _at_hand(self, sha: str) -> bytes:
@@ -200,7 +202,7 @@ class BodyStore:
             return held
         if self._elsewhere is not None:
             return self._elsewhere(sha)
-        raise TapeError(f"tracefork: value {sha[:12]} is not in the file.")
+        raise _missing(sha)
 
     def _remember(self, sha: str, data: bytes) -> None:
         self._plain[sha] = data
@@ -211,7 +213,7 @@ class BodyStore:
 
 
 def _packed(fresh: bytes) -> bytes:
-    """Return new bytes as they are stored: packed where that is smaller, and no bomb."""
+    """Return new bytes as they are stored: compressed, if that is smaller and safe to unpack."""
     frame = pack(fresh)
     if len(frame) < len(fresh) <= _ALLOWANCE + RATIO * len(frame):
         return frame
@@ -220,9 +222,9 @@ def _packed(fresh: bytes) -> bytes:
 
 @dataclass(slots=True)
 class _NewBytes:
-    """Unpacks the new bytes of one row after the other: `data` is what lies in the row.
+    """Decompresses the new bytes of one row after another; `data` is what the row holds.
 
-    `left` bounds what all rows of a value unpack to.
+    `left` bounds the sum for all rows of a value.
     """
 
     left: int
@@ -231,18 +233,30 @@ class _NewBytes:
     def __call__(self, count: int) -> memoryview:
         self.left -= count
         if self.left < 0 or count > _ALLOWANCE + RATIO * len(self.data):
-            raise TapeError("tracefork: a value unpacks to more than any writer packs.")
+            raise TapeError(
+                "tracefork: a value is corrupt: it decompresses to more than any writer stores."
+            )
         is_plain = len(self.data) == count
         fresh = self.data if is_plain else unpack(self.data, allowance=count, ratio=0)
         if len(fresh) != count:
-            raise TapeError("tracefork: a value does not have the bytes it declares.")
+            raise TapeError(
+                f"tracefork: a value is corrupt: {len(fresh)} new bytes instead of {count}."
+            )
         return memoryview(fresh)
 
 
 def _find(db: sqlite3.Connection, thread: int, value: Value) -> int | None:
     query = "SELECT id FROM bodies WHERE thread = ? AND sha = ? AND tag = ?"
-    found = db.execute(query, (thread, bytes.fromhex(value.sha), value.tag)).fetchone()
-    return found[0] if found else None
+    row = db.execute(query, (thread, bytes.fromhex(value.sha), value.tag)).fetchone()
+    return row[0] if row else None
+
+
+def _missing(sha: str) -> TapeError:
+    return TapeError(f"tracefork: value {sha[:12]} is missing from the file.")
+
+
+def _corrupt(sha: str, why: str) -> TapeError:
+    return TapeError(f"tracefork: value {sha[:12]} is corrupt: {why}.")
 
 
 def _insert(db: sqlite3.Connection, thread: int, value: Value, columns: tuple[object, ...]) -> int:

@@ -1,6 +1,6 @@
-"""The connection to a file of threads: made when it is needed, of this process alone.
+"""The connection to a file of threads: opened at the first use, one for each process.
 
-A file appears at its first put, whole: whoever else looks finds nothing, or a file with its tables.
+The file appears at its first put, whole: other processes see no file, or one with all its tables.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from tracefork_core.tape.schema import THREADS_TABLES
 MEMORY = ":memory:"
 Recorded = Callable[[Path], tuple[sqlite3.Connection, Tape]]
 _PATIENCE = 60
-"""Seconds to wait for other processes that write."""
+"""Seconds to wait for other processes to finish writing."""
 _PAGE = 4096
 _CHECKPOINT = 256
-"""Pages in the log before they are folded into the file."""
-# Open in a process that was forked, or on a file that is gone. To close one would fold its log into
-# a file that belongs to somebody else.
+"""Pages in the log before they are checkpointed into the file."""
+# Connections inherited by a forked process, or to a file that is gone. Closing one would write its
+# log into a file that belongs to another process.
 _abandoned: list[sqlite3.Connection] = []
 
 
 class Connection:
     """The one connection of this process to a file, shared by its threads.
 
-    Where a tape lies there, `recorded` returns what it knows, to be read and not to be changed.
+    If the file is a tape, `recorded` opens its checkpoints, read-only.
     """
 
     def __init__(self, path: Path | None, recorded: Recorded) -> None:
@@ -48,13 +48,13 @@ class Connection:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection | None]:
-        """Give the connection to read with; None where there is no file yet."""
+        """Yield the connection for reading; None if there is no file yet."""
         with self._lock, self._explained("read"):
             yield self._current()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Give the connection in a transaction, which is durable when the block ends."""
+        """Yield the connection in a transaction, which is committed when the block ends."""
         with self._lock, self._explained("write to"):
             db = self._current()
             if db is None:
@@ -64,24 +64,26 @@ class Connection:
             assert db is not None
             if self.tape is not None:
                 raise UsageError(
-                    f"tracefork: {self._path} is a finished recording, which nothing is put into. "
-                    "Give the checkpointer a file of its own for every day; to run on from a "
-                    "recorded checkpoint, do it in tracefork_core.replay or fork."
+                    f"tracefork: {self._path} is a finished recording; a checkpointer cannot write "
+                    "to it. Give it another file. To resume from a recorded checkpoint, run inside "
+                    "tracefork_core.replay or tracefork_core.fork."
                 )
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
                 db.execute("COMMIT")
             except BaseException:
-                if db.in_transaction:  # Where the disk is full, SQLite has rolled back by itself.
+                if db.in_transaction:  # If the disk is full, SQLite has rolled back already.
                     db.execute("ROLLBACK")
                 raise
 
     def forget_deleted(self) -> None:
-        """Leave nothing of what was deleted in the log, nor free pages in the file."""
+        """Erase deleted data from the log, and give free pages back."""
         with self._lock, self._explained("write to"):
             if (db := self._current()) is not None and self._path is not None:
-                db.executescript("PRAGMA incremental_vacuum")  # A page a step: run to its end.
+                db.executescript(
+                    "PRAGMA incremental_vacuum"
+                )  # One page per step: run it to its end.
                 db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
@@ -92,13 +94,13 @@ class Connection:
             self._db = self._opened = self._end = self.tape = None
 
     def _current(self) -> sqlite3.Connection | None:
-        """Return the connection to what lies there now; it was forked away from, or replaced."""
+        """Return a connection to the file that is there now, after a fork or a replacement too."""
         if self._path is None:
             if self._db is None:
                 self._hold(_in_memory())
             return self._db
         try:
-            file = os.stat(self._path)  # noqa: PTH116 - asked at every call
+            file = os.stat(self._path)  # noqa: PTH116 - runs at every call
         except FileNotFoundError:
             file = None
         found = (os.getpid(), file.st_dev, file.st_ino) if file is not None else None
@@ -114,7 +116,7 @@ class Connection:
         return self._db
 
     def given_away(self) -> sqlite3.Connection:
-        """Return the connection, which is somebody else's from now on."""
+        """Return the connection and hand it over to the caller."""
         db = self._current()
         assert db is not None
         if self._end is not None:
@@ -139,8 +141,8 @@ class Connection:
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
                 raise TapeError(
-                    f"tracefork: {self._path} was busy for {_PATIENCE} s: another process writes "
-                    "to it and does not end."
+                    f"tracefork: {self._path} was locked for {_PATIENCE} s: another process is "
+                    "writing to it. Try again when that has ended."
                 ) from error
             raise self._unable(what, error) from error
         except (sqlite3.Error, OSError, MemoryError, OverflowError) as error:
@@ -152,9 +154,11 @@ class Connection:
 
 
 def _create(path: Path) -> None:
-    """Put a file with its tables where none is: under another name first, then all at once."""
+    """Create the file with its tables: under a temporary name first, so it appears whole."""
     if not path.parent.is_dir():
-        raise UsageError(f"tracefork: no folder {path.parent} to keep {path.name} in.")
+        raise UsageError(
+            f"tracefork: cannot create {path.name}: the folder {path.parent} does not exist."
+        )
     draft = path.with_name(f".{path.name}-{os.getpid()}-{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -169,22 +173,22 @@ def _create(path: Path) -> None:
 
 
 def _publish(draft: Path, path: Path) -> None:
-    """Give a file its name, unless another process was quicker with one like it."""
+    """Give the file its name, unless another process created one first."""
     try:
         os.link(draft, path)
     except FileExistsError:
         return
-    except OSError:  # There are file systems without second names.
+    except OSError:  # Some file systems have no hard links.
         if not path.exists():
             draft.rename(path)
     _sync(path.parent)
 
 
 def _sync(folder: Path) -> None:
-    """Make the names in a folder survive a loss of power."""
+    """Make the names in a folder survive a power cut."""
     file = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # There are file systems that sync no folders.
+        with suppress(OSError):  # Some file systems cannot sync folders.
             os.fsync(file)
     finally:
         os.close(file)
@@ -192,11 +196,11 @@ def _sync(folder: Path) -> None:
 
 def _open(path: Path) -> sqlite3.Connection:
     if path.is_dir():
-        raise UsageError(f"tracefork: {path} is a folder; name a file to keep threads in.")
+        raise UsageError(f"tracefork: {path} is a folder. Name a file for the threads.")
     if path.stat().st_size == 0:
-        raise TapeError(f"tracefork: {path} is empty: no file of threads. Delete it first.")
+        raise TapeError(f"tracefork: {path} is empty, not a file of threads. Delete it first.")
     if not schema.holds_threads(path):
-        raise TapeError(f"tracefork: {path} is no file of tracefork's; nothing was changed.")
+        raise TapeError(f"tracefork: {path} is not a file of threads. It was not changed.")
     db = _connect(f"file:{quote(os.fsencode(path.absolute()))}?mode=rw", uri=True)
     try:
         schema.check_threads(path, db)

@@ -1,7 +1,7 @@
-"""What an adapter's checkpointer asks of the place where its checkpoints lie.
+"""The interface between an adapter's checkpointer and the store of its checkpoints.
 
-Outside a session that is a file of threads (`store.CheckpointFile`); in a session it is what the
-session makes of it: recorded on the tape, or answered from one.
+Outside a session, the store is a file of threads (`store.CheckpointFile`). Inside one, the session
+implements it: it records checkpoints on the tape, or answers from a tape.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ from typing import Literal, Protocol
 from tracefork_core.tape.checkpoint import Checkpoint, Value, Write
 
 Call = Literal["run", "resume", "look", "list"]
-"""What a framework is about to do: run from a checkpoint, go on after an interrupt, look, list."""
+"""What a framework is about to do: run from a checkpoint, resume after an interrupt, look, list."""
 
 Rests = Callable[[Checkpoint], Collection[str] | None]
 Bodies = Mapping[str, bytes]
-"""The serialised values that are put, by the sha256 of their bytes."""
+"""Serialised values by the sha256 of their bytes."""
 
 
 @dataclass(slots=True)
 class RecordedRun:
-    """One time that a recorded thread was run on.
+    """One run of a recorded thread.
 
     Attributes:
         place: the checkpoint that it ran from.
-        resumed: whether it was given an answer.
-        travelled: whether that checkpoint was asked for by its id, and was not the last one.
-        before: what tasks had written there by then.
-        written: what was written to the outermost graph from then on, until it was run again.
-        before_inside: what tasks of graphs inside its nodes had written by then, ever.
-        written_inside: what they wrote from then on, until it was run again.
-        led_to: the checkpoint that it went on to first; None where it went on to none.
+        resumed: whether it resumed after an interrupt, with an answer.
+        travelled: whether it named that checkpoint by its id, and it was not the last one.
+        before: what tasks had written after that checkpoint before this run.
+        written: what tasks of the outermost graph wrote from then until the next run.
+        before_inside: what tasks of nested graphs had written before this run.
+        written_inside: what tasks of nested graphs wrote from then until the next run.
+        led_to: the first checkpoint that it continued to; None if there is none.
     """
 
     place: str
@@ -49,15 +49,15 @@ class Checkpoints(Protocol):
     """Checkpoints by thread. Safe to call from any thread."""
 
     def called(self, call: Call, thread: str, at: str | None) -> None:
-        """Learn what a framework is about to do with a thread, `at` which checkpoint if it says."""
+        """Note what a framework is about to do with a thread, `at` a checkpoint if it names one."""
 
     def put(self, checkpoint: Checkpoint, bodies: Bodies) -> None:
-        """Keep a checkpoint, durably; one of the same thread, ns and id is replaced."""
+        """Store a checkpoint durably, in place of one with the same thread, ns and id."""
 
     def put_writes(self, writes: Sequence[Write], bodies: Bodies) -> None: ...
 
     def find(self, thread: str, ns: str, at: str | None = None) -> Checkpoint | None:
-        """Return a checkpoint, the latest where `at` (an id) is None."""
+        """Return a checkpoint by its id `at`, or the latest if `at` is None."""
 
     def search(
         self,
@@ -69,7 +69,7 @@ class Checkpoints(Protocol):
         metadata: Mapping[str, object] | None = None,
         limit: int | None = None,
     ) -> Iterator[Checkpoint]:
-        """Yield checkpoints, the latest first: those before an id, with these metadata."""
+        """Yield checkpoints, the latest first, filtered by every argument that is not None."""
 
     def writes(self, thread: str, ns: str, at: str) -> list[Write]:
         """Return what was written after a checkpoint, sorted by path, task and idx."""
@@ -78,23 +78,22 @@ class Checkpoints(Protocol):
         """Return the bytes of a value that a checkpoint or a write of this thread names.
 
         Raises:
-            TapeError: they are not there, or are not what was put.
+            TapeError: the value is missing or corrupt.
         """
 
     def delete_thread(self, thread: str) -> None: ...
 
     def delete_for_runs(self, runs: Sequence[str]) -> None:
-        """Delete the checkpoints whose metadata name one of these as `run_id`."""
+        """Delete the checkpoints whose metadata have one of these as `run_id`."""
 
     def copy_thread(self, source: str, target: str) -> None:
-        """Copy all checkpoints and writes of one thread to another, in place of what is there."""
+        """Copy all checkpoints and writes of one thread to another, replacing its content."""
 
     def prune(
         self, threads: Sequence[str], *, keep_latest: bool, rests: Rests | None = None
     ) -> None:
-        """Delete the checkpoints of threads; keep the latest of each ns, and what it rests on.
+        """Delete the checkpoints of threads; keep the latest of each ns, and what it needs.
 
-        `rests` names the channels of a checkpoint whose state is not in it, but in what was written
-        before, None where its parent has to say: its ancestors stay, up to those that hold a value
-        of each.
+        `rests` returns the channels whose state is not in a checkpoint but in its ancestors, or
+        None if its parent decides. Ancestors stay until each channel has a value.
         """

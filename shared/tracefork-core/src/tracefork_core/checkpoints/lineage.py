@@ -23,13 +23,13 @@ from tracefork_core.tape.checkpoint import (
 )
 
 ROOT = ""
-"""The ns of a graph that runs by itself; those of graphs inside its nodes have names."""
+"""The ns of the outermost graph; graphs inside its nodes have names."""
 STANDS_FOR_ITS_PARENT = frozenset({"fork", "update"})
-"""Sources of checkpoints that somebody made by hand: nothing was run for them."""
+"""Sources of checkpoints made by hand, without a run."""
 RUNS = frozenset({"run", "resume"})
 """The calls that run a thread."""
 _BEFORE = -1
-"""The run that made what was there before the recording."""
+"""The run number of what was there before the recording."""
 
 Key = tuple[str, str, str]
 """Thread, ns and id of a checkpoint."""
@@ -38,14 +38,14 @@ _ByPlace = dict[str, list[RecordedRun]]
 
 
 def key_of(one: Checkpoint | Write) -> Key:
-    """Return what names a checkpoint, or the one that a write came after."""
+    """Return the key of a checkpoint, or of the checkpoint that a write came after."""
     return one.thread, one.ns, one.id
 
 
 class Lineage:
     """The checkpoints of one recording. `events` are those of its tape, in order.
 
-    A branch has `inherited` those of its parents too, its own first: it went on from one of them.
+    `inherited` are those of a branch's parents, nearest first: the branch continues one of them.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class Lineage:
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
-        """The checkpoints that the recording put, in that order, and those a branch began with."""
+        """The checkpoints that the recording put, in order, and those that a branch began with."""
         wanted = {
             key_of(event.checkpoint)
             for event in self._events
             if isinstance(event, Saved) and not event.known
         }
         for call in (call for thread in self._calls for call in self.runs(thread)):
-            if call.found is not None:  # Where nothing was left to run, that is all there is.
+            if call.found is not None:  # If nothing was left to run, this is the only one.
                 wanted.add((call.thread, ROOT, call.found))
         for key, one in reversed(self._put.items()):
             if key in wanted and one.parent is not None:
@@ -85,7 +85,7 @@ class Lineage:
         return [one for key, one in self._put.items() if key in wanted]
 
     def first(self, thread: str) -> Called | None:
-        """Return what was asked of a thread first."""
+        """Return the first call for a thread."""
         return self._calls[thread][0] if self._calls.get(thread) else None
 
     def runs(self, thread: str) -> list[Called]:
@@ -93,17 +93,17 @@ class Lineage:
         return [call for call in self._calls.get(thread, ()) if call.call in RUNS]
 
     def holds(self, thread: str, at: str) -> bool:
-        """Return whether a checkpoint is on the tape: put by the run, or found by it."""
+        """Return whether a checkpoint is on the tape: put by the run, or there before it."""
         return (thread, ROOT, at) in self._put or (thread, ROOT, at) in self._known
 
     def made(self, thread: str, at: str) -> int | None:
-        """Return when a checkpoint was made, in nanoseconds since the epoch, if that is known."""
+        """Return when a checkpoint was made, in nanoseconds since the epoch, None if unknown."""
         key = thread, ROOT, at
         one = self._put.get(key) or self._known.get(key)
         return one.made or None if one is not None else None
 
     def forked_from(self, thread: str, at: str) -> str:
-        """Return the checkpoint that a fork of it was made of: the same tasks run from both."""
+        """Return the checkpoint that this one is a fork of: the same tasks run from both."""
         seen = {at}
         while (one := self._put.get((thread, ROOT, at))) is not None:
             if one.metadata.get("source") != "fork" or one.parent is None or one.parent in seen:
@@ -113,13 +113,13 @@ class Lineage:
         return at
 
     def next(self, thread: str, at: str) -> str | None:
-        """Return the checkpoint that the recorded run went on to."""
+        """Return the checkpoint that the recorded run continued to."""
         children = next((of[thread, at] for of in self._children if (thread, at) in of), [])
         line = [one for one in children if one.metadata.get("source") != "fork"] or children
         return line[0].id if line else None
 
     def line(self, thread: str, at: str) -> list[str]:
-        """Return a checkpoint and all that the recorded run went on to from it."""
+        """Return a checkpoint and all those that the recorded run continued to from it."""
         found: dict[str, None] = {}
         place: str | None = at
         while place is not None and place not in found:
@@ -133,7 +133,7 @@ class Lineage:
         return next(found, None)
 
     def known(self) -> Iterator[Checkpoint | Sequence[Write]]:
-        """Yield what the recording found and did not put itself: checkpoints, and their writes."""
+        """Yield the checkpoints, and the writes, that were there before the recording."""
         for event in self._events:
             match event:
                 case Saved(checkpoint=one, known=True):
@@ -142,10 +142,10 @@ class Lineage:
                     yield writes
 
     def put(self, thread: str) -> Iterator[Checkpoint | Sequence[Write]]:
-        """Yield what the recording put on a thread: checkpoints, and their writes.
+        """Yield the checkpoints that the recording put on a thread, and their writes.
 
-        Of each checkpoint those writes that the run made which put it: what a later run added there
-        belongs to its future. What the run found has its writes already.
+        A checkpoint has only the writes of the run that put it: what a later run added belongs to
+        its future. `known` yields the writes of checkpoints from before.
         """
         run, made = 0, dict.fromkeys(self._known.keys() - self._put.keys(), _BEFORE)
         for event in self._of_thread.get(thread, ()):
@@ -156,7 +156,7 @@ class Lineage:
                     made[key_of(one)] = run
                     yield one
                 case Written(writes=writes, known=False):
-                    # A task may have written before its checkpoint was put, in the background.
+                    # Checkpoints are put in the background: a task may write before.
                     if shown := [one for one in writes if made.get(key_of(one), run) == run]:
                         yield shown
 
@@ -172,7 +172,7 @@ def _thread_of(event: CheckpointEvent) -> str:
 
 
 def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None], list[Checkpoint]]:
-    """Return the checkpoints that a run put, by thread and parent."""
+    """Return the checkpoints that a recording put, by thread and parent."""
     found: dict[tuple[str, str | None], list[Checkpoint]] = defaultdict(list)
     for event in events:
         if isinstance(event, Saved) and not event.known and event.checkpoint.ns == ROOT:
@@ -181,14 +181,14 @@ def _children(events: Iterable[CheckpointEvent]) -> dict[tuple[str, str | None],
 
 
 def generations(tape: Tape | None) -> Iterator[Tape]:
-    """Yield a tape, the one that it is a branch of, and so on."""
+    """Yield a tape, its parent, and so on."""
     while tape is not None:
         yield tape
         tape = tape.parent
 
 
 def lineage_of(tape: Tape, store: str | None = None) -> Lineage:
-    """Return the checkpoints that a tape and its parents know: of all stores, or of one."""
+    """Return the checkpoints of a tape and its parents: of all stores, or of one."""
     return Lineage(
         *(
             [event for event in one.checkpoints if store is None or event.store == store]
@@ -198,16 +198,16 @@ def lineage_of(tape: Tape, store: str | None = None) -> Lineage:
 
 
 def stores_of(tape: Tape) -> list[str]:
-    """Return the names of the files that a recorded run kept its checkpoints in."""
+    """Return the names of the files in which a recorded run stored its checkpoints."""
     events = chain.from_iterable(one.checkpoints for one in generations(tape))
     return list(dict.fromkeys(event.store for event in events))
 
 
 def stand_in(lineage: Lineage, line: Iterable[Checkpoint]) -> str | None:
-    """Return the recorded checkpoint that the last of a line made anew stands for.
+    """Return the recorded checkpoint that a checkpoint made in a replay stands for.
 
-    `line` leads from that one up through its parents, to the first that the recording put. A fork
-    or an update stands for its parent; any other for what the recorded run went on to from there.
+    `line` leads from that one up through its parents, to the first that was recorded. A fork or an
+    update stands for its parent; any other, for what the recorded run continued to from there.
     """
     made: list[Checkpoint] = []
     place: str | None = None
@@ -233,13 +233,18 @@ def exchanges_after(
     resumed: bool,
     first: int | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Return the exchanges that are still to come from a checkpoint on, and those that are not.
+    """Return the exchanges still to come when a run continues from a checkpoint, and the past ones.
 
-    `asked` are the numbers of all exchanges, each with the thread and id of the checkpoint that it
-    ran from. What belongs to other threads is in neither. What comes first answers first: of a run
-    that is resumed, what was asked after it was. What was asked before that comes last; LangGraph
-    may run tasks again that it had the results of then. `first` was the first to be asked once the
-    checkpoint was there: by a thread, maybe, of which nobody knows where it ran from.
+    Exchanges of other threads are in neither list. In a resumed run, exchanges after the resumption
+    come first; those before it come last, since LangGraph may run finished tasks again.
+
+    Args:
+        lineage: the recorded checkpoints.
+        asked: the number of each exchange, with the thread and id of the checkpoint it ran from.
+        thread: the thread.
+        at: the id of the checkpoint; None for the start.
+        resumed: whether the run resumes after an interrupt.
+        first: the first exchange sent after the checkpoint was made, by any thread or task.
     """
     line = set(lineage.line(thread, at) if at is not None else ())
     since = lineage.resumed_at(thread, at) if resumed and at is not None else None
@@ -252,17 +257,17 @@ def exchanges_after(
         elif place[0] == thread:
             (left if place[1] in line else gone).append(n)
     start = min([*left, *([] if first is None else [first])]) if left else None
-    for n in loose:  # Asked by what is no graph: what came before the place is past as well.
+    for n in loose:  # Sent by no graph: past if it was sent before the first one left.
         if start is not None:
             (left if n >= start else gone).append(n)
     return sorted(left, key=lambda n: (n < (since or 0), n)), gone
 
 
 def runs_of(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
-    """Return how a recorded thread was run on, on the line that begins at a checkpoint.
+    """Return the runs of a recorded thread, along the line that begins at a checkpoint.
 
-    In that order; at each place up to the run that went on from there. Where a branch went its own
-    way, what its parent was given is not told.
+    At each checkpoint the runs are in order, up to the one that continued from there. Where a
+    branch continued differently, the parent's runs are left out.
     """
     known = [_runs(one, thread) for one in generations(tape)]
     found: list[RecordedRun] = []
@@ -277,9 +282,9 @@ def runs_of(tape: Tape, thread: str, at: str) -> list[RecordedRun]:
 
 
 def revisited_checkpoint(tape: Tape, thread: str) -> str | None:
-    """Return the first checkpoint that a recorded program went back to by itself, if it did.
+    """Return the first checkpoint that a recorded program travelled back to, if it did.
 
-    The first run of a branch is that of the fork that made it.
+    The first run of a branch does not count: the fork started it.
     """
     for one in generations(tape):
         runs = [run for at_place in _runs(one, thread)[1].values() for run in at_place]
@@ -291,7 +296,7 @@ def revisited_checkpoint(tape: Tape, thread: str) -> str | None:
 
 
 def _runs(tape: Tape, thread: str) -> tuple[set[str | None], _ByPlace]:
-    """Return the checkpoints that a run went on from, by itself, and the runs from each of them."""
+    """Return the checkpoints that a recording continued from, and the runs from each of them."""
     parents: set[str | None] = set()
     runs: _ByPlace = defaultdict(list)
     latest, last = RecordedRun("", resumed=False), None

@@ -1,7 +1,7 @@
-"""Take checkpoints out of a file of threads, and leave what others rest on.
+"""Delete checkpoints from a file of threads, without breaking the ones that stay.
 
-A value that stays may be stored against one that goes. So before anything is deleted, such values
-are stored anew, against what stays.
+A value that stays may be a delta of one that goes. Such values are stored again, with a base that
+stays, before anything is deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Place = tuple[str, str]
 
 
 def delete_thread(db: sqlite3.Connection, thread: int | None) -> None:
-    """Delete all of a thread."""
+    """Delete a thread with all its rows."""
     for query in (
         "DELETE FROM checkpoints WHERE thread = ?",
         "DELETE FROM writes WHERE thread = ?",
@@ -33,7 +33,7 @@ def delete_thread(db: sqlite3.Connection, thread: int | None) -> None:
 
 
 def delete_for_runs(db: sqlite3.Connection, bodies: BodyStore, runs: Sequence[str]) -> None:
-    """Delete the checkpoints of some runs, and what was written after them."""
+    """Delete the checkpoints of these runs, and their writes."""
     query = (
         "SELECT thread, ns, id FROM checkpoints "
         "WHERE json_extract(metadata, '$.run_id') IN (SELECT value FROM json_each(?))"
@@ -48,7 +48,7 @@ def delete_for_runs(db: sqlite3.Connection, bodies: BodyStore, runs: Sequence[st
 def keep_only(
     db: sqlite3.Connection, bodies: BodyStore, thread: int, kept: Collection[Place]
 ) -> None:
-    """Delete all checkpoints of a thread but some, and all writes but theirs."""
+    """Delete all checkpoints and writes of a thread, except these."""
     query = (
         "SELECT ns, id FROM checkpoints WHERE thread = :thread "
         "UNION SELECT ns, id FROM writes WHERE thread = :thread"
@@ -62,7 +62,7 @@ def latest(
     checkpoint: Callable[[sqlite3.Connection, Sequence[object]], Checkpoint],
     rests: Rests | None,
 ) -> set[Place]:
-    """Return the latest checkpoint of each ns, and the ancestors that it rests on."""
+    """Return the latest checkpoint of each ns, and the ancestors that it needs."""
     kept: set[Place] = set()
     query = "SELECT ns, max(id) FROM checkpoints WHERE thread = ? GROUP BY ns"
     for ns, newest in db.execute(query, (thread,)).fetchall():
@@ -74,25 +74,25 @@ def latest(
             ).fetchone()
             if row is None:
                 break
-            found = checkpoint(db, row)
+            ancestor = checkpoint(db, row)
             kept.add((ns, at))
             if wanted is None:
-                named = rests(found) if rests is not None else ()
+                named = rests(ancestor) if rests is not None else ()
                 wanted = set(named) if named is not None else None
             if wanted is not None:
-                wanted -= found.values.keys()
-            at = found.parent
+                wanted -= ancestor.values.keys()
+            at = ancestor.parent
     return kept
 
 
 def copy_thread(db: sqlite3.Connection, source: str, target: str) -> None:
-    """Copy all of one thread to another, in place of what is there."""
+    """Copy all rows of one thread to another, replacing its content."""
     delete_thread(db, thread_of(db, target))
     if (thread := thread_of(db, source)) is None:
         return
     copy = thread_of(db, target, add=True)
-    # Every row by as much: what rests on another one comes behind it in the copy as well.
-    # From the thread's own rows, not from 0: the copy of a copy would go twice as far each time.
+    # All rows shift by the same number, so a delta comes after its base in the copy too. The shift
+    # counts from the thread's own first row: counted from 0, it would double with every copy.
     query = (
         "SELECT coalesce(max(id) + 1 - (SELECT min(id) FROM bodies WHERE thread = ?), 0) "
         "FROM bodies"
@@ -144,7 +144,7 @@ def _delete(
 
 
 def _named(db: sqlite3.Connection, thread: int) -> Iterator[int]:
-    """Yield the rows of bodies that something in a thread names."""
+    """Yield the rows of values that checkpoints and writes of a thread use."""
     for _, _, head, named in checkpoint_rows(db, thread):
         yield head
         yield from channels(named).values()
@@ -153,7 +153,7 @@ def _named(db: sqlite3.Connection, thread: int) -> Iterator[int]:
 
 
 def _living(base: int, bases: dict[int, int | None], named: Collection[int]) -> int | None:
-    """Return the first of those that a body rests on which stays."""
+    """Return the nearest base of a value that stays."""
     below: int | None = base
     while below is not None and below not in named:
         further = bases.get(below)

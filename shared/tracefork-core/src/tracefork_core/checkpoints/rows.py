@@ -1,4 +1,4 @@
-"""The rows of a file of threads: what is in them, and which of them a question is about."""
+"""The rows of a file of threads: read, written and selected."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DAMAGED = (msgspec.MsgspecError, AttributeError, TypeError, ValueError, Recursi
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which checkpoints are meant; None is any. `before` is the id that all are before."""
+    """Selects checkpoints; None is any. `before` selects ids that sort before it."""
 
     thread: str | None
     ns: str | None
@@ -38,7 +38,7 @@ def thread_of(db: sqlite3.Connection, name: str) -> int | None: ...
 @overload
 def thread_of(db: sqlite3.Connection, name: str, *, add: bool) -> int: ...
 def thread_of(db: sqlite3.Connection, name: str, *, add: bool = False) -> int | None:
-    """Return the number of a thread; where `add` says so it gets one."""
+    """Return the number of a thread; with `add`, a new thread gets one."""
     found = db.execute("SELECT id FROM threads WHERE name = ?", (name,)).fetchone()
     if found is None and add:
         return db.execute("INSERT INTO threads (name) VALUES (?)", (name,)).lastrowid
@@ -46,18 +46,18 @@ def thread_of(db: sqlite3.Connection, name: str, *, add: bool = False) -> int | 
 
 
 def channels_of(db: sqlite3.Connection, thread: int, ns: str, at: str | None) -> dict[str, int]:
-    """Return the rows of a checkpoint's values, by channel; none where it is not there."""
+    """Return the rows of a checkpoint's values by channel; none if the checkpoint is missing."""
     query = "SELECT channels FROM checkpoints WHERE thread = ? AND ns = ? AND id = ?"
-    found = db.execute(query, (thread, ns, at)).fetchone()
-    return channels(found[0]) if found else {}
+    row = db.execute(query, (thread, ns, at)).fetchone()
+    return channels(row[0]) if row else {}
 
 
 def channels(data: object) -> dict[str, int]:
-    """Return the rows of values by channel, as they are named in a checkpoint's row."""
+    """Decode the rows of values by channel."""
     try:
         return _channels(data)  # type: ignore[arg-type]
     except _DAMAGED as error:
-        raise TapeError(f"tracefork: a checkpoint is damaged: {error}.") from error
+        raise TapeError(f"tracefork: a checkpoint is corrupt: {error}.") from error
 
 
 def page(
@@ -65,7 +65,7 @@ def page(
 ) -> list[tuple[Any, ...]]:
     """Return the next rows of checkpoints, the latest first.
 
-    `after` are the id, thread and ns of the last row so far; None begins.
+    `after` has the id, thread and ns of the previous page's last row; None is the first page.
     """
     clauses = [
         ("name = ?", asked.thread),
@@ -90,10 +90,10 @@ def checkpoint_rows(db: sqlite3.Connection, thread: int) -> list[tuple[Any, ...]
 
 
 def as_checkpoint(row: Sequence[Any], value: Callable[[int, int], Value]) -> Checkpoint:
-    """Return the checkpoint of a row; `value` returns what lies in a row of bodies of a thread.
+    """Return the checkpoint in a row. `value` returns the value of a thread in a row of bodies.
 
     Raises:
-        TapeError: the row is damaged.
+        TapeError: the row is corrupt.
     """
     thread, name, ns, at, parent, made, head, named, metadata = row
     _check_texts(name, ns, at, parent or "")
@@ -109,7 +109,7 @@ def as_checkpoint(row: Sequence[Any], value: Callable[[int, int], Value]) -> Che
             int(made),
         )
     except _DAMAGED as error:
-        raise TapeError(f"tracefork: checkpoint {at} is damaged: {error}.") from error
+        raise TapeError(f"tracefork: checkpoint {at} is corrupt: {error}.") from error
 
 
 def packed(checkpoint: Checkpoint, head: int, values: Mapping[str, int]) -> tuple[object, ...]:
@@ -133,7 +133,7 @@ def packed(checkpoint: Checkpoint, head: int, values: Mapping[str, int]) -> tupl
 def write_rows(
     db: sqlite3.Connection, thread: int, ns: str, at: str
 ) -> Iterator[tuple[str, int, str, str, str, bytes]]:
-    """Yield task, idx, path, channel, tag and sha of what was written after a checkpoint."""
+    """Yield task, idx, path, channel, tag and sha of each write after a checkpoint."""
     found = db.execute(
         "SELECT task, idx, path, channel, tag, sha FROM writes JOIN bodies ON bodies.id = value "
         "AND bodies.thread = writes.thread "
@@ -143,17 +143,17 @@ def write_rows(
     for task, idx, path, channel, tag, sha in found:
         _check_texts(task, path, channel, tag)
         if not isinstance(idx, int) or not isinstance(sha, bytes):
-            raise TapeError(f"tracefork: what was written after checkpoint {at} is damaged.")
+            raise TapeError(f"tracefork: a write after checkpoint {at} is corrupt.")
         yield task, idx, path, channel, tag, sha
 
 
-def _check_texts(*found: object) -> None:
-    if not all(isinstance(one, str) for one in found):
-        raise TapeError("tracefork: a checkpoint holds bytes where a name belongs: it is damaged.")
+def _check_texts(*columns: object) -> None:
+    if not all(isinstance(column, str) for column in columns):
+        raise TapeError("tracefork: a checkpoint is corrupt: a name in it is not text.")
 
 
 def matches(checkpoint: Checkpoint, metadata: Mapping[str, object] | None) -> bool:
-    """Return whether a checkpoint has these metadata. To LangGraph what it has not is None."""
+    """Return whether a checkpoint has these metadata. As in LangGraph, a missing key is None."""
     held = checkpoint.metadata
     return all(held.get(key) == value for key, value in (metadata or {}).items())
 

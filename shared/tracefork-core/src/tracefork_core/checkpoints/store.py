@@ -1,7 +1,7 @@
 """The threads of a checkpointer in one SQLite file, or in memory.
 
-Several processes may write at once; whatever a call has put is on disk when the call returns. The
-file is opened when it is needed: making a store costs nothing and leaves nothing behind.
+Several processes may write at once. What a call puts is on disk when the call returns. The file is
+opened at the first use: making a store costs nothing and leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CheckpointFile:
         self._bodies = BodyStore(elsewhere)
 
     def called(self, call: Call, thread: str, at: str | None) -> None:
-        """Do nothing: a file does not care what its threads are read for."""
+        """Do nothing: only sessions need to know what a thread is read for."""
 
     def put(self, checkpoint: Checkpoint, bodies: Bodies) -> None:
         with self._file.writing() as db:
@@ -139,7 +139,7 @@ class CheckpointFile:
         with self._file.reading() as db:
             number = thread_of(db, thread) if db is not None else None
             if db is None or number is None:
-                raise TapeError(f"tracefork: {self.path} has no thread {thread!r}.")
+                raise TapeError(f"tracefork: {self.path or 'memory'} has no thread {thread!r}.")
             if (tape := self._file.tape) is not None:
                 return tape.blob(value.sha)
             return self._bodies.body(db, number, value)
@@ -175,15 +175,15 @@ class CheckpointFile:
             self._remove(prune)
 
     def given_away(self) -> sqlite3.Connection:
-        """Return the connection, which is somebody else's from now on; this is empty again."""
+        """Hand the connection over to the caller; this store is empty again."""
         return self._file.given_away()
 
     def close(self) -> None:
-        """Close the file, until it is needed again."""
+        """Close the file. It opens again when it is used."""
         self._file.close()
 
     def _remove(self, action: Callable[[sqlite3.Connection], None]) -> None:
-        """Delete something, so that nothing of it stays."""
+        """Delete rows, and erase their data."""
         with self._file.reading() as db:
             if db is None:
                 return
@@ -197,7 +197,7 @@ class CheckpointFile:
 
 
 def _recorded(path: Path) -> tuple[sqlite3.Connection, Tape]:
-    """Return what a tape knows of checkpoints, in memory, and the tape: their bodies are on it."""
+    """Return the checkpoints of a tape as a database in memory, and the tape with their values."""
     from tracefork_core.checkpoints.lineage import lineage_of
 
     tape = Tape.open(path)
@@ -220,21 +220,21 @@ _files: WeakValueDictionary[Path, CheckpointFile] = WeakValueDictionary()
 
 
 def checkpoint_file(path: str | Path) -> CheckpointFile:
-    """Return the one store that this process has for a file; it is open while somebody has it.
+    """Return the one store of this process for a file, open while it is referenced.
 
-    Links and other spellings of its path lead to the same one; ":memory:" is a new one each time.
+    Links and other spellings of the path give the same store; ":memory:" gives a new one each time.
     """
     if str(path) == MEMORY:
         return CheckpointFile()
-    place = Path(os.path.realpath(path))  # noqa: PTH - resolve() takes no loop of links
+    target = Path(os.path.realpath(path))  # noqa: PTH - resolve() raises for a loop of links
     with _lock:
-        if (found := _files.get(place)) is None:
-            found = _files[place] = CheckpointFile(place)
-        return found
+        if (store := _files.get(target)) is None:
+            store = _files[target] = CheckpointFile(target)
+        return store
 
 
 def in_memory(elsewhere: Elsewhere | None = None) -> CheckpointFile:
-    """Return a new store in memory; `elsewhere` returns the bytes of what is put without them."""
+    """Return a new store in memory; `elsewhere` returns the bytes of values put without them."""
     return CheckpointFile(MEMORY, elsewhere=elsewhere)
 
 

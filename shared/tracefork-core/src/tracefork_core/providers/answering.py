@@ -30,12 +30,12 @@ from tracefork_core.providers.wire import Headers, read_wire
 
 ToolCalls = Sequence[tuple[str, Mapping[str, object] | str]]
 
-# They were true of the recorded bytes, or tell a client what to do about a failure.
+# These headers described the recorded bytes, or told a client how to handle an error.
 _OF_THE_BYTES = frozenset(
     "connection content-encoding content-length content-md5 content-type digest etag keep-alive"
     " retry-after retry-after-ms trailer transfer-encoding x-should-retry".split()
 )
-# How deep the documents of the providers, and the events around them, put a call's arguments.
+# Levels that the providers' documents and events put around the arguments of a call.
 _AROUND = 12
 
 _OPENAI_TYPES = {429: "requests"}
@@ -67,7 +67,7 @@ _GOOGLE_STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold a response; `chunks` are its body as the network would deliver it."""
+    """A response; `chunks` are its body as the network would deliver it."""
 
     status: int
     headers: Headers
@@ -75,13 +75,13 @@ class Answer:
 
     @property
     def body(self) -> bytes:
-        """Join the chunks."""
+        """The chunks, joined."""
         return b"".join(self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """Write one wire format; `field` is what a whole response of it must have."""
+    """How to write one wire format; a whole response of it must have `field`."""
 
     field: str
     document: Callable[[Draft], dict[str, Json]]
@@ -105,42 +105,48 @@ def answer(
     text: str | None,
     tool_calls: ToolCalls | None = None,
 ) -> Answer:
-    """Say a text, tool calls or both in answer to a request.
+    """Answer a request with a text, tool calls or both.
 
-    Ids, model and counts are those of the recorded answer where there is one, else made up, the
-    same ones every time. Arguments are an object, or text to be sent as it is (OpenAI alone).
-    UsageError where this cannot be said: nothing at all, half a character, no model's answer.
+    Ids, model and counts are those of the recorded answer, or made up, the same ones every time.
+    Arguments of a tool call are an object, or text that is sent as it is (OpenAI only).
+
+    Raises:
+        UsageError: the request does not ask a model for text, the answer is empty, or UTF-8 cannot
+            encode it.
     """
     question = read_question(request)
     if question.call.operation not in _GENERATIONS:
         raise UsageError(
-            f"{question.place} asks for {question.call.operation}, whose answer has no text and"
-            " no tool calls: give a whole document"
+            f"{question.place} asks for {question.call.operation}; its answer cannot be a text or"
+            " tool calls. Give a whole response document"
         )
     calls = tuple(_checked(name, arguments) for name, arguments in tool_calls or ())
     if text is None and not calls:
-        raise UsageError("an answer needs a text (it may be empty) or a tool call")
+        raise UsageError("an answer needs a text (which may be empty) or a tool call")
     draft = _draft(request, question, recorded, text, calls)
     document = _FORMS[question.call.api].document(draft)
     return _rendered(question, document, recorded)
 
 
 def from_document(request: Asked, document: object, recorded: Answer | None = None) -> Answer:
-    """Give a whole response document of the provider, as a stream where one is asked for.
+    """Answer a request with a whole response document, as a stream if the request asks for one.
 
-    UsageError where it is not the response this request waits for.
+    Raises:
+        UsageError: the document is not a response to this request.
     """
     question = read_question(request)
     form, whole = _FORMS.get(question.call.api), parse(compact(document))
     if not isinstance(whole, dict):
-        raise UsageError(f"a response to {question.place} is a JSON object, not {document!r:.60}")
+        raise UsageError(
+            f"a response to {question.place} must be a JSON object (got {document!r:.60})"
+        )
     # A prompt that Gemini refuses has no candidates.
     needed = {form.field, "promptFeedback"} if form else set()
     if question.call.operation in _GENERATIONS and not needed & whole.keys():
         raise UsageError(
-            f"a response to {question.place} has {form.field if form else ''!r}; this has"
-            f" {', '.join(map(repr, whole)) or 'nothing'}"
-            " (an error is given with its status and message)"
+            f"a response to {question.place} must have {form.field if form else ''!r}; this one has"
+            f" {', '.join(map(repr, whole)) or 'no fields'}."
+            " For an error, give its status and message"
         )
     return _rendered(question, whole, recorded)
 
@@ -148,10 +154,10 @@ def from_document(request: Asked, document: object, recorded: Answer | None = No
 def failure_answer(
     request: Asked, status: int, message: str, retry_after: float | None = None
 ) -> Answer:
-    """Refuse a request with an HTTP status of 400 or more; `retry_after` is in seconds."""
+    """Answer a request with an HTTP error of 400 to 599; `retry_after` is in seconds."""
     question = read_question(request)
     if not 400 <= status <= 599:
-        raise UsageError(f"an error answer has a status from 400 to 599, not {status}")
+        raise UsageError(f"the status of an error must be from 400 to 599 (got {status})")
     draft = _draft(request, question, None, message, ())
     body = compact(failure_document(draft, status, message, retry_after)).encode()
     headers = _whole_headers(question, body)
@@ -160,16 +166,17 @@ def failure_answer(
 
 def _checked(name: str, arguments: Mapping[str, object] | str) -> Call:
     if not name:
-        raise UsageError("a tool call needs the name of the tool")
+        raise UsageError("a tool call needs the name of its tool")
     if isinstance(arguments, str):
         return Call(name, arguments)
-    # Read as it will be read: a tuple has become a list, and what is too deep is nothing.
+    # Parsed as a reader will parse it: a tuple becomes a list, and deep nesting is lost.
     read = parse("[" * _AROUND + compact(arguments) + "]" * _AROUND)
     while isinstance(read, list):
         read = read[0]
     if not isinstance(read, dict):
         raise UsageError(
-            f"the arguments of {name!r} are no object nested at most {MAX_DEPTH - _AROUND} deep"
+            f"the arguments of {name!r} must be an object, nested at most"
+            f" {MAX_DEPTH - _AROUND} levels deep"
         )
     return Call(name, read)
 
@@ -252,12 +259,12 @@ def failure_document(draft: Draft, status: int, message: str, retry_after: float
 
 
 def retry_headers(question: Question, retry_after: float | None) -> list[tuple[str, str]]:
-    """Give the headers that say when to try again; Google says it in the body."""
+    """Return the headers that say when to retry; Google puts that into the body."""
     if retry_after is None or question.call.api == "gemini":
         return []
     headers = [("retry-after", str(math.ceil(retry_after)))]
     if retry_after != int(retry_after):
-        # The header has whole seconds; OpenAI's and Anthropic's own clients look here first.
+        # `retry-after` has whole seconds. OpenAI's and Anthropic's clients read this one first.
         headers.append(("retry-after-ms", str(round(retry_after * 1000))))
     return headers
 

@@ -30,13 +30,23 @@ def edit(
     tools: Collection[str] | None = None,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the verb reads best where it is used
 ) -> tuple[str, bytes]:
-    """Give the URL and the body of a request with these changes, in the order they are named here.
+    """Return the URL and the body of a request with these changes.
 
-    Only that `drop_message`, counted in the request as it was, comes first. `prompt` replaces the
-    last text of the user's, `tools` are the names of those still offered, `set` puts values
-    at JSON pointers. Whoever sends the body has to send its length.
+    Changes apply in the order of the arguments, except `drop_message`, which comes first: it counts
+    messages of the request as it was. The caller sets the content length.
 
-    UsageError where the wire format is unknown, or has no place for a change.
+    Args:
+        request: the request.
+        model: another model.
+        temperature: another temperature.
+        system: another system prompt.
+        prompt: replaces the last text of the user.
+        drop_message: the message to leave out, counted from 0, or from the end if negative.
+        tools: the names of the tools to keep.
+        set: values by JSON pointer.
+
+    Raises:
+        UsageError: the wire format is unknown, or has no place for a change.
     """
     question = read_question(request)
     body = _body(request, question)
@@ -64,18 +74,18 @@ def edit(
 def _refuse_without_words(question: Question, changes: Mapping[str, object]) -> None:
     given = [name for name, value in changes.items() if value is not None]
     if given and question.call.operation == "embeddings":
-        raise UsageError(f"{question.place} asks for embeddings, which know no {given[0]!r}")
+        raise UsageError(f"{question.place} asks for embeddings, which have no {given[0]!r}")
 
 
 def _body(request: Asked, question: Question) -> dict[str, Json]:
     if any(name.lower() == "content-encoding" for name, _ in request.headers):
         raise UsageError(
-            f"the body of {question.place} is compressed, and its headers say so:"
-            " have the client send it plain to edit it"
+            f"the body of {question.place} is compressed. To edit it, let the client send it"
+            " uncompressed"
         )
     body = parse(request.body)
     if not isinstance(body, dict):
-        raise UsageError(f"the body of {question.place} is no JSON object that could be edited")
+        raise UsageError(f"cannot edit the body of {question.place}: it is not a JSON object")
     return body
 
 
@@ -116,7 +126,7 @@ def _named_in(
             renamed = [*segments[:place], collection, name, *segments[place + 2 :]]
             return url.replace(parts.path, "/".join(renamed), 1)
     raise UsageError(
-        f"{question.place} names no model but an endpoint of its own: its model cannot be changed"
+        f"cannot change the model of {question.place}: its URL names an endpoint, not a model"
     )
 
 
@@ -126,7 +136,7 @@ def set_system(api: str, body: dict[str, Json], prompt: str) -> None:
 
 
 def set_prompt(api: str, body: dict[str, Json], prompt: str) -> None:
-    """Replace the text of the last message in which the user says any; attachments stay."""
+    """Replace the last text of the user; attachments stay."""
     if api == "openai.responses" and isinstance(body.get("input"), str):
         body["input"] = prompt
         return
@@ -138,7 +148,7 @@ def set_prompt(api: str, body: dict[str, Json], prompt: str) -> None:
         if reworded is not None:
             message[inner] = reworded
             return
-    raise UsageError(f"the request has no text of a user's in {key!r} that could be replaced")
+    raise UsageError(f"cannot replace the prompt: the request has no text of the user in {key!r}")
 
 
 def _reworded(content: Json, prompt: str) -> Json:
@@ -154,7 +164,7 @@ def _reworded(content: Json, prompt: str) -> Json:
 
 
 def _is_text(block: Json) -> bool:
-    # Gemini's parts have no type; a thought of the model is no word of the user.
+    # Gemini's parts have no type; thoughts of the model are not the user's text.
     found = mapping(block)
     typed = found.get("type") in (None, "text", "input_text")
     return typed and isinstance(found.get("text"), str) and not found.get("thought")
@@ -184,7 +194,7 @@ def _responses(body: dict[str, Json], prompt: str) -> None:
 
 def _anthropic(body: dict[str, Json], prompt: str) -> None:
     blocks = mappings(body.get("system"))
-    # The last block carries the mark up to which the prompt is cached.
+    # The last block has the mark up to which the provider caches the prompt.
     body["system"] = [{**blocks[-1], "text": prompt}] if blocks else prompt
 
 

@@ -16,7 +16,7 @@ from tracefork_core.tape import Exchange
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """Name the end of a path, the request fields of which one must be there, and the reader."""
+    """The end of a path, the fields of which a request must have one, and the reader."""
 
     ending: str
     fields: tuple[str, ...]
@@ -54,11 +54,11 @@ def decode(
     response_headers: Headers,
     response_body: bytes,
 ) -> ModelCall | None:
-    """Read an exchange as a model call; None when it is not one that is known.
+    """Read an exchange as a model call; None if it is not a model call in a known format.
 
-    Never raises on bytes: what cannot be read is None or empty, and a stream cut short
-    gives what had arrived. At a known provider the path decides; elsewhere the request
-    must have the shape too, for a path like `/responses` is anybody's.
+    Bytes never make it raise: what cannot be read is None or empty, and a stream that was cut off
+    gives what arrived. At a known provider the path decides. Elsewhere the request must have the
+    shape too, because any server may have a path like `/responses`.
     """
     if method.upper() != "POST":
         return None
@@ -74,7 +74,7 @@ def decode(
 
 
 def model_call(exchange: Exchange) -> ModelCall | None:
-    """Return what an exchange means as a model call, or None where that is not known."""
+    """Return a recorded exchange as a model call, or None if it is not a known one."""
     if not exchange.has_bodies:
         return None
     return decode(

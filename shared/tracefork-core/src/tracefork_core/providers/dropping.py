@@ -18,7 +18,7 @@ from tracefork_core.providers.question import MESSAGES
 _Message = dict[str, Json]
 _THINKING = ("thinking", "redacted_thinking")
 
-# No provider takes an empty list, or a choice among tools that are not there.
+# Providers refuse an empty list, and a choice of a tool that is missing.
 _ABOUT_TOOLS = (
     "tools",
     "functions",
@@ -32,7 +32,11 @@ _DECLARATIONS = ("functionDeclarations", "function_declarations")
 
 
 def drop_message(api: str, body: dict[str, Json], index: int) -> None:
-    """Leave out one message, counted from 0, or from the end where `index` is negative."""
+    """Remove a message, counted from 0, or from the end if `index` is negative.
+
+    Raises:
+        UsageError: there is no such message, or no other one.
+    """
     key, _ = MESSAGES[api]
     given = body.get(key)
     alone: list[Json] = [{"role": "user", "content": given}]
@@ -40,13 +44,12 @@ def drop_message(api: str, body: dict[str, Json], index: int) -> None:
     messages = mappings(listed)
     if len(messages) != len(listed) or not -len(messages) <= index < len(messages):
         raise UsageError(
-            f"the request has no message {index} in {key!r}: there are {len(messages)},"
-            " counted from 0"
+            f"the request has no message {index} in {key!r}: it has {len(messages)}, counted from 0"
         )
     at = index % len(messages)
     rest = _without_item(messages, at) if api == "openai.responses" else _rest(api, messages, at)
     if not rest:
-        raise UsageError(f"without message {index} nothing is left in {key!r}: no model takes that")
+        raise UsageError(f"cannot drop message {index}: no message would be left in {key!r}")
     body[key] = rest
 
 
@@ -67,7 +70,7 @@ def _rest(api: str, messages: list[_Message], at: int) -> list[Json]:
 def _without_item(messages: list[_Message], at: int) -> list[Json]:
     call = messages[at].get("call_id")
     gone = {at} | {n for n, item in enumerate(messages) if call and item.get("call_id") == call}
-    # Thinking must be followed by what it led to, and what it led to is known by its id.
+    # Reasoning must be followed by its result, which refers to it by id.
     for place in range(len(messages) - 1, -1, -1):
         follows = place + 1 in gone or place + 1 == len(messages)
         if messages[place].get("type") == "reasoning" and follows:
@@ -82,7 +85,7 @@ def _without_item(messages: list[_Message], at: int) -> list[Json]:
 
 
 def _links(message: _Message) -> Iterator[str | None]:
-    """Give the id of the call that each tool call or block makes or answers, None for others."""
+    """Yield the call id of each tool call, tool result or block; None for other blocks."""
     if "tool_call_id" in message:
         yield text(message.get("tool_call_id"))
     elif calls := mappings(message.get("tool_calls")):
@@ -94,7 +97,7 @@ def _links(message: _Message) -> Iterator[str | None]:
 
 
 def _gemini_links(contents: list[_Message]) -> list[list[str | None]]:
-    # Without ids, the first answer of a name belongs to the first call of that name, and so on.
+    # Gemini may send no ids: then the nth answer of a name belongs to the nth call of that name.
     seen: Counter[tuple[str, str]] = Counter()
     links: list[list[str | None]] = []
     for content in contents:
@@ -139,11 +142,15 @@ def _blocks(message: _Message, links: list[str | None], gone: set[str | None]) -
 def keep_tools(
     api: str, body: dict[str, Json], offered: Collection[ToolDefinition], names: Collection[str]
 ) -> None:
-    """Offer the tools of these names alone; UsageError for one that was not offered."""
+    """Remove all tools but these.
+
+    Raises:
+        UsageError: the request does not offer one of them.
+    """
     known = {tool.name for tool in offered}
     if unknown := [name for name in names if name not in known]:
         raise UsageError(
-            f"the request offers no tool {', '.join(map(repr, unknown))}: it offers"
+            f"the request does not offer the tool {', '.join(map(repr, unknown))}; it offers"
             f" {', '.join(sorted(map(repr, known))) or 'none'}"
         )
     for key in ("tools", "functions"):

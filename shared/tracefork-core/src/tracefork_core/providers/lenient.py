@@ -1,4 +1,4 @@
-"""Read JSON nobody vouches for: every accessor answers with a usable value or none."""
+"""Read JSON from strangers: every accessor returns a usable value or None. And write JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 MAX_DEPTH = 128
 _MOST = 2**53
-"""Up to here every reader of JSON has the same number, and figures can be made of it."""
+"""Up to here every JSON reader agrees on an integer."""
 
 
 def parse(raw: bytes | str) -> Json:
@@ -26,7 +26,7 @@ def parse(raw: bytes | str) -> Json:
 
 
 def parse_array_prefix(raw: bytes) -> list[Json]:
-    """Decode the whole elements at the start of a JSON array that may be cut off."""
+    """Decode the complete elements at the start of a JSON array that may be cut off."""
     text = raw.decode("utf-8", "replace").lstrip()
     if not text.startswith("["):
         return []
@@ -45,27 +45,27 @@ def parse_array_prefix(raw: bytes) -> list[Json]:
 
 
 def mapping(value: Json) -> dict[str, Json]:
-    """Give the object, or an empty one for anything else."""
+    """Return an object as it is, and an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Json) -> list[Json]:
-    """Give the array, or an empty one for anything else."""
+    """Return an array as it is, and an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def mappings(value: Json) -> list[dict[str, Json]]:
-    """Give the objects of an array and leave out everything else."""
+    """Return the objects in an array, and leave out everything else."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 
 def text(value: Json) -> str | None:
-    """Give a string that says something; None for the empty one and for anything else."""
+    """Return a string that is not empty; None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
 def count(value: Json) -> int | None:
-    """Give a whole number that can count something; None for anything else."""
+    """Return a count: an integer from 0 to 2**53; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not 0 <= value <= _MOST:
@@ -74,13 +74,13 @@ def count(value: Json) -> int | None:
 
 
 def total(*counts: int | None) -> int | None:
-    """Add the counts there are; None when there is none."""
+    """Add the counts that are not None; None if all are."""
     known = [number for number in counts if number is not None]
     return sum(known) if known else None
 
 
 def field(source: dict[str, Json], *names: str) -> Json:
-    """Give the first of several spellings of one field that has a value."""
+    """Return the value of a field under the first of several names that has one."""
     return next((source[name] for name in names if source.get(name) is not None), None)
 
 
@@ -107,15 +107,19 @@ def _is_shallow(value: Json) -> bool:
 
 
 def compact(value: object) -> str:
-    """Write JSON without spaces; UsageError for what JSON or UTF-8 has no form for."""
+    """Write JSON without spaces.
+
+    Raises:
+        UsageError: JSON or UTF-8 cannot express the value.
+    """
     try:
         written = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         written.encode()
     except UnicodeEncodeError as error:
         surrogate = ascii(error.object[error.start])
         raise UsageError(
-            f"the text holds {surrogate}, half of a surrogate pair, which no provider can send:"
-            " write the whole character"
+            f"the text contains {surrogate}, half of a surrogate pair, which UTF-8 cannot encode."
+            " Write the whole character"
         ) from error
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(f"this cannot be written as JSON: {error}") from error

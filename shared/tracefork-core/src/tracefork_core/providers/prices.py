@@ -1,7 +1,7 @@
 """What a call cost, by the price lists of the optional library `genai-prices`.
 
-Only the lists the library ships are read: its updater, which fetches newer ones, is a thread
-that somebody must start, and nothing here does.
+Only the price lists that the library ships are read. Its updater, which downloads newer ones, is
+never started.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FLAVORS = {
 
 
 def lists() -> str | None:
-    """Return the version of the price lists that are installed, None where none are."""
+    """Return the version of the installed price lists, None if they are not installed."""
     try:
         return importlib.metadata.version("genai-prices")
     except importlib.metadata.PackageNotFoundError:
@@ -51,11 +51,11 @@ def lists() -> str | None:
 
 
 def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
-    """Price the tokens of a call in US dollars, by the list in force `at` (None: today's).
+    """Return the price of a call in US dollars, by the price list of the time `at` (None: today).
 
-    None, never a guess: without the library, for a provider, model or usage it does not
-    know, and where it answers zero for tokens used, which it does for free and for unpriced
-    models alike. A naive `at` is UTC. Counting tokens is free.
+    It never guesses. It returns None without the library, for an unknown provider, model or usage,
+    and if the library says zero for used tokens: it does so for free and for unpriced models alike.
+    A naive `at` is UTC. Counting tokens is free.
     """
     if call.operation == "count_tokens":
         return Decimal(0)
@@ -114,9 +114,9 @@ def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) ->
 
 
 def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
-    """Return what a call cost by the prices of its day, or None where that is not known.
+    """Return what a recorded call cost by the prices of its day, or None if that is unknown.
 
-    What a fork answered itself cost nothing, and counting tokens does not.
+    Answers that a fork made cost nothing, and neither does counting tokens.
     """
     if exchange.aside.answered or exchange.is_auxiliary:
         return Decimal(0)

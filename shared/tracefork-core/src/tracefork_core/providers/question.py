@@ -1,4 +1,4 @@
-"""A request read for what it asks: all that an answer to it, or an edit of it, goes by."""
+"""A request, decoded: what making an answer to it, or editing it, needs to know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MESSAGES = {
     "anthropic.messages": ("messages", "content"),
     "gemini": ("contents", "parts"),
 }
-"""Where a request of each format has its messages, and each message what it says."""
+"""The field of the messages in a request of each format, and of the content in a message."""
 
 
 class Asked(Protocol):
@@ -38,7 +38,7 @@ class Asked(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Hold a model call that has no answer yet."""
+    """A model call without its answer."""
 
     url: str
     wire: Wire
@@ -46,12 +46,12 @@ class Question:
 
     @property
     def streams(self) -> bool:
-        """Tell whether the caller waits for a stream."""
+        """Whether the client expects a stream."""
         return self.call.stream or self.wire.path.endswith(":streamRawPredict")
 
     @property
     def wants_events(self) -> bool:
-        """Tell whether a stream of Gemini's is to be events; without `alt=sse` it is an array."""
+        """Whether Gemini's stream is server-sent events; without `alt=sse` it is a JSON array."""
         return any(
             key in ("alt", "$alt") and value == "sse"
             for key, value in parse_qsl(urlsplit(self.url).query)
@@ -59,20 +59,24 @@ class Question:
 
     @property
     def place(self) -> str:
-        """Name the request in a message, without the query, where keys may be."""
+        """The request as errors name it: without the query, which may hold keys."""
         return f"POST {self.wire.host}{self.wire.path}"
 
 
 def read_question(request: Asked) -> Question:
-    """Read a request; UsageError where it is no model call in a known format."""
+    """Decode a request.
+
+    Raises:
+        UsageError: it is not a model call in a known format.
+    """
     asked = (request.method, request.url, request.headers, request.body)
     wire = read_wire(request.url, request.headers, request.body, None, (), b"")
     call = decode(*asked, None, (), b"")
     if wire is None or call is None:
-        place = f"{wire.host}{wire.path}" if wire else "an address that cannot be read"
+        place = f"{wire.host}{wire.path}" if wire else "an invalid URL"
         raise UsageError(
-            f"{request.method} {place} is not a model call in a format known here (OpenAI chat"
-            " completions, responses and embeddings, Anthropic messages, Gemini):"
-            " give the whole bytes of the answer or of the request instead"
+            f"{request.method} {place} is not a model call in a known format (OpenAI chat"
+            " completions, responses and embeddings, Anthropic messages, Gemini)."
+            " Give the bytes of the whole answer or request instead"
         )
     return Question(request.url, wire, call)

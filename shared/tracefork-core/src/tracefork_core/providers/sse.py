@@ -17,7 +17,7 @@ _MAX_DELTAS = 200
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """Hold one event; `data` is its data lines joined by newlines."""
+    """One event; `data` is its data lines joined by newlines."""
 
     data: str
     event: str = "message"
@@ -36,7 +36,7 @@ class SseDecoder:
         self._id = ""
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
-        """Take the next bytes and give the events they complete."""
+        """Take the next bytes, and return the events that they complete."""
         if self._after_cr and chunk:
             chunk = chunk.removeprefix(b"\n")
             self._after_cr = False
@@ -50,9 +50,9 @@ class SseDecoder:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def close(self) -> list[SseEvent]:
-        """Give what an event cut off by the end of the body had so far.
+        """Return the event that the end of the body cut off, if any.
 
-        The standard drops it; a body cut short is still worth reading.
+        The standard drops it, but a body that was cut off is still worth reading.
         """
         lines = [b"".join(self._partial), b""]
         self._partial = []
@@ -94,6 +94,6 @@ def sse_bytes(value: object, event: str | None = None, end: str = "\n") -> bytes
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a text into deltas of a word or so, longer ones where there would be very many."""
+    """Cut a text into deltas of about a word, or into longer ones so that there are at most 200."""
     size = max(8, -(-len(text) // _MAX_DELTAS))
     return [text[start : start + size] for start in range(0, len(text), size)]
