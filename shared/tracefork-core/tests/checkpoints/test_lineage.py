@@ -66,7 +66,7 @@ def test_a_branch_goes_on_in_its_own_way() -> None:
     assert branch.line(T, "a") == ["a", "b", "f", "g"]
 
 
-def test_what_was_made_anew_stands_for_what_was_recorded_there() -> None:
+def test_a_replayed_checkpoint_stands_for_a_recorded_one() -> None:
     """A fork stands for its parent, and each step for the next one on the line."""
     lineage = Lineage(STRAIGHT)
     fork = Checkpoint(T, "", "x", HEAD, {}, {"source": "fork"}, "b")
@@ -77,7 +77,7 @@ def test_what_was_made_anew_stands_for_what_was_recorded_there() -> None:
     assert stand_in(lineage, [first, fork]) is None
 
 
-def test_what_comes_after_a_checkpoint_is_what_its_line_asked() -> None:
+def test_exchanges_after_a_checkpoint_are_those_of_its_line() -> None:
     """Other threads are left alone; what no graph asked is past where it came before."""
     asked = [(0, None), (1, (T, "a")), (2, (T, "b")), (3, (T, "f")), (4, ("other", "z")), (5, None)]
     assert exchanges_after(Lineage(FORKED), asked, T, "b", resumed=False) == ([2, 5], [1, 3, 0])
@@ -92,14 +92,14 @@ def test_a_resumed_run_is_answered_as_it_was_when_it_was_resumed() -> None:
     assert exchanges_after(Lineage(events), asked, T, "b", resumed=True)[0] == [2, 3, 1]
 
 
-def test_a_checkpoint_is_shown_with_what_its_own_run_wrote() -> None:
+def test_a_checkpoint_has_only_the_writes_of_its_own_run() -> None:
     """What a later run wrote there belongs to its future, and would finish its tasks."""
     events = [*STRAIGHT[:3], wrote("b", "first"), run("b", 2, "resume"), wrote("b", "second")]
     shown = [one for one in Lineage(events).put(T) if not isinstance(one, Checkpoint)]
     assert [write.task for writes in shown for write in writes] == ["first"]
 
 
-def test_what_was_read_and_not_put_is_known() -> None:
+def test_checkpoints_read_from_before_the_recording_are_known() -> None:
     """It is where the recorded run began, and not part of what it did."""
     earlier = Saved(Checkpoint(T, "", "old", HEAD, {}), known=True)
     lineage = Lineage([earlier, *STRAIGHT])

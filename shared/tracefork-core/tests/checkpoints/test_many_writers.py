@@ -97,9 +97,7 @@ def test_a_kill_loses_nothing_that_was_put(path: Path) -> None:
     assert store.find("p", "") is not None
 
 
-def test_whoever_looks_what_a_file_is_takes_no_lock_of_it(
-    store: CheckpointFile, path: Path
-) -> None:
+def test_looking_at_the_header_drops_no_lock(store: CheckpointFile, path: Path) -> None:
     """Another process then takes itself for the last one, and what is put after that is lost."""
     put(store, "1", said=b"x")
     with pytest.raises(tracefork.TapeError):

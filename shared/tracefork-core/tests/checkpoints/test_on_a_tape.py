@@ -57,7 +57,7 @@ def value_of(path: Path) -> object:
         return msgspec.msgpack.decode(opened.blob(value.sha))
 
 
-def test_what_a_run_saves_is_on_its_tape(tape: Path) -> None:
+def test_a_run_records_the_checkpoints_it_saves(tape: Path) -> None:
     """And nothing else has to be there: the file that the checkpointer names is the tape."""
     with tracefork.record(tape):
         saved = put(tape, ["hello"])
@@ -68,7 +68,7 @@ def test_what_a_run_saves_is_on_its_tape(tape: Path) -> None:
     assert [file.name for file in tape.parent.iterdir()] == ["run.tape"]
 
 
-def test_what_a_run_found_is_on_its_tape_too(tape: Path) -> None:
+def test_a_run_records_the_checkpoints_it_found(tape: Path) -> None:
     """It replays without the file it went on in, and is not taken for what the run saved."""
     threads = tape.with_name("threads.tape")
     put(threads, ["before"])
@@ -144,7 +144,7 @@ def test_a_secret_too_deep_to_be_taken_out_is_blotted_out(
     assert found == f"the word is {'*' * len(SECRET)}"
 
 
-def test_two_files_of_one_run_keep_apart(tape: Path) -> None:
+def test_two_files_of_one_run_stay_separate(tape: Path) -> None:
     """A thread of the same name in each; a third name says which there are."""
     first, second = tape.with_name("first.tape"), tape.with_name("second.tape")
     with tracefork.record(tape):

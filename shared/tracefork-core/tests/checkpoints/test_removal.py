@@ -60,7 +60,7 @@ def test_pruning_keeps_the_latest_of_each_line(store: CheckpointFile, path: Path
     assert path.stat().st_size < before
 
 
-def test_pruning_keeps_what_the_latest_rests_on(store: CheckpointFile) -> None:
+def test_pruning_keeps_the_bases_of_the_latest_checkpoint(store: CheckpointFile) -> None:
     """The ancestors up to the one that holds a value of each channel that was named."""
     for n in range(6):
         name = "log" if n == 2 else "other"
@@ -108,7 +108,7 @@ def test_a_copy_stands_by_itself(store: CheckpointFile, path: Path) -> None:
     assert len(cold.writes("copy", "", "0011")) == 1
 
 
-def test_a_copy_is_copied_as_often_as_one_likes() -> None:
+def test_a_copy_can_be_copied_many_times() -> None:
     """Seventy times, one from the other; numbers of rows grow by what is copied."""
     store = in_memory()
     values = transcript(3)
@@ -122,7 +122,7 @@ def test_a_copy_is_copied_as_often_as_one_likes() -> None:
     assert last == count
 
 
-def test_nobody_reads_while_what_is_at_hand_is_forgotten(
+def test_no_read_runs_while_the_cache_is_emptied(
     store: CheckpointFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another thread waits until all of it is done."""

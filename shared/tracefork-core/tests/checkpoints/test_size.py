@@ -25,14 +25,14 @@ def size(path: Path, steps: int) -> int:
     return path.stat().st_size
 
 
-def test_a_transcript_costs_what_was_said(tmp_path: Path) -> None:
+def test_a_growing_thread_grows_linearly(tmp_path: Path) -> None:
     """Four times the steps are four times the bytes, not sixteen; each about its own text."""
     few, many = size(tmp_path / "few.tape", 40), size(tmp_path / "many.tape", 160)
     assert many < 4.5 * few
     assert many < 160 * 1100
 
 
-def test_messages_that_end_alike_cost_what_was_said(tmp_path: Path) -> None:
+def test_messages_with_a_common_end_grow_linearly(tmp_path: Path) -> None:
     """The end that all have in common is no reason to begin their chain anew."""
     rng = random.Random(0)
     store = CheckpointFile(tmp_path / "alike.tape")
@@ -54,7 +54,7 @@ def test_messages_that_end_alike_cost_what_was_said(tmp_path: Path) -> None:
         lambda n: b"",
     ],
 )
-def test_whatever_changes_is_read_as_it_was(change: object) -> None:
+def test_changed_values_read_as_they_were_put(change: object) -> None:
     """Values that are edited, cut, or have nothing in common come back as they were put."""
     assert callable(change)
     store = in_memory()

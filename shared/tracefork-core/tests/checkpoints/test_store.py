@@ -28,7 +28,7 @@ def test_a_file_appears_at_the_first_put(store: CheckpointFile, path: Path) -> N
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_what_was_put_is_found_again(store: CheckpointFile, path: Path) -> None:
+def test_a_checkpoint_reads_as_it_was_put(store: CheckpointFile, path: Path) -> None:
     """By its id, as the latest of its ns, and with all its parts, in another store."""
     first = put(store, "1", said=b"one", metadata={"step": 1, "parents": {"": "0"}})
     second = put(store, "2", "1", said=b"two")
@@ -137,7 +137,7 @@ def test_the_name_of_a_new_file_is_on_disk(
     assert synced == [(True, True)]
 
 
-def test_a_full_disk_is_said_and_left_behind(store: CheckpointFile) -> None:
+def test_a_full_disk_raises_and_the_store_recovers(store: CheckpointFile) -> None:
     """The error is SQLite's own, each time; once there is room, the next put goes on."""
     put(store, "1", said=b"x")
     with store._file.reading() as db:
@@ -151,7 +151,7 @@ def test_a_full_disk_is_said_and_left_behind(store: CheckpointFile) -> None:
     assert [one.id for one in store.search("t")] == ["3", "1"]
 
 
-def test_what_cannot_be_committed_is_taken_back(store: CheckpointFile) -> None:
+def test_a_failed_commit_is_rolled_back(store: CheckpointFile) -> None:
     """No transaction stays open behind it."""
     put(store, "1", said=b"x")
     with store._file.reading() as db:
@@ -175,7 +175,7 @@ def test_a_file_that_is_gone_is_no_more(store: CheckpointFile, path: Path) -> No
     assert [one.id for one in CheckpointFile(path).search()] == ["2"]
 
 
-def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     """No folder is made for a name that was mistyped."""
     store = CheckpointFile(tmp_path / "nowhere" / "threads.tape")
     with pytest.raises(tracefork.UsageError, match=r"\.tape"):

@@ -83,7 +83,7 @@ def test_nothing_seen_is_lost(
     assert {(said["query"], said["size"], said["sha"]) for said in seen} <= set(again)
 
 
-def test_the_check_finds_what_is_lost(tape: Path, server: ProviderServer, nursery: Any) -> None:
+def test_the_check_finds_a_lost_exchange(tape: Path, server: ProviderServer, nursery: Any) -> None:
     """Negative control: without its last event, the same tape fails the same check."""
     seen = nursery.run("record", "three_then_wait", server.url, tape, kill_after=3).seen
     check(tape, seen)

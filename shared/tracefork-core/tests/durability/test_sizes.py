@@ -26,9 +26,7 @@ from tracefork_testkit import ProviderServer
 LARGE = 50_000_000
 
 
-def test_a_body_of_50_mb_comes_back(
-    tape: Path, provider: ProviderServer, http: httpx2.Client
-) -> None:
+def test_a_body_of_50_mb_replays(tape: Path, provider: ProviderServer, http: httpx2.Client) -> None:
     """An answer of that size is recorded and replayed with its bytes and chunks."""
 
     def run() -> tuple[int, str]:
@@ -62,9 +60,7 @@ def test_a_large_request_is_compared(
         assert recorded.exchanges[0].request_body == body
 
 
-def test_an_empty_body_comes_back(
-    tape: Path, provider: ProviderServer, http: httpx2.Client
-) -> None:
+def test_an_empty_body_replays(tape: Path, provider: ProviderServer, http: httpx2.Client) -> None:
     """No bytes to send, none to receive, with and without a declared length."""
     paths = ("/bytes/0", "/chunked?n=0", "/status/204")
     with record(tape):

@@ -106,7 +106,7 @@ def replaced(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [removed, moved, folder_removed, replaced])
-def test_a_tape_that_lost_its_name_is_said(
+def test_removing_a_tape_during_its_recording_raises(
     tmp_path: Path, provider: ProviderServer, http: httpx2.Client, harm: Callable[[Path], None]
 ) -> None:
     """SQLite would go on writing to a file nobody finds: no receipt is given for that."""
@@ -187,7 +187,7 @@ def test_a_disk_may_be_full_at_any_write(
     assert not result.complete
 
 
-def test_a_folder_that_cannot_be_written_is_said_before_the_agent_starts(
+def test_a_read_only_folder_is_refused_before_the_agent_starts(
     provider: ProviderServer, nursery: Any
 ) -> None:
     """Nothing is asked of anybody, and the error names the tape."""
@@ -202,7 +202,7 @@ def test_a_folder_that_cannot_be_written_is_said_before_the_agent_starts(
         assert list(folder.iterdir()) == []
 
 
-def test_what_is_recorded_is_for_its_owner_alone(
+def test_only_its_owner_may_read_a_tape(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
     """The tape, its log and its journal, from their first byte on, whatever the umask."""

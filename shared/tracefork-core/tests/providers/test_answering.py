@@ -51,7 +51,7 @@ def payloads(body: bytes) -> list[Any]:
 
 @settings(max_examples=300, deadline=None)
 @given(way=st.sampled_from(EVERY_WAY), text=st.none() | TEXTS, calls=CALLS)
-def test_what_is_said_is_read_back(
+def test_an_answer_decodes_to_what_it_says(
     way: str, text: str | None, calls: list[tuple[str, dict[str, Any]]]
 ) -> None:
     """Of any text and any calls, in every format, whole or streamed, nothing is lost or added."""
@@ -82,7 +82,7 @@ def test_another_text_reads_as_another(way: str) -> None:
 
 
 @every_way
-def test_the_same_is_said_in_the_same_bytes(way: str) -> None:
+def test_equal_answers_have_equal_bytes(way: str) -> None:
     """Ids are made up from what is asked and said, so they differ where that does."""
     request = WAYS[way]
     calls = [("f", {"a": 1}), ("f", {"a": 1})]
@@ -95,7 +95,7 @@ def test_the_same_is_said_in_the_same_bytes(way: str) -> None:
 
 
 @every_way
-def test_only_a_stream_comes_in_pieces(way: str) -> None:
+def test_only_a_stream_has_several_chunks(way: str) -> None:
     """Each event is a chunk of its own; a whole body is one, and says how long it is."""
     request = WAYS[way]
     made = answer(request, text="a long enough text, of many words")
@@ -172,7 +172,7 @@ def test_arguments_may_be_broken_where_they_are_text() -> None:
         read = request.read(answer(request, text=None, tool_calls=[("f", '{"a": ')]))
         assert read.tool_calls[0].arguments == '{"a": '
     for way in ("messages", "gemini"):
-        with pytest.raises(UsageError, match="no object"):
+        with pytest.raises(UsageError, match="'f'"):
             answer(WAYS[way], text=None, tool_calls=[("f", '{"a": ')])
 
 
@@ -205,12 +205,12 @@ def nested(depth: int) -> dict[str, Any]:
         (CHAT, {"text": None, "tool_calls": [("f", {"a": object()})]}, "as JSON"),
         (CHAT, {"text": None, "tool_calls": [("f", nested(120))]}, "deep"),
         (CHAT, {"text": None, "tool_calls": [("f", nested(100_000))]}, "as JSON"),
-        (CHAT, {"text": None, "tool_calls": [("", {})]}, "name of the tool"),
-        (EMBEDDINGS, {"text": "a"}, "embeddings, whose answer has no text"),
+        (CHAT, {"text": None, "tool_calls": [("", {})]}, "name"),
+        (EMBEDDINGS, {"text": "a"}, "embeddings"),
         (asks("https://x.example/mail?key=s3cret", a=1), {"text": "a"}, "x.example/mail is not a"),
     ],
 )
-def test_what_cannot_be_said_is_refused(request_: Ask, said: dict[str, Any], why: str) -> None:
+def test_an_impossible_answer_is_refused(request_: Ask, said: dict[str, Any], why: str) -> None:
     """The message says why, and keeps the query of the address to itself."""
     with pytest.raises(UsageError, match=why) as refused:
         answer(request_, **said)

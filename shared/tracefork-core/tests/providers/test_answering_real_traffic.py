@@ -77,7 +77,7 @@ def test_other_words_are_noticed(traffic: list[Any]) -> None:
         assert request.read(failure_answer(request, 500, "no")).error is not None
 
 
-def test_a_recorded_document_is_given_whole_or_streamed(traffic: list[Any]) -> None:
+def test_a_recorded_document_is_sent_whole_or_streamed(traffic: list[Any]) -> None:
     """Each JSON answer reads the same when it is given as a document, and as a stream of it."""
     seen: Counter[str] = Counter()
     for one, request, call in calls(traffic):
@@ -110,13 +110,13 @@ CHANGES: dict[str, tuple[Any, Callable[[ModelCall, ModelCall], bool]]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_request_can_be_put_otherwise(traffic: list[Any], change: str) -> None:
+def test_every_real_request_can_be_edited(traffic: list[Any], change: str) -> None:
     """What was changed reads as changed in N of N; only a message that is the only one stays."""
     value, shows = CHANGES[change]
     done = 0
     for one, request, call in calls(traffic):
         if change == "drop_message" and len(call.input) == 1:
-            with pytest.raises(UsageError, match="nothing is left"):
+            with pytest.raises(UsageError):
                 edit(request, drop_message=0)
             continue
         url, body = edit(request, **{change: value})

@@ -239,7 +239,7 @@ def test_sdks_put_a_streamed_document_together(url: str) -> None:
     assert (content[1].input, content[3].text, content[4].input) == ({"query": "q"}, "yo", {"a": 1})
 
 
-def test_sdks_raise_what_a_refusal_is_for_them(url: str) -> None:
+def test_sdks_raise_their_own_error_for_a_refusal(url: str) -> None:
     """A 429 is the SDK's own error for too many requests, with the provider's message in it."""
     asked: Any = {"model": "fail", "messages": ASKED}
     with open_ai(url) as client:

@@ -131,7 +131,7 @@ def test_a_stream_reads_like_the_whole_message(ask: Ask) -> None:
     assert (view.usage.input_tokens, view.usage.output_tokens) == (5, 7)
 
 
-def test_an_error_inside_a_stream_keeps_what_came_before(ask: Ask) -> None:
+def test_an_error_inside_a_stream_keeps_the_earlier_events(ask: Ask) -> None:
     """An overloaded provider leaves half a message and a reason."""
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "later"}}
     view = ask(URL, HI, [started(), delta(0, "text_delta", text="par"), error])
@@ -140,7 +140,7 @@ def test_an_error_inside_a_stream_keeps_what_came_before(ask: Ask) -> None:
     assert (view.error.type, view.error.message) == ("overloaded_error", "later")
 
 
-def test_input_counts_what_the_cache_had_a_part_in(ask: Ask) -> None:
+def test_input_tokens_include_cached_ones(ask: Ask) -> None:
     """Anthropic's three kinds of input tokens add up; their shares stay readable."""
     usage = {
         "input_tokens": 3,

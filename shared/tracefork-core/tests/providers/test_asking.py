@@ -54,7 +54,7 @@ def test_a_path_keeps_all_but_the_model() -> None:
     assert inner["model"] == "models/new"
     assert inner["generationConfig"] == {"temperature": 1}
     own = asks(GEMINI.url.replace("models/gemini-3-pro", "endpoints/77"), contents=CONTENTS)
-    with pytest.raises(UsageError, match="an endpoint of its own"):
+    with pytest.raises(UsageError, match="endpoints/77"):
         edit(own, model="new")
 
 
@@ -81,7 +81,7 @@ def test_a_system_prompt_is_replaced_or_added(request_: Ask) -> None:
     assert after.input[-1] == before.input[-1]
 
 
-def test_what_marks_a_system_prompt_stays() -> None:
+def test_a_new_system_prompt_keeps_its_cache_mark() -> None:
     """A developer's stays a developer's, a cached one cached."""
     assert edited(INSTRUCTED[0], system="new").json["messages"][0]["role"] == "developer"
     assert edited(INSTRUCTED[4], system="new").json["system"] == [
@@ -154,7 +154,7 @@ def test_the_last_words_of_the_user_are_replaced(wire: str) -> None:
 def test_words_given_alone_are_replaced_too() -> None:
     """A request may be one string."""
     assert edited(RESPONSES, prompt="new").json["input"] == "new"
-    with pytest.raises(UsageError, match="no text of a user's in 'messages'"):
+    with pytest.raises(UsageError, match="'messages'"):
         edit(CHAT.but(messages=[{"role": "system", "content": "x"}]), prompt="new")
 
 
@@ -179,23 +179,23 @@ def test_any_value_can_be_set_by_its_pointer() -> None:
 @pytest.mark.parametrize(
     ("request_", "change", "why"),
     [
-        (CHAT, {"set": {"messages": 1}}, "'messages' is no JSON pointer"),
-        (CHAT, {"set": {"": 1}}, "'' is no JSON pointer"),
-        (CHAT, {"set": {"/nothing/here": 1}}, "has no /nothing .*there is 'model', 'messages'"),
+        (CHAT, {"set": {"messages": 1}}, "'messages'"),
+        (CHAT, {"set": {"": 1}}, "''"),
+        (CHAT, {"set": {"/nothing/here": 1}}, "/nothing .*'model', 'messages'"),
         (CHAT, {"set": {"/messages/1/content": 1}}, r"has no /messages/1 \(the array has 1"),
-        (CHAT, {"set": {"/messages/01": 1}}, "no such place"),
-        (CHAT, {"set": {"/messages/-1": 1}}, "no such place"),
+        (CHAT, {"set": {"/messages/01": 1}}, "messages/01"),
+        (CHAT, {"set": {"/messages/-1": 1}}, "messages/-1"),
         (CHAT, {"set": {"/model/x": 1}}, "neither an object nor an array"),
         (CHAT, {"set": {"/x": float("nan")}}, "as JSON"),
         (CHAT, {"prompt": "\ud800"}, "half of a surrogate pair"),
-        (EMBEDDINGS, {"temperature": 1.0}, "embeddings, which know no 'temperature'"),
-        (EMBEDDINGS, {"tools": []}, "embeddings, which know no 'tools'"),
+        (EMBEDDINGS, {"temperature": 1.0}, "'temperature'"),
+        (EMBEDDINGS, {"tools": []}, "'tools'"),
         (asks("https://x.example/mail?key=s3cret", a=1), {"model": "m"}, "x.example/mail is not"),
-        (Ask(CHAT.url, b"\xff"), {"model": "m"}, "no JSON object"),
+        (Ask(CHAT.url, b"\xff"), {"model": "m"}, "chat/completions"),
         (Ask(CHAT.url, CHAT.body, (("Content-Encoding", "gzip"),)), {"model": "m"}, "compressed"),
     ],
 )
-def test_a_change_that_has_no_place_is_refused(
+def test_a_change_without_a_place_is_refused(
     request_: Ask, change: dict[str, Any], why: str
 ) -> None:
     """The message says which, and what there is instead."""

@@ -37,7 +37,7 @@ def test_a_call_of_a_model_is_not(url: str) -> None:
     assert not is_auxiliary("POST", url)
 
 
-def test_what_tokens_are_counted_with_is_auxiliary() -> None:
+def test_downloads_of_tokenizers_are_auxiliary() -> None:
     """It is fetched once on each machine; other files of that host are not it."""
     assert is_auxiliary("GET", ENCODING)
     assert not is_auxiliary("GET", ENCODING.replace("encodings", "other"))
@@ -49,7 +49,7 @@ PRICES = (
 )
 
 
-def test_what_models_cost_and_take_is_auxiliary() -> None:
+def test_downloads_of_model_prices_are_auxiliary() -> None:
     """LiteLLM fetches it where it is imported; other files of that host are an agent's own."""
     assert is_auxiliary("GET", PRICES)
     assert not is_auxiliary("GET", PRICES.replace("BerriAI/litellm", "somebody/prompts"))

@@ -65,7 +65,7 @@ def test_a_body_already_decoded_is_taken_as_it_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate"])
-def test_a_body_cut_short_gives_what_it_held(name: str) -> None:
+def test_a_truncated_body_decompresses_up_to_the_cut(name: str) -> None:
     """An abandoned download is readable as far as it went."""
     noise = bytes(range(256)) * 40
     plain = decompress(CODINGS[name](noise)[:-20], name)
@@ -91,7 +91,7 @@ def test_a_plain_body_has_the_same_limit() -> None:
     assert decompress(b"aaaaa", "", limit=4) is None
 
 
-def test_what_cannot_be_decoded_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undecodable_body_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown coding, or one whose library is missing, is not guessed at."""
     assert decompress(PLAIN, "compress") is None
     for module in ("brotli", "backports.zstd", "compression.zstd"):

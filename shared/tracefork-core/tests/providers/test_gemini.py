@@ -141,7 +141,7 @@ def test_code_run_by_the_provider_is_a_server_tool(ask: Ask) -> None:
     )
 
 
-def test_a_refused_prompt_says_why(ask: Ask) -> None:
+def test_a_refused_prompt_has_its_reason(ask: Ask) -> None:
     """Without a candidate the reason is the prompt's."""
     view = ask(URL, HI, {"promptFeedback": {"blockReason": "SAFETY"}})
     assert (view.output, view.finish_reasons, view.error) == ((), ("SAFETY",), None)

@@ -117,7 +117,7 @@ def test_nesting_within_the_bound_is_read() -> None:
 @pytest.mark.parametrize(
     "number", ["-1", "1.5", "true", '"7"', "1e999", "1e300", "9" * 400, "9" * 5000, "null", "{}"]
 )
-def test_a_count_that_is_no_count_is_not_reported(number: str) -> None:
+def test_an_invalid_count_is_not_reported(number: str) -> None:
     """Usage holds whole numbers that figures can be made of, or nothing."""
     body = f'{{"usage": {{"prompt_tokens": {number}, "completion_tokens": 2}}}}'.encode()
     call = decode("POST", url(PATHS[0]), [], b"{}", 200, [], body)

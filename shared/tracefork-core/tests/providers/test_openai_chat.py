@@ -153,7 +153,7 @@ def test_tools_offered_are_listed(ask: Ask) -> None:
     )
 
 
-def test_usage_says_what_was_cached_and_what_was_reasoned(ask: Ask) -> None:
+def test_usage_has_cached_and_reasoning_tokens(ask: Ask) -> None:
     """The finer counts are read from each dialect's own place for them."""
     openai = {
         "prompt_tokens": 10,
@@ -206,7 +206,7 @@ def test_an_error_body_is_an_error(ask: Ask) -> None:
     assert ask(URL, HI, answer({"content": "fine"})).error is None
 
 
-def test_an_error_inside_a_stream_keeps_what_came_before(ask: Ask) -> None:
+def test_an_error_inside_a_stream_keeps_the_earlier_events(ask: Ask) -> None:
     """A stream that breaks gives its text and its error."""
     view = ask(URL, HI, [delta(content="par"), {"error": {"type": "overloaded", "message": "m"}}])
     assert view.text == "par"

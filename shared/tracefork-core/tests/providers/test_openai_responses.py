@@ -108,7 +108,7 @@ def test_a_stream_gives_its_final_response(ask: Ask) -> None:
     assert (view.text, view.response_id, view.stream) == ("yo", "r1", True)
 
 
-def test_a_stream_cut_short_gives_what_had_arrived(ask: Ask) -> None:
+def test_a_truncated_stream_gives_what_arrived(ask: Ask) -> None:
     """Finished items stand as they are; the unfinished one is put together from its deltas."""
     added = CALL | {"arguments": ""}
     arguments = "response.function_call_arguments.delta"
@@ -131,13 +131,13 @@ def test_a_stream_cut_short_gives_what_had_arrived(ask: Ask) -> None:
     assert (view.finish_reasons, view.usage, view.error) == ((), None, None)
 
 
-def test_an_unfinished_response_says_why(ask: Ask) -> None:
+def test_an_unfinished_response_has_its_reason(ask: Ask) -> None:
     """The reason stands for the bare word `incomplete`."""
     why = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     assert ask(URL, HI, why).finish_reasons == ("max_output_tokens",)
 
 
-def test_failure_comes_as_a_body_or_as_an_event(ask: Ask) -> None:
+def test_a_failure_is_read_from_a_body_or_an_event(ask: Ask) -> None:
     """Both forms give the code and the message."""
     error = {"code": "server_error", "message": "oops"}
     whole = ask(URL, HI, {"status": "failed", "error": error})

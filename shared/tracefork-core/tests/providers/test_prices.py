@@ -68,7 +68,7 @@ def test_a_provider_without_an_extractor_is_priced_by_the_plain_counts() -> None
     assert cost(bare, AT) == Decimal("12.5") / MILLION
 
 
-def test_the_list_in_force_is_the_one_of_that_day() -> None:
+def test_the_price_list_of_the_day_applies() -> None:
     """o3 cost $10 for a million input tokens until 10 June 2025 and $2 after it."""
     o3 = call("openai", "o3", chat_usage(MILLION, 0))
     assert cost(o3, AT) == Decimal(10)
@@ -99,7 +99,7 @@ def test_azure_is_priced_by_the_model_that_answered() -> None:
     ],
     ids=["host", "provider", "model", "elsewhere", "no usage", "empty", "nameless", "odd", "unit"],
 )
-def test_what_is_not_known_is_none(unknown: ModelCall) -> None:
+def test_an_unknown_price_is_none(unknown: ModelCall) -> None:
     """An unknown host, provider, model or usage has no price, and none is made up."""
     assert cost(unknown, AT) is None
 

@@ -104,7 +104,7 @@ def test_everything_else_is_let_alone(traffic: list[Any]) -> None:
     assert [one.url for one in calls if OTHERS.search(one.url)] == []
 
 
-def test_usage_is_what_the_provider_reported(traffic: list[Any]) -> None:
+def test_usage_equals_the_reported_usage(traffic: list[Any]) -> None:
     """Counts follow each provider's arithmetic, and its own object is kept unchanged."""
     checked: Counter[str] = Counter()
     for one in models(traffic):

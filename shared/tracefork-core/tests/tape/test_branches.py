@@ -55,7 +55,7 @@ def test_a_hundred_branches_cost_their_tails(run: Path) -> None:
     assert max(sizes) < alone.stat().st_size / 2
 
 
-def test_what_is_asked_again_on_a_branch_is_not_stored_again(run: Path) -> None:
+def test_a_branch_stores_no_body_that_its_parent_has(run: Path) -> None:
     """A body that lies on the parent is read from there, whichever exchange asks it."""
     path = run.with_name("again.tape")
     with Tape.open(run) as tape:
@@ -74,7 +74,7 @@ def test_a_branch_of_a_branch_reads_as_a_whole(run: Path) -> None:
     assert read(run.with_name("second.tape")) == RUN[:55] + TAIL[:3] + TAIL[:1]
 
 
-def test_a_branch_without_its_parent_says_so(run: Path) -> None:
+def test_a_branch_without_its_parent_is_refused(run: Path) -> None:
     """The parent lies beside it, or the branch cannot be read."""
     path = branch(run, "branch.tape")
     run.unlink()

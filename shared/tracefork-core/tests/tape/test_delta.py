@@ -53,14 +53,16 @@ def test_a_delta_gives_its_body_back(data: bytes, base: bytes) -> None:
 
 
 @given(BODIES, BODIES, BODIES)
-def test_what_was_inserted_is_all_that_is_new(head: bytes, middle: bytes, tail: bytes) -> None:
+def test_an_insertion_stores_only_the_inserted_bytes(
+    head: bytes, middle: bytes, tail: bytes
+) -> None:
     """A body that is its base with something put in stores no more than that, and short ends."""
     data, base = head + middle + tail, head + tail
     pieces = check(data, base)
     assert len(delta.fresh(data, pieces)) <= len(middle) + 2 * 48
 
 
-def test_a_transcript_that_grows_stores_what_is_new() -> None:
+def test_a_growing_transcript_stores_only_the_new_message() -> None:
     """Negative control for the bound: a body that has nothing in common is all new."""
     messages = [{"role": "user", "content": f"message {i} " * 20} for i in range(50)]
     base = json.dumps(messages[:-1]).encode()

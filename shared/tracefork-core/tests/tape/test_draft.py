@@ -24,7 +24,7 @@ with drafted(Path(sys.argv[1])) as draft:
 """
 
 
-def test_what_is_whole_has_its_name(tmp_path: Path) -> None:
+def test_a_complete_draft_gets_its_name(tmp_path: Path) -> None:
     """And nothing else is left."""
     with drafted(tmp_path / "a") as draft:
         draft.write_text("whole")
@@ -32,7 +32,7 @@ def test_what_is_whole_has_its_name(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a", "whole")]
 
 
-def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_draft_leaves_no_file(tmp_path: Path) -> None:
     """Neither a draft nor a file."""
     with pytest.raises(KeyError), drafted(tmp_path / "a") as draft:  # noqa: PT012
         draft.write_text("half")
@@ -41,7 +41,7 @@ def test_what_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
-def test_who_is_killed_leaves_no_file_of_that_name(tmp_path: Path, how: str) -> None:
+def test_a_killed_process_leaves_no_file_of_that_name(tmp_path: Path, how: str) -> None:
     """What is left is known by its name, and the next one begins anew."""
     target = tmp_path / "a"
     process = subprocess.run([sys.executable, "-c", KILLED, str(target), how], check=False)
@@ -53,7 +53,7 @@ def test_who_is_killed_leaves_no_file_of_that_name(tmp_path: Path, how: str) -> 
     assert target.read_text() == "whole"
 
 
-def test_who_comes_second_overwrites_nothing(tmp_path: Path) -> None:
+def test_a_second_draft_of_one_name_overwrites_nothing(tmp_path: Path) -> None:
     """Neither a file that was there, nor one that came meanwhile."""
     target = tmp_path / "a"
     with pytest.raises(UsageError, match=target.name), drafted(target) as second:  # noqa: PT012
@@ -65,7 +65,7 @@ def test_who_comes_second_overwrites_nothing(tmp_path: Path) -> None:
     assert target.read_text() == "first"
 
 
-def test_a_folder_that_cannot_be_written_is_said(
+def test_a_draft_in_a_read_only_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before anything is done."""

@@ -104,7 +104,7 @@ def test_no_mutant_does_more_than_be_refused(originals: Path, first: int) -> Non
         ("write", "'beside'"),
     ],
 )
-def test_what_is_hunted_for_is_found(originals: Path, wrong: str, said: str) -> None:
+def test_the_fuzzer_finds_planted_faults(originals: Path, wrong: str, said: str) -> None:
     """Negative control: a reader that does any of it is caught at the first mutant."""
     assert any(said in finding for finding in hunted(originals, 0, 1, wrong))
 

@@ -18,7 +18,7 @@ from tracefork_core.tape.environment import describe
 from .runs import Bodies, put, read, transcript, write
 
 
-def test_a_transcript_that_is_sent_again_grows_the_tape_by_what_is_new(tmp_path: Path) -> None:
+def test_a_tape_grows_linearly_with_a_repeated_transcript(tmp_path: Path) -> None:
     """Four times as many steps send sixteen times the bytes, and take four times the room."""
     sizes = {}
     for steps in (50, 200):
@@ -51,7 +51,7 @@ def test_lanes_that_take_turns_each_continue_their_own_transcript(tmp_path: Path
     assert (tmp_path / "slid.tape").stat().st_size < sent / 10
 
 
-def test_a_tape_that_is_not_closed_is_as_small(tmp_path: Path) -> None:
+def test_an_open_tape_is_as_small_as_a_closed_one(tmp_path: Path) -> None:
     """Without its end a recording takes little more room than with it."""
     bodies = transcript(200)
     write(tmp_path / "closed.tape", bodies)

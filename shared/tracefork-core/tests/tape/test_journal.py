@@ -65,7 +65,7 @@ def read(tape: Path, data: bytes) -> list[Flight]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(steps=STEPS, data=st.data())
-def test_a_torn_tail_reads_as_what_was_whole_before(
+def test_a_torn_journal_reads_up_to_the_tear(
     tape: Path, steps: list[Any], data: st.DataObject
 ) -> None:
     """Cut anywhere, a journal holds exactly the frames that were whole."""
@@ -78,7 +78,7 @@ def test_a_torn_tail_reads_as_what_was_whole_before(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(noise=st.binary(max_size=200), steps=STEPS)
-def test_what_is_no_journal_reads_as_nothing_more(
+def test_a_corrupt_journal_reads_up_to_the_corruption(
     tape: Path, noise: bytes, steps: list[Any]
 ) -> None:
     """Whatever lies behind whole frames adds no error, and takes nothing of them away."""
@@ -113,7 +113,7 @@ def test_a_journal_of_any_size_is_read_within_bounds(tmp_path: Path, start: byte
     assert peak < 100_000_000
 
 
-def test_what_is_no_file_is_no_journal(tmp_path: Path) -> None:
+def test_a_pipe_is_not_read_as_a_journal(tmp_path: Path) -> None:
     """To open a pipe would be to wait for a writer; a device never ends."""
     tape = tmp_path / "run.tape"
     os.mkfifo(f"{tape}-flight")

@@ -52,7 +52,7 @@ def test_a_full_segment_becomes_one_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [sqlite3.OperationalError("disk is full"), KeyboardInterrupt()])
-def test_what_was_committed_stands_where_packing_breaks_off(
+def test_an_interrupted_packing_keeps_every_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     """The rows lie there as they were; the exchange that came with it is on no tape yet."""

@@ -118,7 +118,7 @@ def test_everyone_it_was_sealed_for_reads_it(
             assert opened.exchanges[7].response_body == PLANTED * 300
 
 
-def test_nobody_else_reads_it(
+def test_another_identity_does_not_open_a_sealed_tape(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An identity it was not sealed for opens nothing, and the message says whose fault it is."""
@@ -146,7 +146,7 @@ def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> 
         _ = opened.exchanges
 
 
-def test_a_passphrase_does_not_open_what_is_sealed_for_keys(
+def test_a_passphrase_does_not_open_a_tape_sealed_for_keys(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor the other way round: one clear error, whichever kind of key is held."""
@@ -272,7 +272,7 @@ def torn(size: int) -> Callable[[dict[int, list[bytes]]], None]:
         *(torn(40), torn(12), torn(11), torn(0)),
     ],
 )
-def test_a_piece_that_was_touched_does_not_open(
+def test_a_changed_piece_does_not_decrypt(
     tape: Path,
     readers: list[Reader],
     monkeypatch: pytest.MonkeyPatch,
@@ -337,7 +337,7 @@ def test_a_sealed_tape_replays_with_its_key_and_not_without(
     assert len(provider.requests) == 2
 
 
-def test_a_tape_for_nobody_is_not_recorded(tape: Path) -> None:
+def test_a_sealed_tape_without_readers_is_refused(tape: Path) -> None:
     """Whoever seals for nobody, or for something that is no key, is told before anything runs."""
     with pytest.raises(UsageError, match="TRACEFORK_PASSPHRASE"):
         new_key()
@@ -346,7 +346,7 @@ def test_a_tape_for_nobody_is_not_recorded(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "AGE-SECRET-KEY-NONSENSE\n", None, "\ud800"])
-def test_an_identity_that_is_none_is_a_mistake_of_use(
+def test_an_invalid_identity_file_raises_a_usage_error(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch, text: str | None
 ) -> None:
     """A missing, empty or garbled identity file is named."""

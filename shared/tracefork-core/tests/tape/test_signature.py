@@ -238,7 +238,7 @@ def text(folder: Path) -> Path:
         (lambda folder: keys(folder)[1], "private key"),
     ],
 )
-def test_a_key_that_cannot_sign_is_a_mistake_of_use(
+def test_a_key_that_cannot_sign_raises_a_usage_error(
     tape: Path, tmp_path: Path, make: Callable[[Path], Path], reason: str
 ) -> None:
     """The message says what is wrong with it, and no signature is left behind."""
@@ -259,7 +259,7 @@ def test_a_key_that_cannot_sign_is_a_mistake_of_use(
         (lambda folder: folder / "nowhere", "cannot read"),
     ],
 )
-def test_a_key_that_cannot_verify_is_a_mistake_of_use(
+def test_a_key_that_cannot_verify_raises_a_usage_error(
     tape: Path, tmp_path: Path, signed: tuple[str, Path], make: Callable[[Path], Path], reason: str
 ) -> None:
     """The message says what is wrong with it."""
@@ -270,7 +270,7 @@ def test_a_key_that_cannot_verify_is_a_mistake_of_use(
 @pytest.mark.parametrize(
     "data", [b"", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"statement":{"digest":1}}']
 )
-def test_what_is_no_signature_is_a_tape_error(
+def test_a_malformed_signature_raises_a_tape_error(
     tape: Path, signed: tuple[str, Path], data: bytes
 ) -> None:
     """Anything may lie beside a tape."""
@@ -279,7 +279,7 @@ def test_what_is_no_signature_is_a_tape_error(
         verify(tape, *signed)
 
 
-def test_another_signature_is_not_overwritten_unasked(
+def test_another_signature_is_not_overwritten_without_the_flag(
     tape: Path, tmp_path: Path, signed: tuple[str, Path]
 ) -> None:
     """Signing again with the same key changes nothing; with another key it has to be asked for."""
@@ -318,7 +318,7 @@ for verb, key in ((signature.sign, {str(private)!r}), (signature.verify, {str(pu
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_what_is_no_file_is_no_signature(tmp_path: Path, kind: str) -> None:
+def test_a_pipe_or_a_device_is_not_read_as_a_signature(tmp_path: Path, kind: str) -> None:
     """A pipe is not waited for, and a device not read to its end."""
     tape = tmp_path / "run.tape"
     digest = TapeWriter(tape, describe()).close(Receipt(digest="", exchanges=0)).digest

@@ -52,7 +52,7 @@ def put(document: dict[str, Any], pointer: str, value: object) -> None:
     elif isinstance(node, list) and (index := _index(last, len(node))) is not None:
         node[index] = value
     else:
-        raise UsageError(f"{pointer}: the request has no {pointer}{_there(node)}")
+        raise UsageError(f"the request has no {pointer}{_there(node)}")
 
 
 def _index(token: str, length: int) -> int | None:

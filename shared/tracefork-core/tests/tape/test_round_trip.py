@@ -17,7 +17,7 @@ from tracefork_core.exchange.current import current_step
 from tracefork_testkit import ProviderServer
 
 
-def test_an_exchange_comes_back_as_it_was(
+def test_an_exchange_reads_as_it_was_written(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
     """Method, URL, headers, bodies, status and reason are those that crossed the wire."""
@@ -36,10 +36,10 @@ def test_an_exchange_comes_back_as_it_was(
         assert exchange.response_body == b"\0\xffbody"
         assert exchange.response_headers == answer.headers.multi_items()
         assert exchange.aside.seam == "httpx2"
-        assert (exchange.aside.caller or "").startswith("test_what_comes_back.py:")
+        assert (exchange.aside.caller or "").startswith("test_round_trip.py:")
 
 
-def test_chunks_come_back_in_the_pieces_they_came_in(
+def test_chunks_keep_their_boundaries(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
     """Chunk boundaries of a stream are kept."""
@@ -50,7 +50,7 @@ def test_chunks_come_back_in_the_pieces_they_came_in(
         assert recorded.exchanges[0].aside.sizes == [8, 8, 8, 8]
 
 
-def test_a_failure_comes_back_with_its_kind(
+def test_a_failure_keeps_its_kind(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
     """An attempt that ended in an exception is an exchange with a failure."""
@@ -65,9 +65,7 @@ def test_a_failure_comes_back_with_its_kind(
         assert (exchange.status, exchange.response_body) == (None, b"")
 
 
-def test_steps_come_back_as_a_graph(
-    tape: Path, provider: ProviderServer, http: httpx2.Client
-) -> None:
+def test_steps_read_as_a_graph(tape: Path, provider: ProviderServer, http: httpx2.Client) -> None:
     """Steps keep kind, name, parent, detail and end, and an exchange names the step that asked."""
     with record(tape):
         run = begin_step("run", "graph", detail={"nodes": 2})
@@ -187,7 +185,7 @@ def test_a_closed_tape_is_one_plain_file(
     assert [file.name for file in tape.parent.iterdir()] == [tape.name]
 
 
-def test_a_reader_does_not_keep_a_recording_from_ending(
+def test_a_reader_does_not_block_the_end_of_a_recording(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
     """A tape that somebody reads is closed all the same, and its file alone is the whole of it."""

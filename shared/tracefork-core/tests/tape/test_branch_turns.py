@@ -36,7 +36,7 @@ def turns(path: Path) -> list[list[list[int]]]:
         return [exchange.aside.turns for exchange in tape.exchanges[:3]]
 
 
-def test_where_nothing_is_said_they_are_those_of_the_parent(tmp_path: Path) -> None:
+def test_without_turn_events_a_branch_has_its_parents_turns(tmp_path: Path) -> None:
     """Most branches say nothing: all that they share came before what is their own."""
     assert turns(branch(tmp_path)) == [[[0, 2]], [[2, 2]], [[4, 2]]]
 
@@ -47,7 +47,7 @@ def test_several_events_make_one(tmp_path: Path) -> None:
     assert turns(path) == [[[0, 2]], [[2, 1], [11, 1]], [[9, 1], [12, 1]]]
 
 
-def test_what_is_not_known_to_have_come_has_no_turn(tmp_path: Path) -> None:
+def test_a_delivery_that_never_arrived_has_no_turn(tmp_path: Path) -> None:
     """The branch was cut off before it could say."""
     assert turns(branch(tmp_path, Moved(3, [(3, 8)]), closed=False)) == [
         [[0, 2]],
@@ -59,7 +59,7 @@ def test_what_is_not_known_to_have_come_has_no_turn(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "aside", [Moved(0, [(0, -1)]), {"since": "soon", "turns": []}, {"turns": [[1]]}]
 )
-def test_a_move_that_cannot_be_is_refused(tmp_path: Path, aside: object) -> None:
+def test_an_invalid_turn_event_is_refused(tmp_path: Path, aside: object) -> None:
     """A stranger's file may say anything."""
     path = branch(tmp_path, aside)  # type: ignore[arg-type]
     with pytest.raises(TapeError, match=path.name):

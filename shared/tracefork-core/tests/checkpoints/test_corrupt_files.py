@@ -33,7 +33,7 @@ def craft(path: Path, *queries: str) -> None:
     db.close()
 
 
-def test_a_file_of_threads_is_no_tape(held: Path) -> None:
+def test_a_file_of_threads_is_not_read_as_a_tape(held: Path) -> None:
     """Opening it as one, and recording over it, say what it holds; it stays as it is."""
     before = held.read_bytes()
     with pytest.raises(tracefork.TapeError):
@@ -168,7 +168,7 @@ def test_a_bomb_is_not_unpacked(held: Path) -> None:
         (70_000, [0]),
     ],
 )
-def test_pieces_of_nothing_are_counted(held: Path, count: int, more: list[int]) -> None:
+def test_empty_pieces_count_against_the_limit(held: Path, count: int, more: list[int]) -> None:
     """They take room and time, though no byte of the value comes from them."""
     db = sqlite3.connect(held, isolation_level=None)
     ((packed,),) = db.execute(f"SELECT pieces FROM bodies {LAST}")

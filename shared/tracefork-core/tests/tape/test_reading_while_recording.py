@@ -73,7 +73,7 @@ def once(doing: Callable[[], None], reading: Callable[..., Any]) -> Callable[...
 
 
 @pytest.mark.parametrize(("what", "name"), [(journal, "read"), (LogReader, "segments")])
-def test_what_lands_while_it_is_read_is_read(
+def test_an_exchange_that_lands_during_a_read_is_read(
     tape: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch, what: object, name: str
 ) -> None:
     """Behind the first of the two that are read an exchange lands, and the next one begins."""
@@ -132,7 +132,7 @@ def test_a_recording_may_begin_while_its_tape_is_opened(
     writer.abort()
 
 
-def test_half_of_a_tape_is_none(tape: Path) -> None:
+def test_half_of_a_tape_is_refused(tape: Path) -> None:
     """Negative control: where nobody goes on writing to it."""
     TapeWriter(tape, describe()).abort()
     tape.write_bytes(tape.read_bytes()[:1024])
@@ -184,7 +184,7 @@ def test_a_tape_that_was_killed_as_it_was_closed_is_read(tape: Path) -> None:
         assert (read.complete, len(read.exchanges)) == (True, 3)
 
 
-def test_a_log_that_cannot_be_read_is_said(tape: Path) -> None:
+def test_an_unreadable_log_is_named_in_the_error(tape: Path) -> None:
     """As in a folder that is not to be written: it is no damage."""
     writer = TapeWriter(tape, describe())
     copy = tape.with_name("copy.tape")
@@ -230,7 +230,7 @@ def test_a_log_is_read_where_a_tape_was_not_closed(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
-def test_what_is_written_anew_has_no_log_of_another(
+def test_a_rewritten_tape_has_no_log_of_another_recording(
     tape: Path, killed: list[Path], complete: bool
 ) -> None:
     """A tape that was cut off is read with what lies beside it: there must be nothing."""

@@ -48,7 +48,7 @@ def test_every_text_of_a_value_is_changed() -> None:
 
 
 @pytest.mark.parametrize("read", [plain, lambda data: rewritten(data, bytes)])
-def test_what_is_no_value_is_a_tape_error(read: Callable[[bytes], object]) -> None:
+def test_a_value_that_is_not_msgpack_raises_a_tape_error(read: Callable[[bytes], object]) -> None:
     """Whatever a stranger put there: other bytes, torn ones, or lists in lists without an end."""
     for data in (b"", b"\xc1", pack("text")[:-1], nested(5000), pack(Ext(NAMED, b"\xc1"))):
         with pytest.raises(TapeError):

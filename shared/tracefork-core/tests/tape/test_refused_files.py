@@ -53,7 +53,7 @@ def recorded(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
 
 
 @pytest.mark.parametrize("make", NO_TAPES.values(), ids=NO_TAPES)
-def test_what_is_not_a_tape_is_refused(tape: Path, make: Make) -> None:
+def test_a_file_that_is_not_a_tape_is_refused(tape: Path, make: Make) -> None:
     """Opening, replaying and showing what is no tape is a TapeError that names the file."""
     make(tape)
     with pytest.raises(TapeError, match=r"run\.tape"):
@@ -96,7 +96,7 @@ def test_nothing_is_overwritten_unasked(recorded: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [NO_TAPES["text"], _other_database], ids=["text", "database"])
-def test_what_is_not_a_tape_is_never_deleted(tape: Path, make: Make) -> None:
+def test_overwrite_never_deletes_another_file(tape: Path, make: Make) -> None:
     """Not even overwrite=True deletes a file that is not a tape."""
     make(tape)
     before = tape.read_bytes()
@@ -115,7 +115,9 @@ def test_a_recording_that_was_killed_before_its_first_byte_can_be_overwritten(ta
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("nothing")])
-def test_what_is_no_file_is_not_replaced(make: Callable[[Path], object], tape: Path) -> None:
+def test_overwrite_never_replaces_a_device_or_a_broken_link(
+    make: Callable[[Path], object], tape: Path
+) -> None:
     """A pipe, a device, or a link to nothing; that is said, and not that no tape is there."""
     make(tape)
     with pytest.raises(UsageError, match=tape.name):
@@ -178,7 +180,7 @@ def test_a_schema_with_more_than_a_tape_has_is_refused(recorded: Path, more: str
         Tape.open(recorded)
 
 
-def test_a_tape_whose_tables_are_something_else_is_refused(recorded: Path) -> None:
+def test_a_view_in_the_place_of_a_table_is_refused(recorded: Path) -> None:
     """A view in the place of a table could run what a stranger wrote: it is not even opened."""
     with closing(sqlite3.connect(recorded)) as db, db:
         db.executescript(
@@ -218,7 +220,7 @@ def test_events_no_recorder_writes_are_refused(
 
 
 @pytest.mark.parametrize("part", [bytes.partition, bytes.rpartition])
-def test_a_url_that_is_none_is_refused(
+def test_an_invalid_url_is_refused(
     recorded: Path,
     alter: Callable[..., None],
     part: Callable[[bytes, bytes], tuple[bytes, bytes, bytes]],
