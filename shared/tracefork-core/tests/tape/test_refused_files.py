@@ -138,7 +138,7 @@ def test_two_processes_cannot_record_to_one_file(tape: Path, overwrite: bool) ->
         done = subprocess.run(
             [sys.executable, "-c", child, str(tape)], capture_output=True, text=True, check=True
         )
-    assert ("in use" if overwrite else "exists") in done.stdout
+    assert ("in use" if overwrite else "already exists") in done.stdout
     assert run.receipt is not None
     with Tape.open(tape) as recorded:
         assert recorded.complete
