@@ -1,4 +1,4 @@
-"""To stream is another request than not to: the divergence says so, and the flag can be pinned."""
+"""A streamed request differs from a whole one: the divergence names it, the flag can be pinned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_divergence_names_the_flag(chat: Any, ask: Any, tape: Path, name: st
             ask(model, now)
         (hint,) = raised.value.divergence.hints
         assert hint.startswith("the stream flag: ")
-        assert said in hint
+        assert recorded in hint
 
 
 def test_a_model_that_must_not_stream_replays_what_was_invoked(
