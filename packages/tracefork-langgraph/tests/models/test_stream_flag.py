@@ -20,11 +20,11 @@ ALWAYS_STREAMS = {"ollama"}
 
 
 def test_the_divergence_names_the_flag(chat: Any, ask: Any, tape: Path, name: str) -> None:
-    """Recorded whole and asked for as a stream, or the reverse: the hint says it in words."""
+    """Recorded whole and requested as a stream, or the reverse: the hint says which."""
     model = chat(name)
-    for then, now, said in (
-        ("invoke", "stream", "came whole when this was recorded"),
-        ("astream", "ainvoke", "was streamed when this was recorded"),
+    for then, now, recorded in (
+        ("invoke", "stream", "recorded whole"),
+        ("astream", "ainvoke", "recorded as a stream"),
     ):
         with tracefork.record(tape, overwrite=True):
             ask(model, then)
