@@ -11,7 +11,7 @@ from pathlib import Path
 def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     """A run is recorded, replayed with the provider gone, caught at a changed byte, and repaired.
 
-    Of its three steps the one that doomed it is named; asked otherwise there, it ends well.
+    Of its three steps the one that made it fail is named; asked otherwise there, it ends well.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tracefork_core.cli.main", "demo", "--dir", "tour", "--json"],
@@ -34,7 +34,7 @@ def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     assert "we send you another one" not in answer
     verdict = " ".join(blame["output"].split())
     assert "● Exchange 1 (support ▸ model ▸ ChatOpenAI → search_policy(" in verdict
-    assert ") doomed the run: with it kept, 100 % of runs fail" in verdict
+    assert ") made the run fail: with it kept, 100 % of runs fail" in verdict
     assert "controls passed: replay, placebo, null step, drift" in verdict
     assert "we send you another one" in repair["output"]
     assert "1 replayed · 2 live" in repair["output"]

@@ -1,4 +1,4 @@
-"""Go on from a task of a recorded crew, and find the one that doomed it."""
+"""Go on from a task of a recorded crew, and find the one that made it fail."""
 
 from __future__ import annotations
 

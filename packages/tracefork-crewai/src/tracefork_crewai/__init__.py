@@ -5,7 +5,7 @@ crew's tasks, agents, tools and model calls.
 
     record, replay     core's own: with record("run.tape"): make_crew().kickoff(inputs)
     fork               go on from a Task, with another answer of it
-    blame              which Task doomed a run, then which agent, model call or tool in it
+    blame              which Task made a run fail, then which agent, model call or tool in it
     attach, detach     the same for one crew, flow, agent or LLM where nothing is ambient
     leave_live         a tool that runs in replays too
 

@@ -1,4 +1,4 @@
-"""Put a recorded crew on trial: go on from one of its tasks, and say which of them doomed it.
+"""Put a recorded crew on trial: go on from one of its tasks, and find which of them made it fail.
 
 Both make a crew, or a flow, of their own for each run, from a factory (`lambda: MyCrew().crew()`):
 a crew that ran once asks otherwise the next time.
@@ -66,7 +66,7 @@ def blame(
     inputs: Mapping[str, object] | None = None,
     **options: Any,
 ) -> Report:
-    """Say which task doomed a run, then which agent, model call or tool in it, by running forks.
+    """Find the task that made a run fail, then the agent, model call or tool in it, by forks.
 
     Args:
         tape: the tape of a run that failed.
@@ -77,7 +77,7 @@ def blame(
 
     Raises:
         UsageError: there is no such tape, nothing on it to blame, or the budget cannot be kept.
-        TapeError: the tape or the journal is damaged.
+        TapeError: the tape or the journal is corrupt.
     """
     return tracefork.blame(tape, Kickoff(make, inputs), oracle, **{"by": BY, **options})
 

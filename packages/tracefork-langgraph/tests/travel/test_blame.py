@@ -43,7 +43,7 @@ def three(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_the_node_that_doomed_a_run_is_named(program: Callable[[Shape], Program]) -> None:
+def test_blame_names_the_node_that_made_a_run_fail(program: Callable[[Shape], Program]) -> None:
     """Forks of it run that node and the next, or the next alone, and never the one before."""
     made = program(three)
     with tracefork.record(made.tape):
@@ -71,7 +71,7 @@ def test_the_node_that_doomed_a_run_is_named(program: Callable[[Shape], Program]
 
 @pytest.mark.parametrize("loop", ["async"], indirect=True)
 @pytest.mark.parametrize("by_itself", [True, False])
-def test_the_node_that_doomed_an_async_run_is_named(
+def test_blame_names_the_node_that_made_an_async_run_fail(
     program: Callable[[Shape], Program], loop: asyncio.Runner, *, by_itself: bool
 ) -> None:
     """A fork begins in the middle: there the tasks of the nodes have other numbers, and names."""

@@ -14,7 +14,7 @@ BRANCHES = (range(4), range(4, STEPS))
 
 
 def recorded(*bad: int) -> Recorded:
-    """Return a run that each of these steps doomed by itself."""
+    """Return a run that each of these steps makes fail by itself."""
     steps = {place: fault(1 << i, 0.15) for i, place in enumerate(bad)}
     fails = graded(2 ** len(bad), bool)
     program = planted(STEPS, Random(0), fails, steps)

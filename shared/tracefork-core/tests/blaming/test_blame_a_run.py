@@ -67,7 +67,7 @@ def test_an_oracle_must_return_true_or_false(tape: Path, desk: Desk, value: obje
     assert blame(tape, agent, good, budget="0 calls").draws
 
 
-def test_the_step_that_doomed_a_run_is_named(tape: Path, desk: Desk) -> None:
+def test_blame_names_the_step_that_made_a_run_fail(tape: Path, desk: Desk) -> None:
     """The root, and not what comes before or after it; every live call is in the ledger."""
     seen: list[Progress] = []
     report = blame(tape, agent, good, watch=seen.append)
@@ -171,7 +171,7 @@ def test_tasks_are_told_apart_first(tmp_path: Path, tape: Path) -> None:
         ("write",): (4, 5),
     }
     for wrong in ({"by": "node"}, {"by": "task", "groups": [[0], [1, 2, 3, 4, 5]]}):
-        with pytest.raises(UsageError, match=r"no step of kind 'node'|by a kind or by groups"):
+        with pytest.raises(UsageError, match=r"no step of kind 'node'|exclude one another"):
             blame(path, in_tasks, good, folder=tmp_path / "x", **wrong)
 
 

@@ -32,7 +32,7 @@ def test_a_count_is_marked(counted: Shell) -> None:
     """In the timeline, on its page and in the document; a question is not."""
     timeline = counted.tracefork("show", "agent.tape").out.splitlines()
     assert ["auxiliary" in line for line in timeline if "gpt" in line] == [True, False]
-    assert "a replay may do without it" in counted.tracefork("show", "agent.tape", "0").out
+    assert "a replay may skip it" in counted.tracefork("show", "agent.tape", "0").out
     found = counted.tracefork("show", "agent.tape", "--json").document["timeline"]
     assert [line["auxiliary"] for line in found] == [True, False]
 

@@ -55,7 +55,7 @@ def test_a_bar_shows_how_much_of_the_budget_is_used(terminal: io.StringIO) -> No
     assert re.fullmatch(r"━{8}[╸ ━]* +25 % of the budget", bar)
     assert words == (
         "certify · 31 forks · 140 live calls · $1.25 spent, $3.75 left · "
-        "likeliest: exchange 3 (71%) · 20.0 s · at most 1:00 left"
+        "likely: exchange 3 (71%) · 20.0 s · at most 1:00 left"
     )
     bar, words = shown(terminal, BEGUN, replace(BEGUN, share=0.0), replace(PAID, share=1.2))
     assert bar.endswith("100 % of the budget")

@@ -89,7 +89,7 @@ def test_a_clean_agent_is_said_to_be_clean_in_one_line(shell: Shell) -> None:
     done = shell.tracefork("calibrate", "agent.py", "--", "Where is order 17?")
     assert done.exit == 0
     assert done.out.splitlines() == [
-        "✓ agent.py repeats: 2 live runs were the same in 1 exchange · 2 of 2 replays proven"
+        "✓ agent.py is repeatable: 2 live runs were equal in 1 exchange · 2 of 2 replays proven"
     ]
     assert "recorded live: 1 exchange, 1 model call" in done.err
     assert "--no-live" in done.err
@@ -259,7 +259,7 @@ def test_a_program_whose_words_may_be_in_an_exchange_is_not_said_to_be_in_none(
     assert done.exit == 1, done.err
     assert "the program date is not on the tape" in done.out
     assert "It shows in no exchange" not in done.out
-    assert "Whether it shows in an exchange" in done.out
+    assert "An exchange may contain it" in done.out
 
 
 def test_what_cannot_be_run_is_said(shell: Shell) -> None:

@@ -18,7 +18,7 @@ def test_a_metadata_tape_is_shown_and_not_replayed(taped: Shell) -> None:
     assert "next: tracefork show m.tape" in done.err
     assert "metadata" in taped.tracefork("ls").out
     page = taped.tracefork("show", "m.tape", "0")
-    assert "bodies: their hashes only (mode metadata)" in page.out
+    assert "bodies: hashes only (mode metadata)" in page.out
     kept = taped.tracefork("record", "-o", "kept.tape", "agent.py")
     assert kept.exit == 0
     assert "one" in taped.tracefork("show", "kept.tape", "0").out, "the control"

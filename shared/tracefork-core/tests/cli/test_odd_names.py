@@ -103,7 +103,7 @@ def test_a_long_name_breaks_no_line(shell: Shell) -> None:
     name = f"{'long-' * 20}name.tape"
     said = shell.tracefork("record", "-o", name, "agent.py").err.splitlines()
     assert said[0].startswith(f"● recorded {name} · 2 exchanges · 1 lane · ")
-    assert [line.split()[0] for line in said[1:]] == ["cost", "coverage", "next:"]
+    assert [line.split()[0] for line in said[1:]] == ["cost", "captured", "next:"]
     forked = shell.tracefork("fork", "--at", "1", "--text", "x", name).err.splitlines()
     assert forked[0].endswith(" s")
     assert "1 replayed · 1 given · 0 live" in forked[0]

@@ -93,7 +93,7 @@ def test_people_read_which_two_and_what_to_type(agents: Shell) -> None:
     assert lines[0].startswith("✗ arrival.tape · ")
     assert "orders changed the outcome · 3 of 4 exchanges overlap · " in lines[0]
     assert lines[1] == "  as recorded · 1 order"
-    assert lines[2].startswith("  asks something else: exchange 3 /messages/0/content · ")
+    assert lines[2].startswith("  different request: exchange 3 /messages/0/content · ")
     assert lines[3] == "    recorded  Join one, two, three"
     assert lines[4].startswith("    now       Join ")
     assert lines[5].startswith("  smallest  exchange ")
@@ -122,7 +122,7 @@ def test_an_agent_that_asks_one_thing_at_a_time_is_run_once(agents: Shell) -> No
     """Nothing overlaps: there is no other order, and that is said at once."""
     done = raced(agents, "sequential")
     assert done.exit == 0
-    told = "✓ sequential.tape · nothing overlaps in 3 exchanges: there is no other order · 1 run"
+    told = "✓ sequential.tape · nothing overlaps in 3 exchanges, so there is no other order · 1 run"
     assert done.out.splitlines() == [told]
 
 
@@ -136,10 +136,10 @@ def test_who_was_given_up_cannot_win(agents: Shell) -> None:
     assert (found["exit"], found["overlapping"], found["orders"]) == (0, 0, 1)
     done = agents.tracefork("race", "hedged.tape")
     told, note = done.out.splitlines()
-    assert " · nothing that was answered overlaps in 4 exchanges: there is no other order" in told
+    assert " · no answered request overlaps in 4 exchanges, so there is no other order" in told
     which = ", ".join(map(str, given_up))
     assert note.endswith(
-        f"the tape has no answer of exchanges {which}, given up: no order lets it win"
+        f"the tape has no answer to exchanges {which} (cancelled), so no order can let it win"
     )
 
 
@@ -155,7 +155,7 @@ def test_what_prints_something_else_each_time_is_not_compared(agents: Shell) -> 
     """A process id in the output differs in the recorded order too: no race, and that is said."""
     done = raced(agents, "addresses", seeds=2)
     assert done.exit == 0
-    assert "what the agent prints differs in equal runs: it was not compared" in done.out
+    assert "the output differs even between equal runs, so it was not compared" in done.out
 
 
 def test_another_end_is_an_outcome(agents: Shell) -> None:
@@ -196,7 +196,7 @@ def test_a_replay_that_is_not_the_run_stops_the_search(agents: Shell) -> None:
     agents.edit("agents.py", '"Join "', '"Joined "')
     done = agents.tracefork("race", "ordered.tape")
     assert done.exit == 1
-    assert "does not replay in its recorded order: no other was tried" in done.err
+    assert "does not replay in its recorded order, so no other order was tried" in done.err
     assert "✗ diverged at exchange 3 of 4" in done.err
     found = agents.tracefork("race", "--json", "ordered.tape").document
     assert (found["result"], found["runs"]) == ("not as recorded", 1)

@@ -173,7 +173,7 @@ def test_the_summary_says_what_matters(shell: Shell) -> None:
         digest = tape.digest
     assert "● recorded agent.tape · 2 exchanges · 1 lane" in done.err
     assert f"digest {digest[:4]}…{digest[-4:]}" in done.err
-    assert "coverage 2 of 2 connections crossed a seam; 1 subprocess: true" in done.err
+    assert "captured 2 of 2 connections; 1 subprocess: true" in done.err
     assert "next: tracefork replay agent.tape agent.py -- 'a b' c" in done.err
 
 
@@ -184,16 +184,16 @@ def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -
         "import os, urllib.request\nurllib.request.urlopen(os.environ['PROVIDER'] + '/echo')\n",
     )
     done = shell.tracefork("record", "stray.py")
-    assert f"0 of 1 connection crossed a seam, not: 127.0.0.1:{provider.port}" in done.err
+    assert f"captured 0 of 1 connection; not captured: 127.0.0.1:{provider.port}" in done.err
 
 
 def test_what_nothing_sees_is_named_where_it_is_loaded(shell: Shell) -> None:
     """Sockets that are opened in native code: all crossed a seam, as far as that can be told."""
     shell.write("zmq.py", "")
     shell.edit("agent.py", "import httpx2\n", "import httpx2\nif 'blind' in sys.argv: import zmq\n")
-    words = "! not watched: sockets of zmq, which are opened in native code"
+    words = "! not watched: zmq (opens sockets in native code)"
     blind = shell.tracefork("record", "-o", "blind.tape", "agent.py", "--", "blind")
-    assert "1 of 1 connection crossed a seam" in blind.err
+    assert "captured 1 of 1 connection" in blind.err
     assert words in blind.err
     assert words in shell.tracefork("replay", "blind.tape", "agent.py", "--", "blind").err
     seeing = shell.tracefork("record", "-o", "seeing.tape", "agent.py")

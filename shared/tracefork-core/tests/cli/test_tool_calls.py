@@ -62,7 +62,7 @@ def test_a_call_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     assert ["effect", "read"] in page
     assert ["arguments", '{"limit":2,"query":"cats"}'] in page
     assert ["result", '["cats 0","cats 1"]'] in page
-    assert "unknown: taken for a write" in shown(capsys, "1")
+    assert "unknown, treated as a write" in shown(capsys, "1")
     document = json.loads(shown(capsys, "0", "--json"))
     assert (document["method"], document["url"], document["seam"], document["effect"]) == (
         "CALL",

@@ -103,7 +103,7 @@ def test_a_second_run_is_the_same_and_a_difference_is_told(
     ran = list(msgspec.convert(kept, type=Document).outcomes)
     monkeypatch.setattr(validate, "_run", lambda *words: ran)
     assert main([*SUBSET, "--check", str(shell.folder / "report.json")]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("✓ as in ")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("✓ same as ")
     assert main([*SUBSET, "--json"]) == 0
     assert capsys.readouterr().out == done.out
 

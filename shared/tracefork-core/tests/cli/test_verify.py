@@ -33,7 +33,7 @@ def test_the_receipt_proves_each_replay(recorded: Shell) -> None:
     assert done.out.count(digest) == 2
     assert "exchanges      1 of 1" in done.out
     assert "sockets        0" in done.out
-    assert "coverage 1 of 1 connection crossed a seam" in done.out
+    assert "captured 1 of 1 connection" in done.out
 
 
 def test_one_replay_in_three_that_differs_is_found(shell: Shell) -> None:

@@ -71,7 +71,7 @@ def test_a_judge_without_a_key(errs: Errs, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_nothing_to_blame(errs: Errs) -> None:
-    """A run of no exchanges has no step that could have doomed it."""
+    """A run of no exchanges has no step that could have made it fail."""
     errs.shell.write("quiet.py", "print('here')\n")
     errs.shell.tracefork("record", "quiet.py")
     words = ["--oracle=exit", "--yes", "quiet.tape", "quiet.py"]

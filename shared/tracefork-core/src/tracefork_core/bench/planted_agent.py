@@ -122,7 +122,7 @@ class Recorded:
         return responsibility(self.curve())
 
     def decisive(self) -> int | None:
-        """Return the step that doomed the run; None where no step did."""
+        """Return the step that made the run fail; None if no step did."""
         shares = self.responsibility()
         largest = max(shares)
         return shares.index(largest) if largest >= THRESHOLD else None

@@ -81,7 +81,7 @@ def nobody(*kinds: str) -> Truth:
 
 
 def one(unit: int, *mediators: int) -> Truth:
-    """Return the truth where one unit doomed the run, and others only passed that on."""
+    """Return the truth where one unit made the run fail, and others only passed that on."""
     answer = Answer("single", frozenset({unit}), frozenset(mediators))
     return Truth((answer,), frozenset({unit}))
 

@@ -71,7 +71,7 @@ def blame(
     resume: bool = False,
     watch: Callable[[Progress], None] = lambda progress: None,
 ) -> Report:
-    """Say which step doomed a run, and how sure that is, by running forks of it.
+    """Find the step that made a run fail, and how certain that is, by running forks of it.
 
     Each fork keeps some recorded responses and lets the rest be drawn anew; the oracle grades how
     it ends. Which forks are run is decided as they come in. Unit n is exchange n.
@@ -207,7 +207,7 @@ def _parts(
 ) -> tuple[Part, ...]:
     kinds = [by] if isinstance(by, str) else [*by]
     if kinds and groups:
-        raise UsageError("tracefork: what is told apart first is said by a kind or by groups.")
+        raise UsageError("tracefork: `by` and `groups` exclude one another.")
     return parts_by(tape, kinds) if kinds else parts_of(tape, groups)
 
 
@@ -268,5 +268,7 @@ def _judged(result: Result, trials: Iterable[Trial]) -> Result:
     replays = [trial.failed for trial in trials if trial.probe.purpose == "replay"]
     if result.verdict.kind != "not reproducible" or not replays or any(replays):
         return result
-    verdict = Verdict(kind="passed", reason="as recorded, the run is good: nothing to blame")
+    verdict = Verdict(
+        kind="passed", reason="the recorded run is good, so there is nothing to blame"
+    )
     return msgspec.structs.replace(result, verdict=verdict)

@@ -1,4 +1,4 @@
-"""The report of a blame: its result, all that is needed to check it, and its verdict in words."""
+"""The report of a blame: its result, the evidence to check it, and its verdict in words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracefork_core.blaming.trials.units import UnitName
 
 
 class Grading(msgspec.Struct, frozen=True, kw_only=True):
-    """What an oracle took that asks a model, of the same budget. `usd` is None where not known."""
+    """Cost of an oracle that calls a model, out of the same budget. `usd` is None if unknown."""
 
     calls: int
     tokens: int
@@ -22,19 +22,19 @@ class Grading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a blame came to, and of what, with what measures and which chance.
+    """The result of a blame, with everything needed to check it.
 
     Attributes:
-        tape: where the run lies.
-        header: what makes the result what it is, with the seed and versions.
-        budget: what it might take; what it took is in the result's ledger.
-        units: each unit in words.
-        parts: what each part did that was told apart first, those that are named or likely first.
-        result: the verdict, and what it stands on.
-        draws: every fork that was run, by its number.
-        grading: what the oracle took, where it asks a model; it is not in the ledger.
-        noise: how often the oracle errs, where ends were graded again.
-        prices: the versions of the price lists that were reckoned with; None for none.
+        tape: path of the tape.
+        header: what determines the result: settings, seed and versions.
+        budget: the limit; what was spent is in the result's ledger.
+        units: the name of each unit.
+        parts: the effect of each part, named and likely ones first.
+        result: the verdict and its evidence.
+        draws: every fork, by its number.
+        grading: cost of an oracle that calls a model; the ledger does not include it.
+        noise: how often the oracle errs, if finished runs were graded again.
+        prices: versions of the price lists used; None for none.
     """
 
     tape: str
@@ -50,12 +50,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 CREDIT = "credit: "
-"""How the oracle is named where a good run counts as failed."""
+"""Prefix of the oracle's name when a good run counts as failed."""
 _AND = " and "
 
 
 def sentence(report: Report) -> str:
-    """Return the verdict in words, with how sure it is."""
+    """Return the verdict in words, with its certainty."""
     result = report.result
     verdict = result.verdict
     match verdict.kind:
@@ -63,41 +63,44 @@ def sentence(report: Report) -> str:
             return _named(report, verdict, result.decisive)
         case "preempted":
             return (
-                f"{_names(report, verdict.units)} caused the failure, but to repair it alone does "
+                f"{_names(report, verdict.units)} caused the failure, but repairing it alone does "
                 f"not save the run: {verdict.reason}."
             )
         case "fails anyway":
             return (
-                f"Nobody doomed this run: {verdict.reason} ({_percent(result.baseline)} of fresh "
-                "runs). Change the task, the prompt or the model."
+                f"No step made this run fail: {verdict.reason} ({_percent(result.baseline)} of "
+                "fresh runs). Change the task, the prompt or the model."
             )
         case "passed":
             return f"{_capital(verdict.reason)}. --credit asks which step saved it."
         case "not reproducible":
             return f"The failure does not reproduce: {verdict.reason}. Look at the oracle."
         case "inert":
-            return f"Nothing can be told: {verdict.reason} (a higher temperature, another model)."
+            return (
+                f"Blame cannot tell: {verdict.reason} (try a higher temperature or another model)."
+            )
         case "diffuse":
-            return f"No single step doomed this run: {verdict.reason}.{_likeliest(report)}"
+            return f"No single step made this run fail: {verdict.reason}.{_likeliest(report)}"
         case "undecided":
             return f"Undecided: {verdict.reason}.{_likeliest(report)}"
 
 
 def is_credit(report: Report) -> bool:
-    """Return whether it is the good end of a run that was looked into."""
+    """Return whether blame looked for the step that saved a good run."""
     return report.header.oracle.startswith(CREDIT)
 
 
 def _named(report: Report, verdict: Verdict, decisive: Decisive | None) -> str:
     names = _names(report, verdict.units)
-    did, end = ("saved", "are good") if is_credit(report) else ("doomed", "fail")
+    did, end = ("saved", "are good") if is_credit(report) else ("made", "fail")
     surely = did if verdict.certain else f"most likely {did}"
     how = ""
     if verdict.kind == "joint":
         how = ", together"
     elif verdict.kind == "over-determined":
         how = ", each of them alone" if all(len(one) == 1 for one in verdict.sets) else ""
-    parts = [f"{names} {surely} the run{how}"]
+    fail = "" if is_credit(report) else " fail"
+    parts = [f"{names} {surely} the run{fail}{how}"]
     if decisive is not None and decisive.kept is not None and decisive.redecided is not None:
         which = "it" if verdict.units == (decisive.unit,) else f"exchange {decisive.unit}"
         parts[0] += (
@@ -110,7 +113,7 @@ def _named(report: Report, verdict: Verdict, decisive: Decisive | None) -> str:
         parts.append(f"{_names(report, verdict.mediators)} only passed it on")
     repair = report.result.repair
     if repair is not None and repair.alone:
-        parts.append(f"To repair exchange {repair.unit} alone is enough")
+        parts.append(f"Repairing exchange {repair.unit} alone is enough")
     return ". ".join(parts) + "."
 
 
@@ -119,7 +122,7 @@ def _likeliest(report: Report) -> str:
     if decisive is None:
         return ""
     chance = _share(decisive.probability)
-    return f" The likeliest so far is {_name(report, decisive.unit)} ({chance})."
+    return f" Most likely so far: {_name(report, decisive.unit)} ({chance})."
 
 
 def _name(report: Report, unit: int) -> str:

@@ -84,7 +84,7 @@ class Repaired:
         trial: where its good response was seen; None where no response was good.
         alone: whether the run is good with all else exactly as recorded.
         mediators: units that only passed the failure on, in order.
-        others: sets that would have doomed the run without it.
+        others: sets that would have made the run fail without it.
         unexplained: whether the run still failed, and nobody was found.
     """
 

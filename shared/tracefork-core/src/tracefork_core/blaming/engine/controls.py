@@ -114,7 +114,7 @@ def _placebo(inquiry: Inquiry, suspect: int | None) -> Control:
         name="placebo",
         passed=low <= 0 <= high,
         forks=tally.tried,
-        says=f"with its recorded response given again it failed {tally.failures} of {tally.trials}",
+        says=f"given its recorded response again, it failed {tally.failures} of {tally.trials}",
         interval=(low, high),
     )
 
@@ -126,7 +126,7 @@ def _null(inquiry: Inquiry, unit: int) -> Control:
         name="null step",
         passed=low <= 0 <= high,
         forks=0 if not found.kept.trials else found.live.trials,
-        says=f"unit {unit}, not suspected: effect {found.effect:+.2f}",
+        says=f"unit {unit}, not a suspect: effect {found.effect:+.2f}",
         unit=unit,
         interval=(low, high),
     )
@@ -149,6 +149,6 @@ def _drift(inquiry: Inquiry) -> Control:
         name="drift",
         passed=evalue < _DRIFT,
         forks=late_forks,
-        says=f"early against late forks: e-value {evalue:.3g}, of {_DRIFT:g} that would alarm",
+        says=f"early against late forks: e-value {evalue:.3g} (alarm at {_DRIFT:g})",
         evalue=evalue,
     )

@@ -1,4 +1,4 @@
-"""Which step doomed a run: the phases of a blame, one after another.
+"""Which step made a run fail: the phases of a blame, one after another.
 
 The engine does nothing itself: it asks for runs, and weighs what they come to. The same trials and
 the same chance give the same result.
@@ -71,7 +71,7 @@ def blame(
         yield from _phases(inquiry, case)
     except Exhausted:
         if inquiry.phase != "sharing":  # by then the verdict stands
-            reason = f"the budget was used up in phase {inquiry.phase!r}"
+            reason = f"the budget ran out in phase {inquiry.phase!r}"
             case.verdict = _unnamed("undecided", reason)
     return report(inquiry, case, groups)
 
@@ -154,7 +154,7 @@ def _no_decisive_unit(inquiry: Inquiry, found: Finding) -> Asking[Verdict | None
         units=(unit,),
         sets=((unit,),),
         responsibility=0.5,
-        reason="without it the run would have failed in another way: its repair does not save it",
+        reason="the run would have failed in another way without it",
     )
 
 

@@ -239,7 +239,7 @@ def _begun(path: Path) -> Found | None:
     if len({trial.number for trial in trials}) < len(trials) or not all(map(_is_sane, trials)):
         raise TapeError(f"tracefork: {path} is damaged: its trials do not add up.")
     if not all(0 <= standing.chance <= 1 for standing in standings):
-        raise TapeError(f"tracefork: {path} is damaged: a chance in it is none.")
+        raise TapeError(f"tracefork: {path} is corrupt: a probability is out of range.")
     return Found(header, prices, trials, standings[-1] if standings else None, size)
 
 

@@ -1,4 +1,4 @@
-"""What `tracefork calibrate` prints: a line for the verdict, then a table of what differed."""
+"""What `tracefork calibrate` prints: the verdict, then what differed between runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 3
 
 
 def print_findings(agent: Agent, result: Result) -> None:
-    """Print for people what differed, what is outside the boundary first."""
+    """Print what differed for people, sources outside the boundary first."""
     from rich.text import Text
 
     console = screen.stdout()
@@ -77,11 +77,11 @@ def _verdict(agent: Agent, result: Result, outside: Sequence[Finding]) -> str:
         more = f", perhaps {perhaps} more" if perhaps else ""
         return f"{name} · {sources} outside the boundary{more} · {share}"
     if result.findings:
-        return f"{name} repeats: all that differed is on the tape · {share}"
+        return f"{name} is repeatable: everything that differed is on the tape · {share}"
     if result.live > 1:
         asked = figures.several(result.exchanges, "exchange")
-        return f"{name} repeats: {result.live} live runs were the same in {asked} · {share}"
-    return f"{name} repeats · {share}"
+        return f"{name} is repeatable: {result.live} live runs were equal in {asked} · {share}"
+    return f"{name} is repeatable · {share}"
 
 
 def _print_outside(console: Console, finding: Finding) -> None:
@@ -105,10 +105,10 @@ def _print_outside(console: Console, finding: Finding) -> None:
 
 
 def _shows(result: Result) -> str:
-    """Say whether something may be in an exchange whose value no exchange was seen to have."""
+    """Return whether an unseen source may still be part of an exchange."""
     if result.proven:
-        return "It shows in no exchange."
-    return "Whether it shows in an exchange, as part of something else, is not known."
+        return "No exchange contains it."
+    return "An exchange may contain it as part of another value; that is not known."
 
 
 def _print_on_tape(console: Console, findings: Sequence[Finding]) -> None:

@@ -1,4 +1,4 @@
-"""What a tape holds in figures: model calls, tokens, cost, bytes on the wire."""
+"""The totals of a tape: model calls, tokens, cost, bytes on the wire."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tracefork_core.providers.prices import price_of
 from tracefork_core.tape import Exchange, Receipt, Tape
 
 _SHORT, _FEW = 1_000, 100
-"""Exchanges of a tape that is read whole to be listed, and of those read of a longer one."""
+"""A listing reads tapes of up to `_SHORT` exchanges whole, and `_FEW` exchanges of longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The figures of one tape.
+    """The totals of one tape.
 
     Attributes:
-        exchanges: how many there are.
-        model_calls: how many of them are calls of a model.
-        models: the models that answered, in order of appearance.
-        lanes: how many lanes asked.
-        wire: bytes of all bodies, both ways.
-        spent: US dollars for the calls whose price is known; None where no price is.
-        unpriced: how many answered model calls have no known price.
+        exchanges: number of exchanges.
+        model_calls: exchanges that call a model.
+        models: models called, in order of appearance.
+        lanes: number of lanes that made requests.
+        wire: bytes of all bodies, sent and received.
+        spent: US dollars for calls with a known price; None if no price is known.
+        unpriced: answered model calls without a known price.
     """
 
     exchanges: int
@@ -42,7 +42,7 @@ class Account:
 
     @property
     def cost(self) -> Decimal | None:
-        """What the run cost, where every answered model call has a known price."""
+        """Cost of the run; None unless every answered model call has a known price."""
         return None if self.unpriced else self.spent
 
     @property
@@ -70,9 +70,9 @@ class Account:
 
 
 def glance(tape: Tape) -> Account:
-    """Take the account of a tape without reading all of a long one.
+    """Return the totals of a tape without reading a long one to the end.
 
-    Of one with more than a thousand exchanges it says what the first hundred do, and no cost.
+    Above 1,000 exchanges, only the first 100 are read and the cost is unknown.
     """
     exchanges = tape.exchanges
     if len(exchanges) <= _SHORT:
@@ -84,15 +84,15 @@ def glance(tape: Tape) -> Account:
 
 
 def sealed_account(receipt: Receipt) -> Account:
-    """Return what its receipt says of a tape that cannot be opened here."""
+    """Return the totals in the receipt of a tape that cannot be opened here."""
     return Account(receipt.exchanges, 0, (), 0, 0, None, 0)
 
 
 def take_account(tape: Tape) -> Account:
-    """Read every exchange of a tape once and add it up.
+    """Return the totals of a tape, reading each exchange once.
 
     Raises:
-        TapeError: the tape is damaged.
+        TapeError: the tape is corrupt.
     """
     wire = unpriced = 0
     models: dict[str, None] = {}
@@ -113,13 +113,13 @@ def take_account(tape: Tape) -> Account:
 
 
 def wire_sizes(exchange: Exchange) -> tuple[int, int]:
-    """Return the bytes sent and received; 0 sent where only the hash of that is kept."""
+    """Return the bytes sent and received; 0 sent if the tape holds only hashes."""
     sent = len(exchange.request_body) if exchange.has_bodies else 0
     return sent, sum(exchange.aside.sizes)
 
 
 def known_cost(tape: Tape) -> Decimal | None:
-    """Return what the run cost; no body is read where no price can be known."""
+    """Return the cost of the run; read no body if no price can be known."""
     hosts = {urlsplit(exchange.url).hostname or "" for exchange in tape.exchanges}
     if not find_spec("genai_prices") or not any(provider_of(host) for host in hosts):
         return None
@@ -127,7 +127,7 @@ def known_cost(tape: Tape) -> Decimal | None:
 
 
 def live_cost(branch: Tape) -> Decimal | None:
-    """Return what the live calls of a branch cost, where every price is known."""
+    """Return the cost of a branch's live calls; None unless every price is known."""
     at = branch.origin.at if branch.origin else 0
     spent = Decimal(0)
     for exchange in branch.exchanges[at:]:
@@ -141,7 +141,7 @@ def live_cost(branch: Tape) -> Decimal | None:
 
 
 def model_name(call: ModelCall) -> str:
-    """Return the model that was asked for, printable."""
+    """Return the requested model, printable."""
     return printable(call.request_model or call.response_model or figures.UNKNOWN)
 
 

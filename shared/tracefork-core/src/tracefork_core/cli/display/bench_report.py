@@ -1,4 +1,4 @@
-"""What `tracefork bench` prints: whether the rules hold, each case, the rules of others, misses."""
+"""What `tracefork bench` prints: whether the rules hold, each case, other rules, misses."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 12
 _NOTE = (
-    "Simulated policies are not language models, and how many calls are saved depends on n. "
-    "Others on labelled logs, as context and no score: Who&When 14 % of steps, the best from logs "
-    "alone about 50 % (algorithmic) and 29 % (hand-crafted), causal replay 21 %."
+    "Simulated policies are not language models; how many calls are saved depends on n. "
+    "For context, published results on labelled logs (not comparable): Who&When 14 % of steps, "
+    "the best from logs alone about 50 % (algorithmic) and 29 % (hand-crafted), causal replay 21 %."
 )
 
 
@@ -92,7 +92,7 @@ def _print_cases(console: Console, cells: Sequence[Cell]) -> None:
             _share(cell.found_by("flip rate", SHIPPED), of),
         )
     console.print(table)
-    note = f"  first: first suspects that are right; drop, flip: with {SHIPPED} forks a step"
+    note = f"  first: correct first suspects; drop, flip: rival rules with {SHIPPED} forks per step"
     console.print(note, style=screen.DIM, soft_wrap=True)
 
 
@@ -118,7 +118,7 @@ def _print_standing(console: Console, standing: Standing) -> None:
             times = f"{rival.enough / max(1, standing.suspect):.1f}"
         table.add_row(rival.rule, f"{rival.found:.0%}", f"{rival.calls:,}", forks, calls, times)
     console.print(table)
-    note = f"  others found, calls: with {SHIPPED} forks a step; and with as many as find 95 %"
+    note = f"  rival rules: with {SHIPPED} forks per step, then with as many as find 95 %"
     console.print(note, style=screen.DIM, soft_wrap=True)
 
 
@@ -132,7 +132,7 @@ def _print_rule(console: Console, holds: bool, words: str) -> None:
 def _print_misses(console: Console, misses: Sequence[Scored]) -> None:
     if not misses:
         return
-    table = screen.grid("miss", ">n", ">seed", "~said", "~right", ">suspect", ">right")
+    table = screen.grid("miss", ">n", ">seed", "~verdict", "~truth", ">suspect", ">truth")
     for one in misses[:_SHOWN]:
         claim, truth = one.claim, one.instance.truth
         answer = truth.answers[0]
@@ -153,7 +153,7 @@ def _print_misses(console: Console, misses: Sequence[Scored]) -> None:
     first = misses[0].instance
     seed = f"--seed {first.seed} --seeds 1"
     again = f"tracefork bench --cases {first.case} --sizes {first.size} {seed}"
-    console.print(f"  the first again: {again}", style=screen.DIM, soft_wrap=True)
+    console.print(f"  repeat the first: {again}", style=screen.DIM, soft_wrap=True)
 
 
 def _words(kind: str, units: Collection[int], mediators: Collection[int]) -> str:
@@ -163,7 +163,7 @@ def _words(kind: str, units: Collection[int], mediators: Collection[int]) -> str
 
 
 def _unit(unit: int | None) -> str:
-    return "nobody" if unit is None else str(unit)
+    return "none" if unit is None else str(unit)
 
 
 def _share(hits: int, of: int) -> str:

@@ -19,9 +19,9 @@ _SHOWN = 12
 
 
 def print_parts(console: Console, report: Report) -> None:
-    """Print what each part did, those that are named first, and then what is inside these."""
+    """Print each part and its effect, named parts first, then what is inside them."""
     if report.parts:
-        words = "how likely it was lost there, and the effect of all of it, in points"
+        words = "how likely each part made the run fail, and its effect in points"
         console.print(f"  {words}", style=screen.DIM)
     _print(console, report, report.parts, ())
 
@@ -38,7 +38,7 @@ def _print(
     rows = [(_name(report, one, parts), one) for one in parts[:_SHOWN]]
     width = min(max(len(name) for name, _ in rows), max(20, console.width - 45))
     for name, one in rows:
-        effect = "effect not known" if one.effect is None else f"effect {one.effect * 100:+.0f}"
+        effect = "effect unknown" if one.effect is None else f"effect {one.effect * 100:+.0f}"
         if one.interval is not None:
             effect += f" {interval_words(one.interval)}"
         mark = "●" if one.is_named else "○"
@@ -55,7 +55,7 @@ def _print(
 
 
 def _print_units(console: Console, report: Report, one: Weighed, within: tuple[str, ...]) -> None:
-    """Print the exchanges of a part that is named."""
+    """Print the exchanges of a named part."""
     console.print(f"  in {printable(' ▸ '.join(within))}, by exchange")
     named = report.result.verdict.units
     units = sorted(one.part.units, key=lambda unit: -report.result.units[unit].chance)
@@ -72,9 +72,9 @@ def _print_units(console: Console, report: Report, one: Weighed, within: tuple[s
 
 
 def _name(report: Report, one: Weighed, among: Sequence[Weighed]) -> str:
-    """Return the names of its step, but for those that all the parts begin with.
+    """Return the path of a part's step without the prefix that all parts share.
 
-    Of steps with equal names (a node that runs again) each is told by its exchanges as well.
+    Steps of equal names (a node that runs again) get their exchange numbers too.
     """
     paths = [other.part.step for other in among if other.part.kind]
     shared = 0
@@ -89,7 +89,7 @@ def _name(report: Report, one: Weighed, among: Sequence[Weighed]) -> str:
 
 
 def _words(report: Report, one: Weighed) -> str:
-    """Return what a part is called that is under no step."""
+    """Return the name of a part that belongs to no step."""
     first, *others = one.part.units
     return _exchanges(one) if others else f"exchange {first} ({report.units[first].words})"
 

@@ -1,4 +1,4 @@
-"""How far a blame is: forks, calls, dollars, and who is likeliest so far."""
+"""Progress of a blame: forks, calls, dollars, and the most likely exchange so far."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _LEAST = 0.02
 def following(
     *, streamed: bool = False, expected: int | None = None
 ) -> Iterator[Callable[[Progress], None]]:
-    """Give what a blame tells how far it is: for people, or as lines of JSON on stdout.
+    """Provide the callback that shows progress: for people, or as lines of JSON on stdout.
 
     Args:
-        streamed: as lines of JSON.
-        expected: how many live calls it is likely to make in all.
+        streamed: write lines of JSON.
+        expected: the likely total of live calls.
     """
     if streamed:
         yield lambda state: screen.say_line({"progress": msgspec.to_builtins(state)})
@@ -40,7 +40,7 @@ def following(
 
 
 def words(state: Progress, left: str = "") -> str:
-    """Return "certify · 31 forks · 140 live calls · likeliest: exchange 3 (97%) · 80.0 s"."""
+    """Return "certify · 31 forks · 140 live calls · likely: exchange 3 (97%) · 80.0 s"."""
     standing = state.standing
     parts = [standing.phase] if standing else []
     parts.append(figures.several(state.forks, "fork"))
@@ -50,36 +50,36 @@ def words(state: Progress, left: str = "") -> str:
     elif state.usd:
         parts.append(f"${state.usd:.4f}")
     if standing is not None and standing.unit is not None:
-        parts.append(f"likeliest: exchange {standing.unit} ({standing.chance:.0%})")
+        parts.append(f"likely: exchange {standing.unit} ({standing.chance:.0%})")
     parts.append(figures.duration(state.seconds))
     return " · ".join([*parts, left] if left else parts)
 
 
 def share(state: Progress) -> tuple[float | None, str]:
-    """Return what a bar may show, and of what it is a share; None before anything is known.
+    """Return the fraction for a bar and what it measures; None before anything is known.
 
-    Nobody knows how many forks it will take: without a budget, a bar shows how sure it is.
+    The number of forks is not known beforehand: without a budget the bar shows the certainty.
     """
     if state.share is not None:
         return min(1.0, state.share), "of the budget"
     standing = state.standing
     if standing is None or not standing.chance:
         return None, ""
-    who = "no exchange" if standing.unit is None else f"exchange {standing.unit}"
-    return standing.chance, f"sure that {who} is decisive"
+    subject = "no exchange" if standing.unit is None else f"exchange {standing.unit}"
+    return standing.chance, f"sure that {subject} is decisive"
 
 
 class _Pace:
-    """How long it will go on, at the pace of the forks made here: not of those read again."""
+    """Estimates the time left from forks made in this process, not those read from the journal."""
 
     def __init__(self, expected: int | None) -> None:
         self._expected = expected
         self._base: Progress | None = None
 
     def left(self, state: Progress) -> str:
-        """Return "at most 2:00 left" of a budget, "about" where it is known what it takes mostly.
+        """Return "at most 2:00 left" with a budget, "about 2:00 left" with an estimate, else "".
 
-        Nothing where nothing tells. What has as many forks as the journal had is where it begins.
+        The count starts at the forks that the journal already had.
         """
         if self._base is None or state.forks == self._base.forks:
             self._base = state

@@ -27,7 +27,7 @@ _WIDTH = 20
 
 
 def print_report(console: Console, report: Report) -> None:
-    """Print the verdict in a sentence, the curve, the controls, and what it took."""
+    """Print the verdict, the curve, the controls and the cost."""
     from rich.table import Table
     from rich.text import Text
 
@@ -56,7 +56,9 @@ def print_report(console: Console, report: Report) -> None:
         )
         console.print(printable(line), style=screen.WARN, soft_wrap=True)
     level = f"{1 - report.header.settings.level:.0%}"
-    console.print(f"  intervals: {level}, all at once, whenever one stops", style=screen.DIM)
+    console.print(
+        f"  intervals: {level} for all steps together, valid whenever you stop", style=screen.DIM
+    )
     for line in _oracle(report):
         console.print(f"  {line}", style=screen.DIM)
     console.print(f"  {_took(report)}", style=screen.DIM)
@@ -67,7 +69,7 @@ def print_report(console: Console, report: Report) -> None:
 
 
 def document(report: Report, code: int) -> dict[str, object]:
-    """Return the report as JSON-able values: but for `seconds`, the same for the same draws."""
+    """Return the report as JSON-able values; except `seconds`, equal for equal draws."""
     result: dict[str, object] = _builtins(report.result)
     header = report.header
     return {
@@ -92,17 +94,17 @@ def document(report: Report, code: int) -> dict[str, object]:
 
 
 def _builtins(value: object) -> Any:
-    """Return JSON-able values, sets in order: how they iterate is another thing after a resume."""
+    """Return JSON-able values with sets sorted, so that a resumed blame gives the same document."""
     return msgspec.to_builtins(value, order="deterministic")
 
 
 def _lists(report: Report) -> str | None:
-    """Return the versions of the price lists that were reckoned with, None without any."""
+    """Return the versions of the price lists used; None if there are none."""
     return ", ".join(version for version in report.prices if version) or None
 
 
 def _print_curve(console: Console, report: Report) -> None:
-    """Draw how often the run fails, by how much of it is kept."""
+    """Print how often the run fails, by how many exchanges are kept."""
     tried = [point for point in report.result.curve if point.forks]
     if not tried:
         return
@@ -112,7 +114,7 @@ def _print_curve(console: Console, report: Report) -> None:
 
 
 def _bar(point: Point) -> str:
-    """Return a bar for a rate, its interval in shades: █ up to it, ▒ what it may be."""
+    """Return a bar for a rate: █ up to the rate, ▓ and ▒ for its interval."""
     low, high = (round(end * _WIDTH) for end in point.interval)
     rate = round((point.rate or 0.0) * _WIDTH)
     cells = ["█" if n < rate else "▒" if n < high else "·" for n in range(_WIDTH)]
@@ -131,18 +133,18 @@ def _words(report: Report, point: Point) -> str:
 
 
 def _oracle(report: Report) -> Iterator[str]:
-    """Say how often the oracle errs, and what it took, where that is known."""
+    """Yield how often the oracle errs and what it cost, where known."""
     noise, grading, decisive = report.noise, report.grading, report.result.decisive
     if noise is not None:
         rates = (
             "unknown" if rate is None else f"{rate:.0%}" for rate in (noise.false_fail, noise.miss)
         )
-        line = "oracle, by chance: fails {} of good ends, passes {} of bad ones".format(*rates)
-        yield f"{line}; effect without that {decisive.corrected:+.0%}" if decisive else line
+        line = "oracle noise: fails {} of good runs, passes {} of bad ones".format(*rates)
+        yield f"{line}; effect without the noise {decisive.corrected:+.0%}" if decisive else line
     if grading is not None:
         cost = None if grading.usd is None else Decimal(str(grading.usd))
         calls = figures.several(grading.calls, "call")
-        yield f"judge, besides: {calls} · {figures.money(cost)}"
+        yield f"judge, in addition: {calls} · {figures.money(cost)}"
 
 
 def _took(report: Report) -> str:

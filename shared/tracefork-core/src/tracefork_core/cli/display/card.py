@@ -1,4 +1,4 @@
-"""The divergence card: where the run left its tape, what differs, and what to type next."""
+"""The divergence card: where the run left its tape, what differs, what to type next."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def print_card(console: Console, divergence: Divergence, *, agent: str = "…") 
     """Print a divergence for people.
 
     Args:
-        console: where to.
-        divergence: what happened.
-        agent: the command that was replayed, as it is typed after `tracefork replay TAPE`.
+        console: the console to print on.
+        divergence: the divergence.
+        agent: the replayed command, as typed after `tracefork replay TAPE`.
     """
     from rich.text import Text
 
@@ -53,7 +53,7 @@ def print_card(console: Console, divergence: Divergence, *, agent: str = "…") 
 
 
 def print_differences(console: Console, differences: Sequence[str]) -> None:
-    """Print what of the agent's surroundings was otherwise when it was recorded."""
+    """Print how the agent's environment differs from the recording."""
     for difference in differences:
         words = wrap(printable(difference), console.width - _INDENT)
         for i, line in enumerate(words):
@@ -61,12 +61,12 @@ def print_differences(console: Console, differences: Sequence[str]) -> None:
 
 
 def card_document(divergence: Divergence, agent: str = "…") -> dict[str, object]:
-    """Return a divergence as JSON-able values, with the commands that look further."""
+    """Return a divergence as JSON-able values, with the commands to type next."""
     return {**asdict(divergence), "commands": commands(divergence, agent)}
 
 
 def commands(divergence: Divergence, agent: str) -> dict[str, str]:
-    """Return what to type next: to see the recorded exchange, to keep the change, to ignore it."""
+    """Return what to type next: see the recorded exchange, keep the change, or ignore it."""
     tape = shlex.quote(divergence.tape)
     number = f" {divergence.n}" if divergence.n is not None else ""
     found = {
@@ -111,7 +111,7 @@ def _difference(divergence: Divergence, width: int) -> list[Text]:
 
 
 def _cut(recorded: str, actual: str, room: int) -> tuple[list[str], list[str], int | None]:
-    """Return both texts as printable characters around their first difference, and its place."""
+    """Return both texts as printable characters around their first difference, and its index."""
     before, now = list(recorded), list(actual)
     if (first := _first_difference(recorded, actual)) is None:
         return [printable(recorded)], [printable(actual)], None

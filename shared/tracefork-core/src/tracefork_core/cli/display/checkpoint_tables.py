@@ -91,7 +91,7 @@ def print_checkpoints(
 
 
 def state(one: Checkpoint, body: Body) -> dict[str, Any]:
-    """Return the values of a checkpoint as JSON-able values; no object is made of any."""
+    """Return the values of a checkpoint as JSON-able values, without creating objects."""
     return {name: _value(one.thread, value, body) for name, value in sorted(one.values.items())}
 
 
@@ -108,10 +108,10 @@ def print_state(console: Console, one: Checkpoint, body: Body) -> None:
 
 
 def chosen(found: list[Checkpoint], wanted: str) -> Checkpoint:
-    """Return the checkpoint of an id, or of how it ends.
+    """Return the checkpoint with an id, or with the end of one.
 
     Raises:
-        UsageError: there is none, or more than one.
+        UsageError: no checkpoint matches, or several do.
     """
     fitting = [one for one in found if wanted and one.id.endswith(wanted)]
     if len(fitting) == 1:
@@ -131,7 +131,7 @@ def _value(thread: str, value: Value, body: Body) -> object:
         try:
             return plain(data)
         except TapeError:
-            return f"{len(data)} bytes that are no MessagePack"
+            return f"{len(data)} bytes of invalid MessagePack"
     return None if value.tag == "null" else f"{len(data)} bytes ({value.tag})"
 
 
@@ -140,7 +140,7 @@ def _moment(one: Checkpoint) -> datetime:
 
 
 def _numbers(numbers: list[int]) -> str:
-    """Spell numbers shortly: 3 4 5 7 is "3-5, 7"."""
+    """Return ranges of numbers: 3 4 5 7 is "3-5, 7"."""
     runs: list[list[int]] = []
     for n in sorted(numbers):
         if runs and runs[-1][1] == n - 1:

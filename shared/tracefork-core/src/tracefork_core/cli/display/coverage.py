@@ -1,4 +1,4 @@
-"""Coverage: how much of what left the process while recording crossed a seam."""
+"""Coverage: how many of the connections made while recording were captured."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from tracefork_core.tape import Receipt
 
 
 def coverage_words(receipt: Receipt) -> str:
-    """Say how many connections crossed a seam, and which did not."""
+    """Return how many connections were captured, and which were not."""
     connections = figures.several(receipt.connections, "connection")
-    words = f"coverage {receipt.crossed} of {connections} crossed a seam"
+    words = f"captured {receipt.crossed} of {connections}"
     if receipt.strays:
-        words += f", not: {_names(receipt.strays)}"
+        words += f"; not captured: {_names(receipt.strays)}"
     if receipt.subprocesses:
         words += f"; {subprocess_words(receipt.subprocesses)}"
     return words
 
 
 def subprocess_words(programs: list[str]) -> str:
-    """Say which programs were started that tracefork does not see into."""
+    """Return which programs were started that tracefork cannot see into."""
     started = figures.several(len(programs), "subprocess", "subprocesses")
     return f"{started}: {_names(programs)}"
 
 
 def unseen_words(modules: list[str]) -> str:
-    """Say whose sockets nothing sees, as far as that is known of what is loaded."""
-    return f"! not watched: sockets of {_names(modules)}, which are opened in native code"
+    """Return which loaded modules open sockets in native code, unseen by tracefork."""
+    return f"! not watched: {_names(modules)} (opens sockets in native code)"
 
 
 def coverage_document(receipt: Receipt) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Spell figures for people: with units, in few characters, and `—` for what is not known."""
+"""Format numbers for people: short, with units, and `—` for unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One exchange in full: what was asked, what came back, how it got here."""
+"""One exchange in full: its request, its response, and the facts about both."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
         raw = f"tracefork show {shlex.quote(shown)} {exchange.n} --raw"
         console.print(f"  next: {raw}", style=screen.DIM, soft_wrap=True)
     else:
-        console.print("  bodies: their hashes only (mode metadata)", style=screen.DIM)
+        console.print("  bodies: hashes only (mode metadata)", style=screen.DIM)
 
 
 def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
@@ -79,13 +79,13 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
     else:
         yield "status", f"no answer · {exchange.end}"
     if aside.answered:
-        yield "answered", f"{aside.answered}, in the place of exchange {aside.place}"
+        yield "answered", f"{aside.answered}, instead of exchange {aside.place}"
     yield "step", step_words(exchange)
     yield "lane", f"{exchange.lane} · seam {aside.seam}"
     if exchange.is_auxiliary:
-        yield "auxiliary", "about tokens, or a report: a replay may do without it"
+        yield "auxiliary", "token count or telemetry; a replay may skip it"
     if is_tool(exchange):
-        yield "effect", aside.effect or "unknown: taken for a write"
+        yield "effect", aside.effect or "unknown, treated as a write"
     first = figures.milliseconds(aside.first_byte)
     chunks = figures.several(len(aside.sizes), "chunk")
     yield "took", f"{figures.milliseconds(aside.took)} ms, head after {first} ms · {chunks}"
@@ -166,7 +166,7 @@ def _line(console: Console, label: str, value: str) -> None:
 
 
 def _block(console: Console, label: str, value: str, size: int | None = None) -> None:
-    """Print a text of several lines under one label, wrapped, and say what was left out."""
+    """Print a text under one label, wrapped, with the size of what was cut."""
     from rich.text import Text
 
     width = max(20, console.width - _LABEL - 2)
@@ -178,7 +178,7 @@ def _block(console: Console, label: str, value: str, size: int | None = None) ->
     left = len(wrapped) - _SHOWN_LINES
     if left > 0 or (size or 0) > _SHOWN_BYTES:
         total = f" of {figures.size(size)}" if size else f", {figures.several(left, 'more line')}"
-        console.print(f"  {'':<{_LABEL}}…{total}; all of it: --raw, --json", style=screen.DIM)
+        console.print(f"  {'':<{_LABEL}}…{total}; full text: --raw or --json", style=screen.DIM)
 
 
 def _bodies(exchange: Exchange) -> list[tuple[str, bytes, Headers]]:
@@ -191,7 +191,7 @@ def _bodies(exchange: Exchange) -> list[tuple[str, bytes, Headers]]:
 
 
 def _plain(body: bytes, headers: Headers) -> bytes:
-    """Undo the content encoding of a body, where that is possible."""
+    """Decode the content encoding of a body; return it unchanged if that fails."""
     encodings = [value for name, value in headers if name.lower() == "content-encoding"]
     plain = decompress(body, ", ".join(encodings)) if encodings else None
     return body if plain is None else plain

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, else one line every ten seconds."""
+"""Progress of long work: a bar on a terminal, else one line every ten seconds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _A_SECOND = 8
 
 
 class Tell(Protocol):
-    """Takes in how far the work has come, as often as that changes."""
+    """Called with the progress whenever it changes."""
 
     def __call__(self, words: str, share: float | None = None, of: str = "") -> None:
-        """Show the words; where a share, from 0 to 1, of something is done or known, as a bar."""
+        """Show the words, and a bar if `share` (0 to 1) is given."""
 
 
 @dataclass(slots=True)
 class _Bar:
-    """What a terminal shows: the bar and what it is a share of, and the words below it."""
+    """What a terminal shows: a bar with its label, and the words below it."""
 
     spinner: Spinner
     words: str = ""
@@ -56,7 +56,7 @@ class _Bar:
 
 @contextmanager
 def progress() -> Iterator[Tell]:
-    """Give a function that is told how far the work has come, as often as that changes."""
+    """Provide a function to call with the progress whenever it changes."""
     console = screen.stderr()
     if not console.is_terminal:
         yield _lines(console)
@@ -65,7 +65,7 @@ def progress() -> Iterator[Tell]:
     from rich.spinner import Spinner
 
     bar = _Bar(Spinner("dots"))
-    # What an agent prints on stdout is its own: it may be graded by that.
+    # An oracle may grade what the agent prints on stdout: leave that alone.
     with Live(
         bar,
         console=console,
@@ -89,12 +89,12 @@ def _lines(console: Console) -> Tell:
 
 
 def tell_runs(tell: Tell, began: float, name: str, done: int, of: int) -> None:
-    """Tell which of so many runs has been carried out, and how many of them are."""
+    """Show which run finished last, and how many have."""
     tell(f"{name} · {done} of {of} runs{left(began, done, of)}", done / of, "of the runs")
 
 
 def left(began: float, done: int, of: int) -> str:
-    """Return " · about 0:40 left", from how long it took so far; nothing before the first."""
+    """Return " · about 0:40 left" from the time taken so far; "" before the first run."""
     if not 0 < done < of:
         return ""
     return f" · about {clock((time.monotonic() - began) / done * (of - done))} left"

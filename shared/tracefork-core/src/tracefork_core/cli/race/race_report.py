@@ -1,4 +1,4 @@
-"""What `tracefork race` prints: whether there is a race, what the orders came to, the smallest."""
+"""What `tracefork race` prints: whether there is a race, the outcomes, the smallest reordering."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _LABEL = 10
 _QUOTED = 40
 _BEFORE = 20
-"""How much of two long texts stands before their first difference."""
+"""Characters shown before the first difference of two long texts."""
 _TOLD = {
     "same": "as recorded",
-    "asks": "asks something else",
-    "ends": "ends otherwise",
-    "prints": "prints something else",
+    "asks": "different request",
+    "ends": "different end",
+    "prints": "different output",
 }
 
 
@@ -72,10 +72,10 @@ def print_report(agent: Agent, result: Result) -> None:
             _print_smallest(console, result, found.smallest)
     if unanswered := sorted(result.taped.overlap.unanswered):
         which = _exchanges(unanswered, {})
-        note = f"  note  the tape has no answer of {which}, given up: no order lets it win"
+        note = f"  note  the tape has no answer to {which} (cancelled), so no order can let it win"
         console.print(note, style=screen.DIM, soft_wrap=True)
     if not result.prints_compared:
-        note = "  note  what the agent prints differs in equal runs: it was not compared"
+        note = "  note  the output differs even between equal runs, so it was not compared"
         console.print(note, style=screen.DIM, soft_wrap=True)
 
 
@@ -138,8 +138,8 @@ def _verdict(result: Result) -> str:
     overlap, found = result.taped.overlap, result.found
     exchanges = figures.several(result.taped.exchanges, "exchange")
     if found is None:
-        what = "nothing that was answered" if overlap.unanswered else "nothing"
-        return f"{name} · {what} overlaps in {exchanges}: there is no other order · 1 run"
+        what = "no answered request" if overlap.unanswered else "nothing"
+        return f"{name} · {what} overlaps in {exchanges}, so there is no other order · 1 run"
     together = f"{len(overlap.exchanges)} of {exchanges} overlap"
     cost = f"{figures.several(result.runs, 'run')} · $0 · {figures.duration(result.seconds)}"
     if found.smallest is None:
@@ -186,10 +186,10 @@ def _print_smallest(console: Console, result: Result, smallest: Smallest) -> Non
         console.print(f"{'':<12}before {_exchanges(late, words)}", soft_wrap=True)
         label = " " * len(label)
     if not smallest.moved:
-        what = "pieces of one answer that come in between those of another"
+        what = "chunks of one answer arrive between those of another"
         if result.taped.overlap.waits:
-            what = "a sleep or a timer that ends before an answer, or after it"
-        what += ": no order of exchanges"
+            what = "a sleep or a timer ends before an answer, or after it"
+        what += "; the exchanges keep their order"
         console.print(Text(label, screen.STRONG).append(what, "default"), soft_wrap=True)
     line = Text("  see       ", screen.DIM).append(_command(result, smallest), "default")
     console.print(line, soft_wrap=True)
@@ -216,7 +216,7 @@ def _reason(result: Result, failure: Run) -> str:
 
 
 def _print_failure(agent: Agent, result: Result, failure: Run) -> None:
-    """Say why not even the recorded order came out as recorded."""
+    """Print why even the recorded order did not replay."""
     from rich.text import Text
 
     from tracefork_core.cli.display.card import print_card
@@ -224,7 +224,7 @@ def _print_failure(agent: Agent, result: Result, failure: Run) -> None:
     console = screen.stderr()
     name = printable(tape_names.shown(result.taped.path))
     head = Text("✗ ", screen.BAD).append(f"{name} does not replay in its recorded order", "default")
-    console.print(head.append(": no other was tried"), soft_wrap=True)
+    console.print(head.append(", so no other order was tried"), soft_wrap=True)
     if failure.came is not None and failure.came.divergence is not None:
         print_card(console, failure.came.divergence, agent=agent.words)
         return

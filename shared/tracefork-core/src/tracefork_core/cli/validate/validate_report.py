@@ -1,4 +1,4 @@
-"""What `tracefork validate` prints: what was planted, what was named, and who was accused."""
+"""What `tracefork validate` prints: which planted faults blame found, and false accusations."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 _CONTROLS = {
     "clean": "nothing planted",
-    "placebo": "paraphrases alone",
+    "placebo": "only paraphrases",
     "beside": "a fault beside a paraphrase",
-    "coin": "a coin that the model tosses",
-    "coin grade": "a coin that the grade is",
+    "coin": "the model tosses a coin",
+    "coin grade": "the oracle tosses a coin",
 }
 
 
 def document(report: Document, code: int, changes: Sequence[str] | None) -> dict[str, object]:
-    """Return the result as JSON-able values: nothing in it is timed."""
+    """Return the result as JSON-able values, without times."""
     from tracefork_core.version import __version__
 
     compared = {} if changes is None else {"changes": list(changes)}
     return {
         "command": "validate",
         "exit": code,
-        "result": "found" if report.holds else "not found, or somebody accused",
+        "result": "found" if report.holds else "missed a fault, or accused a control",
         "tracefork": __version__,
         **compared,
         "report": msgspec.to_builtins(report),
@@ -55,10 +55,10 @@ def print_report(
     found, quiet = sum(one.holds for one in planted), sum(one.holds for one in controls)
     words = f"{found} of {len(planted)} planted faults found · {quiet} of {len(controls)} controls"
     calls = sum(one.live_calls for one in report.outcomes)
-    words += f" right · {calls:,} live calls · $0 · {figures.duration(seconds)}"
+    words += f" correct · {calls:,} live calls · $0 · {figures.duration(seconds)}"
     mark = Text("✓ " if report.holds else "✗ ", screen.GOOD if report.holds else screen.BAD)
     console.print(mark.append(words, "default"), soft_wrap=True)
-    table = screen.grid("", "~", ">right", ">of", ">forks", ">calls")
+    table = screen.grid("", "~", ">correct", ">of", ">forks", ">calls")
     for fault in report.found:
         _add(table, classes.get(fault, fault), [one for one in planted if one.fault == fault])
     for control, title in _CONTROLS.items():
@@ -69,7 +69,7 @@ def print_report(
             console.print(f"✗ {_miss(one)}", style=screen.BAD, soft_wrap=True)
     if check is not None:
         head = f"{figures.several(len(changes), 'change')} since {check}" if changes else ""
-        console.print(head or f"✓ as in {check}", soft_wrap=True)
+        console.print(head or f"✓ same as {check}", soft_wrap=True)
         for line in changes:
             console.print(f"  {line}", soft_wrap=True, markup=False)
 
@@ -84,7 +84,7 @@ def _add(table: Table, title: str, outcomes: Sequence[Outcome]) -> None:
 
 
 def _miss(one: Outcome) -> str:
-    wanted = "nobody" if one.planted is None else f"exchange {one.planted} ({one.step})"
-    named = ", ".join(map(str, one.named)) or "nobody"
+    wanted = "no exchange" if one.planted is None else f"exchange {one.planted} ({one.step})"
+    named = ", ".join(map(str, one.named)) or "none"
     why = f"{one.verdict}: {one.reason}" if one.reason else one.verdict
     return f"{one.name}: {wanted} should be named; named: {named} ({why})"

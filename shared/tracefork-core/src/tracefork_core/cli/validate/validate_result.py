@@ -1,4 +1,4 @@
-"""What is planted by `tracefork validate`, what should be said of it, and what was."""
+"""The cases of `tracefork validate`: what is planted, the expected verdict, and the actual one."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One run that blame is asked about.
+    """One run for blame to explain.
 
     Attributes:
-        name: unique.
-        control: which negative control it is; empty where a fault is all that was planted.
+        name: unique name.
+        control: which negative control it is; empty if only a fault is planted.
         fault: the class of what was planted.
-        unit: the exchange that has to be named; None where nobody may be.
-        step: that exchange in words, or the one that a placebo is at.
-        changes: what is planted, by exchange.
-        coin: the stage at which the model tosses.
-        fails: whether the run has to fail.
+        unit: the exchange that blame must name; None if it must name none.
+        step: the name of that exchange, or of the placebo's.
+        changes: the planted changes, by exchange.
+        coin: the stage at which the model tosses a coin.
+        fails: whether the run must fail.
     """
 
     name: str
@@ -40,30 +40,30 @@ class Case:
 
     @property
     def file(self) -> str:
-        """A name for its tape."""
+        """File name of its tape, without a suffix."""
         return re.sub(r"[^a-z0-9]+", "-", self.name)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What blame said of a case.
+    """The verdict of blame on a case.
 
     Attributes:
-        name: of the case.
-        holds: whether that is right: the planted exchange and no other, or nobody.
-        control: which negative control it was.
-        fault: the class of what was planted.
-        step: the exchange in words.
-        planted: the exchange that had to be named.
-        verdict: the kind of the answer.
-        reason: what is behind it, in words.
-        named: the exchanges that were named.
+        name: name of the case.
+        holds: whether blame named exactly the planted exchange, or none for a control.
+        control: which negative control it is.
+        fault: the class of the planted fault.
+        step: the name of the exchange.
+        planted: the exchange that blame must name.
+        verdict: the kind of verdict.
+        reason: why, in words.
+        named: the exchanges that blame named.
         mediators: those that only passed it on.
-        certain: whether the answer is proven.
-        effect: by how much keeping the first suspect raises the risk, to two digits.
-        forks: runs that were made.
-        live_calls: exchanges that were live in them.
-        tries: runs until one went as it should: where the agent saw a fault and mended it, or erred
-            elsewhere as well, it was planted again.
+        certain: whether the verdict is proven.
+        effect: how much keeping the first suspect raises the failure rate, to two digits.
+        forks: number of forks run.
+        live_calls: live exchanges in those forks.
+        tries: runs until one failed only through the planted fault; an agent may repair a fault, or
+            err elsewhere too.
     """
 
     name: str
@@ -84,12 +84,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def of(cls, case: Case, result: Result, tries: int) -> Outcome:
-        """Compare an answer with what it should be."""
+        """Compare a verdict with the expected one."""
         verdict, decisive = result.verdict, result.decisive
         wanted = () if case.unit is None else (case.unit,)
         holds = verdict.units == wanted
         if case.control in ("clean", "placebo"):
-            # There is nothing to blame, and nothing to be spent on it.
+            # There is nothing to blame, so blame must make no live call.
             holds = holds and verdict.kind == "passed" and not result.ledger.live_calls
         return cls(
             name=case.name,
@@ -111,13 +111,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A validation as it is kept, to be compared with: no times, no places.
+    """A validation as stored for later comparison, without times and paths.
 
     Attributes:
-        seed: of everything that was drawn.
-        budget: of each blame; empty for none.
-        found: planted faults that were found, of how many, by class.
-        outcomes: of every case.
+        seed: the random seed.
+        budget: budget of each blame; empty for none.
+        found: planted faults found and planted, by class.
+        outcomes: the outcome of every case.
     """
 
     seed: int
@@ -127,7 +127,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcome], *, seed: int, budget: str) -> Document:
-        """Put outcomes together."""
+        """Collect outcomes."""
         found: dict[str, tuple[int, int]] = {}
         for one in outcomes:
             if not one.control:
@@ -137,14 +137,14 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether every planted fault was found and nobody else was accused."""
+        """Whether blame found every planted fault and accused no other exchange."""
         return all(one.holds for one in self.outcomes)
 
 
 def changed(before: Document, after: Document, *, whole: bool) -> list[str]:
-    """Return what is not as it was, of the cases that were run: one line each.
+    """Return one line for each case whose outcome changed.
 
-    Where all were run (`whole`), one that is no longer there is told as well.
+    With `whole`, every case was run, so a missing case is reported too.
     """
     known = {one.name: one for one in before.outcomes}
     lines = []
@@ -165,5 +165,5 @@ def _differences(was: Outcome, now: Outcome) -> list[str]:
 
 def _words(value: object) -> str:
     if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or "nobody"
+        return ", ".join(map(str, value)) or "none"
     return str(value)

@@ -1,4 +1,4 @@
-"""The runs of `tracefork validate`: faults are planted in a real agent, and blame is asked."""
+"""The runs of `tracefork validate`: plant faults in a real agent, and ask blame for each."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ class Validator:
                 return attempt
         wanted = "failed" if case.fails else "was good"
         raise TraceforkError(
-            f"tracefork: {case.name}: none of {_ATTEMPTS} runs {wanted} with nothing else going "
-            f"wrong; the last one is {path}. The agent that is validated with has changed."
+            f"tracefork: {case.name}: none of {_ATTEMPTS} runs {wanted} without another fault. The "
+            f"validation agent may have changed; the last run is {path}."
         )
 
 
