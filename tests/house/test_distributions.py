@@ -162,7 +162,7 @@ def test_the_wheels_record_replay_and_blame(stranger: Stranger) -> None:
         stranger.tracefork("record", "-o", tape, agent, "--", provider.url)
         words = ("--oracle=regex:three", "--budget=2 calls", "--yes", "--allow-writes")
         said = stranger.tracefork("blame", tape, *words, ends=1)
-    assert "the budget was used up" in said
+    assert "the budget ran out" in said
     assert "✓ replayed 2 of 2 exchanges bit-exact" in stranger.tracefork("replay", tape)
     assert "✓ first suspect right" in stranger.tracefork(
         "bench", "--cases=echo", "--seeds=1", "--sizes=8"
