@@ -11,7 +11,7 @@ from pathlib import Path
 def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     """A run is recorded, replayed with the provider gone, caught at a changed byte, and repaired.
 
-    Of its three steps the one that made it fail is named; asked otherwise there, it ends well.
+    Blame names the one step of three that made the run fail; a fork that repairs it ends well.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tracefork_core.cli.main", "demo", "--dir", "tour", "--json"],

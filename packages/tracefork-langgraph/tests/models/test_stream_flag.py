@@ -1,4 +1,4 @@
-"""A streamed request differs from a whole one: the divergence names it, the flag can be pinned."""
+"""A streamed request differs from a whole one: the divergence names the flag; it can be pinned."""
 
 from __future__ import annotations
 

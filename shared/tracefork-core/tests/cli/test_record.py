@@ -191,7 +191,7 @@ def test_what_nothing_sees_is_named_where_it_is_loaded(shell: Shell) -> None:
     """Sockets that are opened in native code: all crossed a seam, as far as that can be told."""
     shell.write("zmq.py", "")
     shell.edit("agent.py", "import httpx2\n", "import httpx2\nif 'blind' in sys.argv: import zmq\n")
-    words = "! not watched: zmq (opens sockets in native code)"
+    words = "! not watched: sockets in native code (zmq)"
     blind = shell.tracefork("record", "-o", "blind.tape", "agent.py", "--", "blind")
     assert "captured 1 of 1 connection" in blind.err
     assert words in blind.err

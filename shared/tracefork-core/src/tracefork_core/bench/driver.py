@@ -50,7 +50,7 @@ class Claim:
         kind: of the verdict.
         units: whom it names.
         mediators: who passed the fault on.
-        decisive: the unit that made the run fail, or most likely did; None for none.
+        decisive: the unit that made the run fail, or most likely did; None if no unit did.
         intervals: all that are printed about the curve.
     """
 

@@ -207,7 +207,7 @@ def _parts(
 ) -> tuple[Part, ...]:
     kinds = [by] if isinstance(by, str) else [*by]
     if kinds and groups:
-        raise UsageError("tracefork: `by` and `groups` exclude one another.")
+        raise UsageError("tracefork: `by` and `groups` exclude one another. Pass only one of them.")
     return parts_by(tape, kinds) if kinds else parts_of(tape, groups)
 
 

@@ -92,15 +92,16 @@ def is_credit(report: Report) -> bool:
 
 def _named(report: Report, verdict: Verdict, decisive: Decisive | None) -> str:
     names = _names(report, verdict.units)
-    did, end = ("saved", "are good") if is_credit(report) else ("made", "fail")
+    did, run, end = "made", "the run fail", "fail"
+    if is_credit(report):
+        did, run, end = "saved", "the run", "are good"
     surely = did if verdict.certain else f"most likely {did}"
     how = ""
     if verdict.kind == "joint":
         how = ", together"
     elif verdict.kind == "over-determined":
         how = ", each of them alone" if all(len(one) == 1 for one in verdict.sets) else ""
-    fail = "" if is_credit(report) else " fail"
-    parts = [f"{names} {surely} the run{fail}{how}"]
+    parts = [f"{names} {surely} {run}{how}"]
     if decisive is not None and decisive.kept is not None and decisive.redecided is not None:
         which = "it" if verdict.units == (decisive.unit,) else f"exchange {decisive.unit}"
         parts[0] += (

@@ -7,7 +7,8 @@ process ran in that moment, none wanted it, and a thread that could not run wait
 tries again every five milliseconds, so a thread that has not run for six waits for something else.
 
 A thread that reads a subprocess's output (`process.stdout.read()`, and Python itself when it looks
-for a library) counts as busy while that subprocess uses CPU.
+for a library) counts as busy while that subprocess uses CPU. Its system call tells that it reads,
+and its file descriptor that it reads a pipe.
 
 At rest a thread may still go on by itself: when a socket, a pipe or a subprocess has something for
 it, or a sleep is over. `Rest.is_stuck` tells that apart by the system call that the thread is in. A
@@ -43,9 +44,12 @@ _NOISE_NS = 2_000
 """What lies between reading one clock and reading the other."""
 _TASKS = "/proc/self/task"
 _CAN_TELL = sys.platform == "linux" and Path(f"{_TASKS}/{os.getpid()}/schedstat").exists()
-_SYSTEM_CALLS = {"x86_64": (b"202", (b"232", b"281")), "aarch64": (b"98", (b"22",))}
-"""For each machine the numbers of `futex`, and of `epoll_wait` and `epoll_pwait`."""
-_FUTEX, _EPOLL = _SYSTEM_CALLS.get(os.uname().machine if _CAN_TELL else "", (b"", ()))
+_SYSTEM_CALLS = {
+    "x86_64": (b"202", (b"232", b"281"), b"0"),
+    "aarch64": (b"98", (b"22",), b"63"),
+}
+"""For each machine the numbers of `futex`, of `epoll_wait` and `epoll_pwait`, and of `read`."""
+_FUTEX, _EPOLL, _READ = _SYSTEM_CALLS.get(os.uname().machine if _CAN_TELL else "", (b"", (), b""))
 _SOON_MS = 2_000
 """A loop whose next timer fires within this time may go on by itself."""
 
@@ -176,7 +180,7 @@ class Waiting:
             elif program not in self._rest.restless:
                 computing.add(program)
         # Asked last: few threads have started a program, and fewer have one that uses CPU.
-        return computing if computing and b"pipe_read" in _status(thread, "wchan") else set()
+        return computing if computing and _reads_a_pipe(thread) else set()
 
     def _look_at(self, thread: int) -> bytes | None:
         """Return the state of a thread and how long it has run; None if it has ended."""
@@ -201,6 +205,17 @@ def _waits_for_threads(thread: int) -> bool:
     except OSError:  # It has ended, is of another process, or the system does not tell.
         return False
     return call[0] == _FUTEX
+
+
+def _reads_a_pipe(thread: int) -> bool:
+    """Return whether a thread is reading from a pipe."""
+    call = _status(thread, "syscall").split()
+    if not call or call[0] != _READ:
+        return False
+    try:
+        return os.readlink(f"/proc/{thread}/fd/{int(call[1], 16)}").startswith("pipe:")  # noqa: PTH115
+    except OSError:  # It has read to the end and closed the pipe.
+        return False
 
 
 def _others_ran() -> int:

@@ -14,20 +14,7 @@ Nothing waits for ever, since the due turn may never be asked for:
   queued behind them. In what order threads submit jobs or take locks is a race of the program that
   no tape holds. Then the first that waits goes ahead, out of order, and its overtaken turns are
   counted (`skipped`). Exchanges are matched by lane and content, so their answers stay the same.
-
-When may the first go ahead? Waiting a fixed time (`GRACE_SECONDS` more than the exchange took in
-the recording) was the only rule once: with 40 threads on a pool of 6 a replay took six times as
-long as its recording, and its threads did nothing in it. Now one of the waiting threads or tasks
-*watches*: every few milliseconds it looks whether all other threads of the run wait for one another
-(`Rest.is_stuck`) and its loop has nothing to do. If so, no amount of time brings the due turn, and
-the first goes ahead at once. All that the agent waits for and that is on the tape (answers, sleeps,
-timers, the ends of programs) has a turn of its own and so cannot help either.
-
-The fixed time still holds where that cannot be told: where a thread waits for a socket, a pipe, a
-subprocess, a child process of the run or a sleep that was not recorded, since it may go on and ask;
-where a loop watches such things; and on systems other than Linux. To start another thread for a
-pool that is stuck would keep the order, but break an agent that relies on the size of its pool to
-protect what it shares.
+  `overtaking` says when.
 """
 
 from __future__ import annotations
@@ -36,13 +23,14 @@ import asyncio
 import threading
 from asyncio import sleep as real_asleep
 from asyncio import wait as wait_for_any
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from enum import Enum, auto
 from time import sleep as real_sleep
 from typing import NamedTuple
 
 from tracefork_core.exchange.current import loop_is_running
+from tracefork_core.order.overtaking import Overtaking
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.policies import Policy
 from tracefork_core.order.quiet import Gate, has_nothing_to_do, until_quiet
@@ -99,9 +87,7 @@ class Turnstile:
         self._rest = gate.rest
         self._pace = pace
         self._last_moment = 0
-        self._holding = 0
-        self._watcher: int | None = None
-        self._watches_in_thread = False
+        self._overtaking = Overtaking(policy, gate.rest)
         self._ends: dict[object, Callable[[], object]] = {}
 
     @property
@@ -178,7 +164,7 @@ class Turnstile:
                     if not is_due:
                         self._line.here[turn].wake = woken.set
                 if look.hold:
-                    with self._held_back():
+                    with self._overtaking.held_back():
                         real_sleep(look.hold)
                     at_rest = False
                 elif is_due:
@@ -217,7 +203,7 @@ class Turnstile:
                     if not is_due:
                         woken, self._line.here[turn].wake = _sleeper()
                 if look.hold:
-                    with self._held_back():
+                    with self._overtaking.held_back():
                         await real_asleep(look.hold)
                     is_quiet = False
                 elif woken is None:
@@ -302,12 +288,12 @@ class Turnstile:
         self._last_moment = moment or self._last_moment  # A sleep has none.
         self._policy.take(turn, owner)
         self._line.pass_(turn)
-        self._hand_on_watch(turn)
+        self._overtaking.hand_on_watch(turn)
 
     def _leave(self, turn: int) -> None:
         with self._line.held:
             self._line.leave(turn)
-            self._hand_on_watch(turn)
+            self._overtaking.hand_on_watch(turn)
 
     def _decide(self, position: int) -> None:
         with self._line.held:
@@ -324,28 +310,19 @@ class Turnstile:
         passed = (moment - self._last_moment) / 1e9
         return STALL_SECONDS if 0 <= passed < LIMIT_SECONDS / 2 else None
 
-    @contextmanager
-    def _held_back(self) -> Iterator[None]:
-        """Keep others from going ahead while the pace or a timer is waited for."""
-        self._holding += 1
-        try:
-            yield
-        finally:
-            self._holding -= 1
-
     def _block(self, turn: int, woken: threading.Event, position: int, seconds: float) -> None:
         """Block this thread until it is woken or the first has gone ahead."""
         until = monotonic_ns() / 1e9 + seconds
         look_after, latest = _WATCH_SECONDS
         while (left := until - monotonic_ns() / 1e9) > 0:
-            watches = self._watches(turn, in_thread=True)
+            watches = self._overtaking.watches(turn, in_thread=True)
             if woken.wait(min(look_after, left) if watches else left):
                 return
-            if watches and self._went_ahead():
+            if watches and self._overtaking.went_ahead():
                 return
             look_after = min(2 * look_after, latest)
         self._rest.wait(STALL_SECONDS)  # What is first may only be slower now.
-        self._go_ahead(position)
+        self._overtaking.go_ahead(position)
 
     async def _ablock(
         self, turn: int, woken: asyncio.Future[None], position: int, patience: float
@@ -355,88 +332,18 @@ class Turnstile:
         until = monotonic_ns() / 1e9 + seconds
         look_after, latest = _WATCH_SECONDS
         while (left := until - monotonic_ns() / 1e9) > 0:
-            watches = not self._rest.alone and self._watches(turn, in_thread=False)
+            watches = not self._rest.alone and self._overtaking.watches(turn, in_thread=False)
             if await _woken(woken, min(look_after, left) if watches else left):
                 return
-            if watches and has_nothing_to_do(GRACE_SECONDS) and self._went_ahead():
+            if watches and has_nothing_to_do(GRACE_SECONDS) and self._overtaking.went_ahead():
                 return
             look_after = min(2 * look_after, latest)
         if self._policy.is_live:
-            self._go_ahead(position)
+            self._overtaking.go_ahead(position)
         else:
-            self._check_moved(position, patience + STALL_SECONDS)
-
-    def _watches(self, turn: int, *, in_thread: bool) -> bool:
-        """Return whether what waits for `turn` is to look whether the run is stuck.
-
-        One watches at a time: two would keep one another awake. A thread rather than a task, whose
-        loop may be blocked.
-        """
-        with self._line.held:
-            if self._watcher is None or (in_thread and not self._watches_in_thread):
-                self._watcher, self._watches_in_thread = turn, in_thread
-            return self._watcher == turn
-
-    def _hand_on_watch(self, turn: int) -> None:
-        """Let another one watch when what waited for `turn` does so no longer.
-
-        That is the last in line: if it were the next, each delivery would hand on the watch.
-        """
-        if self._watcher != turn:
-            return
-        self._watcher, self._watches_in_thread = None, False
-        blocked = [turn for turn, arrival in self._line.here.items() if arrival.wake is not None]
-        if blocked:
-            self._line.wake(max(blocked))
-
-    def _went_ahead(self) -> bool:
-        """Let the first go ahead if nothing can bring the due turn, and return whether it did."""
-        with self._line.held:
-            position = self._line.position
-            is_missing = self._is_missing()
-        return is_missing and self._rest.is_stuck() and self._go_ahead(position)
-
-    def _is_missing(self) -> bool:
-        """Return whether nothing has come for the due turn, or will after a sleep, but others wait.
-
-        Quiet decides about soft turns (`Policy.decide`).
-        """
-        line, due = self._line, self._line.due
-        if due is None or due[1] < 0 or self._holding or not self._policy.keeps_order:
-            return False
-        first = min(line.here, default=None)
-        return first is not None and first > due[0] and line.is_awaited(first)
-
-    def _go_ahead(self, position: int) -> bool:
-        """Pass what stays away, up to the first turn that is awaited. Return whether that helped.
-
-        It does not if something was delivered since the line was at `position`.
-        """
-        with self._line.held:
-            line = self._line
-            if line.due is None or self._holding or line.position != position:
-                return False
-            line.pass_stopped_timers()
-            last = line.last_awaited()
-            if last is None or not self._policy.keeps_order or self._policy.awaits_timer():
-                return False
-            while line.due is not None:
-                due, owner = line.due
-                if due >= last or line.is_awaited(due):
-                    break
-                line.absent.add(owner)
-                line.advance()
-            return True
-
-    def _check_moved(self, position: int, seconds: float) -> None:
-        with self._line.held:
-            line = self._line
-            if line.position == position and not (
-                line.due is None or self._holding or not self._policy.keeps_order
-            ):
-                owners = (owner for _, owner in line.order[position:] if owner >= 0)
-                # Behind soft turns alone, only sleeps and limits wait, and they go on.
-                raise StallError(next(owners, -1), seconds)
+            owner = self._overtaking.missing_owner(position)
+            if owner is not None:
+                raise StallError(owner, patience + STALL_SECONDS)
 
 
 def _sleeper() -> tuple[asyncio.Future[None], Callable[[], None]]:

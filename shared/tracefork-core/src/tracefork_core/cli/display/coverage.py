@@ -26,7 +26,7 @@ def subprocess_words(programs: list[str]) -> str:
 
 def unseen_words(modules: list[str]) -> str:
     """Return which loaded modules open sockets in native code, unseen by tracefork."""
-    return f"! not watched: {_names(modules)} (opens sockets in native code)"
+    return f"! not watched: sockets in native code ({_names(modules)})"
 
 
 def coverage_document(receipt: Receipt) -> dict[str, object]:

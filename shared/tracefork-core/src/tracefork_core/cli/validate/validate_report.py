@@ -1,4 +1,4 @@
-"""What `tracefork validate` prints: which planted faults blame found, and false accusations."""
+"""What `tracefork validate` prints: the planted faults that blame found and missed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def document(report: Document, code: int, changes: Sequence[str] | None) -> dict
     return {
         "command": "validate",
         "exit": code,
-        "result": "found" if report.holds else "missed a fault, or accused a control",
+        "result": "found" if report.holds else "missed a fault, or accused a wrong exchange",
         "tracefork": __version__,
         **compared,
         "report": msgspec.to_builtins(report),

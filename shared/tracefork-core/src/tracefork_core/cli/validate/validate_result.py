@@ -49,7 +49,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         name: name of the case.
-        holds: whether blame named exactly the planted exchange, or none for a control.
+        holds: whether blame named exactly the planted exchange, or none if nothing was planted.
         control: which negative control it is.
         fault: the class of the planted fault.
         step: the name of the exchange.
@@ -62,8 +62,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         effect: how much keeping the first suspect raises the failure rate, to two digits.
         forks: number of forks run.
         live_calls: live exchanges in those forks.
-        tries: runs until one failed only through the planted fault; an agent may repair a fault, or
-            err elsewhere too.
+        tries: runs until one ended as the case requires; the agent may notice and repair a planted
+            fault, or err elsewhere too.
     """
 
     name: str
