@@ -1,7 +1,7 @@
 """Let forked children join the session of their parent.
 
-A forked child has a copy of everything in its parent, also of the session, which it must not use:
-it joins over the door like any other child.
+A forked child has a copy of its parent's session, which it must not use. It connects to its parent
+and joins, like any other child.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Give processes and pools of the standard library their lanes.
+"""Give the processes and process pools of the standard library their lanes.
 
 A `multiprocessing` process carries its invitations with it, for spawn, fork and fork server alike.
 A job of a `ProcessPoolExecutor` carries its lane, because any worker may run it. The workers of a
 `multiprocessing.Pool` have no lanes, and their exchanges no order. A process or job that a captured
 call starts is marked as below the seam: it is part of that exchange.
 
-Workers that started before the session cannot join it. They are named in the receipt and warned
-about.
+Workers that started before the session cannot join it. A warning and the receipt name them.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from tracefork_core.exchange.caller import caller
 from tracefork_core.exchange.current import crossing_seam, current_step, is_crossing_seam
 from tracefork_core.exchange.lane import Lane, name_of, on_lane, set_lane
 from tracefork_core.patching.instrument import Instrument, Undo
+from tracefork_core.patching.patch import Patches
 
 _CARRIED = "_tracefork_invitations"
 _BELOW = "_tracefork_below_seam"
@@ -77,13 +77,11 @@ def instrument_process(library: ModuleType) -> Undo:
         finally:
             forks.leave()  # Later draws are reported by `os._exit` or `atexit`.
 
-    process.start, process._bootstrap = invited_start, joined_bootstrap  # noqa: SLF001
-
-    def undo() -> None:
-        process.start, process._bootstrap = start, bootstrap  # noqa: SLF001
-        _drop_own_fork_server()
-
-    return undo
+    patches = Patches()
+    patches.at_undo(_drop_own_fork_server)
+    patches.replace(process, "start", invited_start)
+    patches.replace(process, "_bootstrap", joined_bootstrap)
+    return patches.undo
 
 
 def instrument_executor(library: ModuleType) -> Undo:
@@ -101,12 +99,9 @@ def instrument_executor(library: ModuleType) -> Undo:
             fn = OnLane(fn, [tuple(invitation) for invitation in invitations])
         return submit(self, fn, *args, **kwargs)
 
-    executor.submit = submit_on_lane
-
-    def undo() -> None:
-        executor.submit = submit
-
-    return undo
+    patches = Patches()
+    patches.replace(executor, "submit", submit_on_lane)
+    return patches.undo
 
 
 def instrument_pool(library: ModuleType) -> Undo:
@@ -120,12 +115,9 @@ def instrument_pool(library: ModuleType) -> Undo:
         if not is_crossing_seam() and not isinstance(self, library.ThreadPool):
             report_older_workers(self, tuple(self._pool))
 
-    pool._check_running = check_workers  # noqa: SLF001
-
-    def undo() -> None:
-        pool._check_running = check  # noqa: SLF001
-
-    return undo
+    patches = Patches()
+    patches.replace(pool, "_check_running", check_workers)
+    return patches.undo
 
 
 class BelowSeam:

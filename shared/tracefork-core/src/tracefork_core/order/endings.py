@@ -1,7 +1,7 @@
-"""How the sleeps and timers of a recording ended, as its tape holds it.
+"""How the sleeps and timers of a recording ended, as stored on its tape.
 
 A tape stores each ending as one integer, in the order in which the sleeps and timers of a lane and
-call site began. That integer has three meanings, and is read and written here alone (`Ending`).
+call site began. That integer has three meanings. Only `Ending` reads and writes it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ class Ending:
 
     Attributes:
         turn: Its turn. None for a sleep that was cut short.
-        is_at_once: For a timer whose time was up when it began. It fired at once, so nothing waits
-            for its turn.
+        X
 
     On a tape `turn` is stored as itself, cut short as -1, and at once as -2 - `turn`.
     """
@@ -64,8 +63,8 @@ def endings_of(reads: Reads) -> list[tuple[int, Ending]]:
 def recorded_waits(tape: Tape) -> list[Reads]:
     """Return the sleeps and the fired timers of a recording.
 
-    Timers of threads whose lanes make no requests are left out. An exporter in the background looks
-    for work every few seconds: to wait for each would make a replay as long as its recording.
+    Timers of threads whose lanes make no requests are left out. A background exporter polls every
+    few seconds; waiting for each poll would make a replay as long as its recording.
     """
     asking = asking_lanes(tape)
     return [
@@ -83,7 +82,7 @@ def asking_lanes(tape: Tape) -> set[str]:
 
 
 def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
-    """Yield (turn, owner) for each sleep and timer that ended in its turn."""
+    """Yield (turn, owner) for each sleep and timer that has a turn."""
     for reads in recorded:
         for _, ending in endings_of(reads):
             if ending.turn is not None and not ending.is_at_once:
@@ -91,7 +90,7 @@ def turns_of_waits(recorded: Iterable[Reads]) -> Iterator[tuple[int, int]]:
 
 
 def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[Reads]:
-    """Yield what was over before the first delivery of `later`, the exchanges from a fork point."""
+    """Yield the waits that ended before the first delivery of any exchange in `later`."""
     first = min((turns[0] for one in later for turns in one.aside.turns), default=None)
     for reads in waits:
         endings = endings_of(reads)
@@ -106,7 +105,7 @@ def waits_before(waits: Iterable[Reads], later: Sequence[Exchange]) -> Iterator[
 
 
 def _over_before(first: int, endings: Sequence[tuple[int, Ending]]) -> list[int]:
-    """Return the endings of sleeps up to the last that was over before a turn.
+    """Return the endings of sleeps up to the last one that ended before a turn.
 
     A sleep among them that lasted longer is cut short at the fork point.
     """

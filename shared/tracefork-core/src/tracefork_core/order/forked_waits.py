@@ -1,6 +1,6 @@
-"""The agent's own waiting in a fork: before the fork point as recorded, after it for real.
+"""The agent's own waiting in a fork: as recorded before the fork point, in real time after it.
 
-All of it goes onto the branch, in the turns that it had or gets.
+The branch stores all sleeps and timers, with their recorded or new turns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tracefork_core.order.waits import RecordedTimer, RecordedWaits, ReplayedTim
 
 
 class ForkedWaits:
-    """Ends sleeps in their recorded turns; those that the tape does not hold, for real."""
+    """Ends recorded sleeps in their turns; other sleeps take real time."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ForkedWaits:
             await self._recorded.asleep(seconds, site)
             return
         if ending.turn is None:
-            # The limit that cut it short before the fork point has yet to fire, and will again.
+            # The timeout that cut it short before the fork point will fire again.
             await self._recorded.asleep(seconds, site, self._turnstile.expects_timers)
             return
         sleep = self._recorded.begin(site)

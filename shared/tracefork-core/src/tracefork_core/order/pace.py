@@ -1,4 +1,4 @@
-"""When the next delivery of a replay may come: as soon as order allows, or at a recorded pace."""
+"""When the next delivery of a replay may come: in its turn, or at a recorded pace."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from tracefork_core.patching.real_clock import monotonic_ns
 
 
 class Pace:
-    """How fast a replay goes.
+    """How fast a replay runs.
 
     Args:
-        speed: None for as fast as order allows; 1 for the pace of the recording, 2 for twice that.
+        speed: None for as fast as possible; 1 for the pace of the recording, 2 for twice that.
     """
 
     def __init__(self, speed: float | None) -> None:
@@ -17,12 +17,12 @@ class Pace:
         self._began: tuple[int, int] | None = None
 
     def asked(self, moment: int) -> None:
-        """Note that something is asked that was asked at this moment of the recording."""
+        """Note a request that was made at this moment of the recording."""
         if self._began is None:
             self._began = moment, monotonic_ns()
 
     def seconds_until(self, moment: int) -> float:
-        """Return how long a delivery must be held back that came at this moment."""
+        """Return how long to hold back a delivery that arrived at this moment."""
         if self._speed is None or self._began is None:
             return 0.0
         recorded, began = self._began

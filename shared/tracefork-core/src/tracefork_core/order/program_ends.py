@@ -1,7 +1,7 @@
-"""The ends of programs that an agent waits for, shown to its session.
+"""Report to a session the end of each subprocess that its agent waits for.
 
-A program runs at replay as it ran when this was recorded. What its end sets off, or that it was
-waited for long enough, comes in its turn. While it computes, who waits for it is not at rest.
+A subprocess runs at replay as it did while recording. Its end, or the timeout of the wait for it,
+has a turn. A thread that waits for a subprocess counts as busy while that subprocess uses CPU.
 """
 
 from __future__ import annotations
@@ -19,50 +19,46 @@ from tracefork_core.exchange.contract import PROGRAM, Timer
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.exchange.lane import program_of_lane
 from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.patch import Patches
 
 _ANYIO = "anyio._backends._asyncio"
-"""The module of a class of processes of its own, which asks nobody for the end of one."""
+"""Has a class of processes of its own, which waits without `asyncio.subprocess`."""
 
 
 class ProgramEnds:
-    """Puts what waits for a program in place of Python's; `timer` gives the one of a wait here."""
+    """Wraps every method that waits for a subprocess.
+
+    Args:
+        timer: returns the timer for a wait at the caller's call site, or None outside a session.
+    """
 
     def __init__(self, timer: Callable[[str], Timer | None]) -> None:
         self._timer = timer
-        self._theirs: list[tuple[type, str, Any]] = []
         self._ended: WeakSet[Any] = WeakSet()
-        self._arrival = Arrival(_ANYIO, self._put_in_anyio)
 
-    def put_in(self) -> None:
+    def put_in(self, patches: Patches) -> None:
+        """Wrap the methods of the standard library, and of anyio when it is imported."""
         for name in ("communicate", "wait"):
-            self._put(subprocess.Popen, name, self._told)
-            self._put(Process, name, self._told_on_a_loop)
-        self._put_in_anyio()
+            patches.wrap(subprocess.Popen, name, self._ordered)
+            patches.wrap(Process, name, self._ordered_on_a_loop)
 
-    def take_out(self) -> None:
-        self._arrival.off()
-        while self._theirs:
-            setattr(*self._theirs.pop())
+        def wrap_anyio() -> None:
+            patches.wrap(sys.modules[_ANYIO].Process, "wait", self._ordered_on_a_loop)
 
-    def _put_in_anyio(self) -> None:
-        if (module := sys.modules.get(_ANYIO)) is None:
-            self._arrival.on()
+        if _ANYIO in sys.modules:
+            wrap_anyio()
         else:
-            self._put(module.Process, "wait", self._told_on_a_loop)
+            arrival = Arrival(_ANYIO, wrap_anyio)
+            patches.switch(arrival.on, arrival.off)
 
-    def _put(self, kind: type, name: str, told: Callable[[Any], Any]) -> None:
-        original = getattr(kind, name)
-        self._theirs.append((kind, name, original))
-        setattr(kind, name, told(original))
-
-    def _told(self, original: Any) -> Any:
+    def _ordered(self, original: Any) -> Any:
         @wraps(original)
-        def told(process: Any, *args: Any, **more: Any) -> Any:
+        def ordered(process: Any, *args: Any, **more: Any) -> Any:
             with self._waiting(process) as timer:
                 if timer is None:
                     return original(process, *args, **more)
                 try:
-                    with crossing_seam():  # It may look for the end every now and then.
+                    with crossing_seam():  # It may poll for the end.
                         ended = original(process, *args, **more)
                 except subprocess.TimeoutExpired:
                     timer.fire()
@@ -71,11 +67,11 @@ class ProgramEnds:
                 self._ended.add(process)
                 return ended
 
-        return told
+        return ordered
 
-    def _told_on_a_loop(self, original: Any) -> Any:
+    def _ordered_on_a_loop(self, original: Any) -> Any:
         @wraps(original)
-        async def told(process: Any, *args: Any, **more: Any) -> Any:
+        async def ordered(process: Any, *args: Any, **more: Any) -> Any:
             with self._waiting(process) as timer:
                 if timer is None:
                     return await original(process, *args, **more)
@@ -85,13 +81,14 @@ class ProgramEnds:
                 self._ended.add(process)
                 return ended
 
-        return told
+        return ordered
 
     @contextmanager
     def _waiting(self, process: Any) -> Iterator[Timer | None]:
-        """Give what is to be told of an end; nothing where that was told, or is nobody's.
+        """Yield the timer of this wait; None outside a session, and if the end was reported.
 
-        It may have come already: that is another thing in each run.
+        The subprocess may have ended before the wait began, which differs from run to run. So such
+        a wait has a timer too.
         """
         is_waiting = True
         timer = self._timer(PROGRAM) if process not in self._ended else None

@@ -1,10 +1,10 @@
-"""Deliver one thing at a time: the next when the effects of the last one are done.
+"""Deliver one thing at a time: the next one when the effects of the last one are done.
 
-Two answers that arrive in one round of an event loop start two tasks at once, and which of them
-gets where first depends on the number of `await`s in between: an order that no tape can keep. Two
-threads that are answered at the same time are no better. So in a recording as in a replay each
-delivery waits until the loop is quiet and the other threads of the run are at rest. On a loop with
-nothing else to do that takes one round, some ten microseconds.
+Two responses that arrive in one round of an event loop resume two tasks at once. Which task gets
+ahead depends on the number of `await`s in between, and no tape can keep that order. The same holds
+for two threads that get responses at the same time. So each delivery, in recording and replay,
+waits until the loop is quiet and the other threads of the run are at rest. On a loop with nothing
+else to do that takes one round, about ten microseconds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POLL = 0.0002
 class Gate:
     """Lets threads and tasks deliver one by one. `last` is the owner of the last delivery.
 
-    A `limit` is how many seconds to wait for other threads at most, as in `Rest.wait`.
+    A `limit` is the most seconds to wait for other threads, as in `Rest.wait`.
     """
 
     def __init__(self, rest: Rest) -> None:
@@ -40,7 +40,7 @@ class Gate:
 
     def pass_on(self, owner: object, limit: float | None = None) -> None:
         """Block this thread until `owner` may deliver; pieces of one owner follow at once."""
-        # A task of a loop that this thread runs may be passing. To wait for it would stop it.
+        # A task on this thread's own event loop may hold the gate. Waiting would stop that loop.
         if self.rest.alone or self._passing == threading.get_ident():
             self.last = owner
             return
@@ -56,7 +56,7 @@ class Gate:
             return
         async with queue:
             alone = self.rest.alone
-            # A lock of threads does not tell a loop that it is free.
+            # A thread lock does not wake an event loop when it is released.
             while not (alone or self._lock.acquire(blocking=False)):  # noqa: ASYNC110
                 await sleep(_POLL)
             self._passing = None if alone else threading.get_ident()
@@ -71,7 +71,7 @@ class Gate:
 
 
 class _Queue:
-    """The tasks of one event loop that have something to deliver, first come, first served."""
+    """The tasks of one event loop that have something to deliver, in order of arrival."""
 
     def __init__(self) -> None:
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -126,14 +126,14 @@ async def until_quiet(
         finally:
             rest.lock.release()
         if over and waiting.saw_programs:
-            await sleep(0)  # The loop learns of the end of a program in its next round.
-        # What a thread left to this loop was ready before the thread came to rest.
+            await sleep(0)  # The loop sees the end of a subprocess in its next round.
+        # Callbacks that a thread scheduled here were ready before the thread came to rest.
         if over and (left <= 0 or not ready):
             return
 
 
 def has_nothing_to_do(seconds: float) -> bool:
-    """Return whether only another thread can give this loop work within so many seconds.
+    """Return whether only another thread can give this loop work within `seconds`.
 
     No callback is ready, no timer fires soon, and it watches no socket or pipe but its own.
     """

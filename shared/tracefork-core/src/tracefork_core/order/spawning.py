@@ -1,10 +1,10 @@
-"""Name what the agent starts when it is started: tasks, threads and jobs of pools.
+"""Name the tasks, threads and pool jobs of an agent as it starts them.
 
-In the order of starting they are alike in every run; in the order in which they first ask for
-something they are not. Wrapped while a session is open: `create_task` and `run_until_complete` of
-asyncio's own loops, `Thread.start`, and `ThreadPoolExecutor.submit`. Other loops and pools are not;
-what they start is named when it first asks (see `exchange.lane`). What is started below a seam
-stays below it, in threads without context too.
+They start in the same order in every run, but do not make their first request in the same order.
+While a session is open, these are wrapped: `create_task` and `run_until_complete` of asyncio's own
+loops, `Thread.start`, and `ThreadPoolExecutor.submit`. Other loops and pools are not; the tasks and
+threads that they start are named at their first request (see `exchange.lane`). A thread that is
+started below a seam stays below it, even if it does not inherit the context.
 """
 
 from __future__ import annotations
@@ -29,42 +29,36 @@ from tracefork_core.exchange.lane import (
     works_for,
 )
 from tracefork_core.order.start_order import note
+from tracefork_core.patching.patch import Patches, Shared
 
 _create_task = asyncio.BaseEventLoop.create_task
 _run_until_complete = asyncio.BaseEventLoop.run_until_complete
 _start = threading.Thread.start
 _submit = ThreadPoolExecutor.submit
-_lock = threading.Lock()
-_users = 0
+
+
+def _put_in(patches: Patches) -> None:
+    patches.replace(asyncio.BaseEventLoop, "create_task", _named_task)
+    patches.replace(asyncio.BaseEventLoop, "run_until_complete", _continued)
+    patches.replace(threading.Thread, "start", _named_thread)
+    patches.replace(ThreadPoolExecutor, "submit", _named_job)
+
+
+_patches = Shared(_put_in)
 
 
 def start() -> None:
     """Name what is started from now on."""
-    global _users
-    with _lock:
-        _users += 1
-        if _users == 1:
-            _put(_named_task, _continued, _named_thread, _named_job)
+    _patches.on()
 
 
 def stop() -> None:
     """Undo `start`."""
-    global _users
-    with _lock:
-        _users -= 1
-        if _users == 0:
-            _put(_create_task, _run_until_complete, _start, _submit)
-
-
-def _put(create_task: Any, run_until_complete: Any, start_thread: Any, submit: Any) -> None:
-    asyncio.BaseEventLoop.create_task = create_task  # type: ignore[method-assign]
-    asyncio.BaseEventLoop.run_until_complete = run_until_complete  # type: ignore[method-assign]
-    threading.Thread.start = start_thread  # type: ignore[method-assign]
-    ThreadPoolExecutor.submit = submit  # type: ignore[method-assign]
+    _patches.off()
 
 
 def _lane_of(started: object) -> Lane | None:
-    """Return a lane for what the agent starts; what a seam's live call starts is none of ours."""
+    """Return a lane for a task or thread of the agent, None for one that a live call starts."""
     return None if is_crossing_seam() else spawned(name_of(started))
 
 
@@ -72,7 +66,7 @@ def _lane_of(started: object) -> Lane | None:
 def _named_task(
     self: asyncio.BaseEventLoop, coro: Any, *, context: Any = None, **more: Any
 ) -> asyncio.Task[Any]:
-    # A context that the caller gives may be that of other tasks as well: nothing is set in it.
+    # Other tasks may share a context that the caller passes, so no lane is set in it.
     if context is not None:
         return _create_task(self, coro, context=context, **more)
     if (lane := _lane_of(coro)) is None:
@@ -87,7 +81,7 @@ def _named_task(
 
 @functools.wraps(_run_until_complete)
 def _continued(self: asyncio.BaseEventLoop, future: Any) -> Any:
-    """Let the task that this thread waits for go on in the thread's own lane."""
+    """Run the task that this thread waits for in the thread's own lane."""
     if isinstance(future, asyncio.Task):
         with shared_with(future):
             return _run_until_complete(self, future)
@@ -97,7 +91,7 @@ def _continued(self: asyncio.BaseEventLoop, future: Any) -> Any:
 @functools.wraps(_start)
 def _named_thread(self: threading.Thread) -> None:
     target = getattr(self, "_target", None) or self.run
-    # The threads of a pool serve whoever submits.
+    # The threads of a pool take the lane of each job.
     pooled = getattr(target, "__module__", None) == "concurrent.futures.thread"
     lane = None if pooled else _lane_of(self if target == self.run else target)
     if lane is not None or (is_crossing_seam() and not pooled):
@@ -133,7 +127,7 @@ def _named_job(
             return fn(*args, **kwargs)
 
     future = _submit(self, run_on_lane)
-    for thread in tuple(self._threads):  # It may have started one.
+    for thread in tuple(self._threads):  # `submit` may have started one.
         works_for(lane, thread)
     note(future)
     return future

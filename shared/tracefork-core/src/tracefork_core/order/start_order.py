@@ -1,8 +1,8 @@
-"""Tasks and futures in the order in which they were started, where Python has them in none.
+"""Return sets of tasks and futures in the order in which they were started.
 
-A set of them is in the order of their addresses, which are others in each process. asyncio's
-`as_completed` starts from one what it is given, and `wait` returns two, as that of
-`concurrent.futures` does. While a session is open, they start and return them in order.
+Python iterates such a set in the order of addresses, which differs from process to process.
+asyncio's `as_completed` starts its tasks from a set, and `wait` returns two sets, here and in
+`concurrent.futures`. While a session is open, all of them use the order of starting.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def note(started: object) -> None:
 
 
 class InOrder(set[T]):
-    """A set whose members come in the order in which they were started."""
+    """A set that iterates over its members in the order in which they were started."""
 
     def __iter__(self) -> Iterator[T]:
-        return iter(sorted(super().__iter__(), key=_place))
+        return iter(sorted(super().__iter__(), key=_start_number))
 
     def pop(self) -> T:
         for first in self:
@@ -50,7 +50,7 @@ class InOrder(set[T]):
         return f"{{{', '.join(map(repr, self))}}}" if self else "set()"
 
 
-def _place(started: object) -> tuple[bool, int]:
+def _start_number(started: object) -> tuple[bool, int]:
     number = _started.get(started)
     return number is None, number or 0
 
@@ -60,7 +60,7 @@ def _is_ours() -> bool:
 
 
 def _noted(given: Any) -> Any:
-    """Note what comes in an order of its own, a list, and is known by nothing else."""
+    """Number the tasks and futures of a list, which has an order, if they have no number."""
     if isinstance(given, (list, tuple)):
         for one in given:
             if asyncio.isfuture(one) or isinstance(one, concurrent.futures.Future):
@@ -77,7 +77,7 @@ async def _wait_in_order(fs: Any, **options: Any) -> Any:
 
 
 def _begun(fs: Any) -> Any:
-    """Begin what is not, in the order in which it is given."""
+    """Start the coroutines in the order in which they are given."""
     if not _is_ours() or asyncio.isfuture(fs) or inspect.iscoroutine(fs):
         return fs
     return [asyncio.ensure_future(one) for one in dict.fromkeys(fs)]
@@ -90,7 +90,7 @@ def _begun_in_order(fs: Any, *, timeout: float | None = None) -> Any:
 
 @functools.wraps(_as_completed)
 def _begun_in_order_later(fs: Any, *, timeout: float | None = None) -> Any:
-    """Do it when the first is asked for, as Python does before 3.13."""
+    """Start them when the first result is requested, as Python does before 3.13."""
     yield from _as_completed(_begun(fs), timeout=timeout)
 
 

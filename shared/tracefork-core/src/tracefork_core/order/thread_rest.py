@@ -1,23 +1,23 @@
-"""Tell whether the other threads of a run have come to rest: each waits for something.
+"""Tell whether the other threads of a run are at rest: each waits for something.
 
-There is no event for it. A thread that waits for the interpreter's lock looks to the system like
-one that waits for anything else, so the lock is released for a moment: if no other thread of the
-process ran in that moment, none wanted it, and a thread that could not run waits. If others did run
-(a thread that is not the agent's), it takes longer: a thread that wants the interpreter's lock
-tries again every five milliseconds, so a thread that has not run for six waits for something else.
+No event tells this. To the system, a thread that waits for the interpreter's lock looks like a
+thread that waits for anything else. So the lock is released for a moment. If no other thread of the
+process ran in that moment, none wanted the lock, and all of them wait. If another thread ran (one
+that is not the agent's), it takes longer: a thread that wants the interpreter's lock tries again
+every five milliseconds, so a thread that has not run for six waits for something else.
 
 A thread that reads a subprocess's output (`process.stdout.read()`, and Python itself when it looks
 for a library) counts as busy while that subprocess uses CPU. Its system call tells that it reads,
 and its file descriptor that it reads a pipe.
 
-At rest a thread may still go on by itself: when a socket, a pipe or a subprocess has something for
-it, or a sleep is over. `Rest.is_stuck` tells that apart by the system call that the thread is in. A
-lock, an event, a queue and a future all end in a futex, which only another thread wakes. An event
-loop is in epoll, with the time until its next timer, and the file descriptors that it watches can
-be counted: one, its own, if it has no sockets and no pipes. (`wchan` would name the same things,
-without the time, and is switched off in some kernels.)
+A thread at rest may still resume by itself: when a socket, a pipe or a subprocess has something for
+it, or a sleep ends. `Rest.is_stuck` looks at the system call that the thread is in. A lock, an
+event, a queue and a future all end in a futex, which only another thread wakes. An event loop is in
+epoll, with the time until its next timer, and its file descriptors can be counted: one, its own, if
+it has no sockets and no pipes. (`wchan` would name the same things without the time, and some
+kernels switch it off.)
 
-Linux tells the state of a thread. On other systems a short sleep has to do, and nothing is stuck.
+Linux tells the state of a thread. Other systems get a short sleep instead, and `is_stuck` is False.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SOON_MS = 2_000
 
 
 class Rest:
-    """The threads of one run, and the programs it waits for, by their native ids."""
+    """The threads of one run, and the subprocesses that it waits for, by their native ids."""
 
     def __init__(self, threads: set[int]) -> None:
         self.threads = threads
@@ -70,7 +70,7 @@ class Rest:
         return others == 0 or (others == 1 and threading.get_native_id() in self.threads)
 
     def wait(self, limit: float | None = None) -> None:
-        """Block until all other threads rest, for `limit` or else `LIMIT_SECONDS` at most."""
+        """Block until all other threads rest, for at most `limit` (default `LIMIT_SECONDS`)."""
         if self.alone:
             return
         with self.lock:
@@ -79,9 +79,9 @@ class Rest:
                 pass
 
     def is_stuck(self) -> bool:
-        """Return whether no other thread of the run can go on: each waits for another one.
+        """Return whether no other thread of the run can resume: each waits for another one.
 
-        False if that cannot be told: see the head of this file.
+        False if unknown: see the head of this file.
         """
         if not _FUTEX or not self.lock.acquire(blocking=False):
             return False
@@ -121,7 +121,7 @@ class Waiting:
         return not awake and self._is_still(before, now)
 
     def are_all_stuck(self) -> bool:
-        """Block for some moments and return whether all others wait for one another meanwhile."""
+        """Block for some moments; return whether all other threads waited for one another."""
         looks = 0
         while True:
             before = _others_ran()
@@ -132,7 +132,7 @@ class Waiting:
             others = self._rest.threads - {threading.get_native_id()}
             if not all(map(_waits_for_threads, others)):
                 return False
-            if looks and self._steady_since == now:  # One has run: it may go on.
+            if looks and self._steady_since == now:  # A thread ran, so it may still be running.
                 return False
             looks += 1
             if looks > 1 and self._is_still(before, now):
@@ -141,17 +141,17 @@ class Waiting:
     def _is_still(self, before: int, now: float) -> bool:
         """Return whether no other thread ran since `before`, or none of the run's for long enough.
 
-        To be called after looking at the threads: that releases the interpreter's lock as well.
+        Call it after looking at the threads, which releases the interpreter's lock too.
         """
         return _others_ran() - before < _NOISE_NS or now - self._steady_since >= _STEADY
 
     def _awake(self, now: float) -> set[int]:
-        """Return the threads that run or could run, and note when one of the run's last did.
+        """Return the threads that run or could run, and note when a thread of the run last did.
 
-        Those of the process, not of the run alone: a thread that was just started is not known yet.
+        All threads of the process count: a thread that was just started is not known as the run's.
         """
         me = threading.get_native_id()
-        # Before the threads: the reader of a program that has just ended is seen to go on then.
+        # Before the threads: so the reader of a subprocess that just ended is seen running.
         awake = {program for one in tuple(self._rest.threads) for program in self._heard(one)}
         # The threads of child processes are not among them, and are found under /proc as well.
         own = set(map(int, os.listdir(_TASKS)))  # noqa: PTH208
@@ -172,14 +172,14 @@ class Waiting:
         return awake
 
     def _heard(self, thread: int) -> set[int]:
-        """Return the programs that use CPU while a thread reads their output."""
+        """Return the subprocesses that use CPU while a thread reads their output."""
         computing = set()
         for program in _started_by(thread):
             if (state := _state_of(program)) in _AT_REST or not state:
                 self._rest.restless.discard(program)
             elif program not in self._rest.restless:
                 computing.add(program)
-        # Asked last: few threads have started a program, and fewer have one that uses CPU.
+        # Checked last: few threads have started a subprocess, and fewer have one that uses CPU.
         return computing if computing and _reads_a_pipe(thread) else set()
 
     def _look_at(self, thread: int) -> bytes | None:
@@ -195,14 +195,14 @@ class Waiting:
 
 
 def _waits_for_threads(thread: int) -> bool:
-    """Return whether only another thread of this process can make a thread go on."""
+    """Return whether only another thread of this process can resume a thread."""
     try:
         call = _read(f"{_TASKS}/{thread}/syscall").split()
         if call[0] in _EPOLL:
             until_timer = int(call[4], 16) & 0xFFFFFFFF  # -1, as unsigned, without a timer.
             watched = _read(f"/proc/self/fdinfo/{int(call[1], 16)}").count(b"tfd:")
             return watched <= 1 and until_timer > _SOON_MS
-    except OSError:  # It has ended, is of another process, or the system does not tell.
+    except OSError:  # It has ended, belongs to another process, or the system does not tell.
         return False
     return call[0] == _FUTEX
 
@@ -224,7 +224,7 @@ def _others_ran() -> int:
 
 
 def _started_by(thread: int) -> Iterator[int]:
-    """Yield the running programs that a thread has started, and those that they have started."""
+    """Yield the running subprocesses of a thread, and the subprocesses of those."""
     for program in map(int, _status(thread, "children").split()):
         yield program
         yield from _started_by(program)
@@ -235,7 +235,7 @@ def _state_of(thread: int) -> bytes:
 
 
 def _status(thread: int, name: str) -> bytes:
-    """Return a file of the system about a thread; nothing if it has ended or there is none."""
+    """Return a /proc file of a thread; empty if the thread has ended or there is no such file."""
     try:
         return _read(f"/proc/{thread}/task/{thread}/{name}")
     except OSError:

@@ -1,20 +1,20 @@
-"""The line of turns: the recorded order of deliveries, and what has come for each turn so far.
+"""The line of turns: the recorded order of deliveries, and the arrivals for each turn so far.
 
 Every delivery of a recording (a head, a chunk, an end, a failure) has a turn, a number. At replay a
 turn is due when all turns before it were taken or passed. Each turn is in one state:
 
-    ahead     nothing has come for it (the line keeps no record of it)
+    ahead     nothing has arrived for it (the line keeps no record of it)
     coming    a sleep or a timer of the agent will take it (an `Arrival` that is not `awaited`)
     awaited   a thread or task waits for it here (an `Arrival` that is)
-    passed    taken, or given up, before it was due
+    passed    taken or given up before it was due
 
 An owner, an exchange, can be *absent*: others went ahead of it. Its turns are then passed as they
 fall due, until it comes.
 
-The end of a sleep has a *soft* turn: at replay it may never come, since a loop that waits for
-something sleeps as often as that takes. The turns of an auxiliary request are soft until the agent
-makes the request. When everything is quiet and nothing has come for a soft turn that is due, it is
-passed.
+The end of a sleep has a *soft* turn: at replay it may never come, because code that polls sleeps a
+different number of times in each run. The turns of an auxiliary request are soft until the agent
+makes the request. A soft turn that is due is passed when everything is quiet and nothing has
+arrived for it.
 
 A single position in the recorded order is not enough, although most deliveries come in order: an
 agent may close a stream early, and a garbage collector may do so in any thread at any moment.
@@ -51,7 +51,7 @@ class Arrival:
     Attributes:
         awaited: A thread or task waits for the turn. It may be running, to look again.
         wake: Wakes that thread or task while it is blocked; None while it is not.
-        is_pending: Tells whether the timer that will take the turn still runs; None for the rest.
+        is_pending: Tells whether the timer that will take the turn still runs; None without one.
     """
 
     awaited: bool = False
@@ -71,8 +71,8 @@ class Line:
         passed: Turns that were taken or given up before they were due.
         absent: Owners that others went ahead of.
         skipped: How many turns of exchanges were overtaken.
-        last_owner: The owner of the last delivery; None after a soft turn, whose effects are not
-            done yet, whichever turn is next.
+        last_owner: The owner of the last delivery; None after a soft turn, because its effects may
+            not be done when the next turn is due.
         is_open: Every turn is due: the replay is over or has failed.
     """
 
@@ -92,7 +92,7 @@ class Line:
 
     @property
     def due(self) -> tuple[int, int] | None:
-        """The turn that is due and its owner; None if order means nothing any more."""
+        """The turn that is due and its owner; None once the line is open."""
         if self.is_open or self.position >= len(self.order):
             return None
         return self.order[self.position]
@@ -117,7 +117,7 @@ class Line:
         return arrival
 
     def leave(self, turn: int) -> None:
-        """Note that nothing waits for a turn any more. Something may come for it again."""
+        """Note that nothing waits for a turn any more. A later arrival is possible."""
         self._drop(turn)
         self.wake_first()
 
@@ -130,7 +130,7 @@ class Line:
             self.advance()
 
     def pass_stopped_timers(self) -> None:
-        """Pass the turns of timers that the agent stopped: Python reports that to no one."""
+        """Pass the turns of timers that the agent stopped: Python does not report that."""
         if not self.timers:
             return
         for turn, arrival in list(self.here.items()):
@@ -159,14 +159,14 @@ class Line:
     def give_up(self, turns: Iterable[int]) -> None:
         """Pass these turns, now or when the lock is free.
 
-        The garbage collector may close a stream in the middle of anything that this thread does,
-        while it holds the lock too. So the thread that holds the lock passes them on leaving.
+        The garbage collector may close a stream at any moment, even while this thread holds the
+        lock. So the thread that holds the lock passes these turns when it releases it.
         """
         self._given_up.extend(turns)
         self._pass_given_up()
 
     def wake_first(self) -> None:
-        """Wake the first that is blocked: it sees to a soft turn that is due, or to a timer."""
+        """Wake the first blocked arrival, so that it handles a soft turn or a timer that is due."""
         blocked = [turn for turn, arrival in self.here.items() if arrival.wake is not None]
         if blocked:
             self.wake(min(blocked))
@@ -176,7 +176,7 @@ class Line:
             self.wake(turn)
 
     def wake(self, turn: int) -> bool:
-        """Wake what is blocked for a turn, and return whether anything was."""
+        """Wake the arrival that is blocked for a turn; return whether there was one."""
         arrival = self.here.get(turn)
         if arrival is None or arrival.wake is None:
             return False
@@ -214,7 +214,7 @@ class Line:
 
 
 class _Held:
-    """Hold a lock; after letting it go, do what came up meanwhile."""
+    """Hold a lock; after releasing it, pass the turns that were given up meanwhile."""
 
     def __init__(
         self, lock: threading.Lock, given_up: deque[int], pass_given_up: Callable[[], None]

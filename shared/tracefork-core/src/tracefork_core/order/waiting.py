@@ -1,8 +1,8 @@
-"""The agent's own waiting, shown to its session: `sleep` of `time` and asyncio, and timers.
+"""Report an agent's own waiting to its session: `sleep` of `time` and asyncio, and timers.
 
-What is awaited with a limit (`wait_for`, `timeout`, a future's `result(timeout)`) is left to run as
-it is; when it is over, what that sets off comes in its turn. Sleeps and timers below a seam, and
-those of threads that were there before the session, are nobody's.
+A wait with a timeout (`wait_for`, `timeout`, a future's `result(timeout)`) runs in real time. When
+it times out, whatever that sets off has a turn. Sleeps and timers below a seam, and those of
+threads that started before the session, belong to no session.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tracefork_core.exchange.lane import session_of_lane
 from tracefork_core.order import start_order
 from tracefork_core.order.program_ends import ProgramEnds
 from tracefork_core.patching.bound_names import Swaps
+from tracefork_core.patching.patch import Patches, Shared
 
 _THROUGH = frozenset(
     {
@@ -40,49 +41,40 @@ _THROUGH = frozenset(
         "threading",
     }
 )
-"""Modules that wait on behalf of whoever calls them."""
+"""Modules that wait on behalf of their callers."""
 _OVERDUE = 30.0
-"""Seconds after which a timer does not fire any more: its loop has ended, or stands still."""
-_NOBODYS = ("aiohttp.", "httpx.", "httpx2.", *(f"{module}:" for module in ABOUT_THE_MACHINE))
-"""What a limit of a client does is on the tape already, as how the exchange ended; and what is
-asked about the machine is no part of a run."""
+"""Seconds after which a timer counts as lost: its loop has ended, or is stuck."""
+_IGNORED = ("aiohttp.", "httpx.", "httpx2.", *(f"{module}:" for module in ABOUT_THE_MACHINE))
+"""Call sites whose timers have no turn. The tape already holds what a client's timeout did, as the
+end of its exchange. Questions about the machine are no part of a run."""
 _sleep = time.sleep
 _asleep = asyncio.sleep
 _call_at = asyncio.BaseEventLoop.call_at
 _reschedule = asyncio.Timeout.reschedule
 _create_task = asyncio.BaseEventLoop.create_task
 _wait = threading.Condition.wait
-_lock = threading.Lock()
-_users = 0
 _firing: set[asyncio.Task[None]] = set()
 
 
+def _put_in(patches: Patches) -> None:
+    patches.switch(_swaps.put_in, _swaps.take_out)
+    _program_ends.put_in(patches)
+    patches.replace(asyncio.BaseEventLoop, "call_at", _ordered_call_at)
+    patches.replace(asyncio.Timeout, "reschedule", _ordered_reschedule)
+    patches.replace(threading.Condition, "wait", _ordered_wait)
+
+
+_patches = Shared(_put_in)
+
+
 def start() -> None:
-    """Show sessions what is waited for from now on."""
-    global _users
-    with _lock:
-        _users += 1
-        if _users == 1:
-            _swaps.put_in()
-            _program_ends.put_in()
-            _put(_told_call_at, _told_reschedule, _told_wait)
+    """Report sleeps and timers to sessions from now on."""
+    _patches.on()
 
 
 def stop() -> None:
     """Undo `start`."""
-    global _users
-    with _lock:
-        _users -= 1
-        if _users == 0:
-            _swaps.take_out()
-            _program_ends.take_out()
-            _put(_call_at, _reschedule, _wait)
-
-
-def _put(call_at: Any, reschedule: Any, wait: Any) -> None:
-    asyncio.BaseEventLoop.call_at = call_at  # type: ignore[method-assign]
-    asyncio.Timeout.reschedule = reschedule  # type: ignore[method-assign]
-    threading.Condition.wait = wait  # type: ignore[method-assign]
+    _patches.off()
 
 
 def _waits() -> Waits | None:
@@ -91,7 +83,7 @@ def _waits() -> Waits | None:
 
 
 @functools.wraps(_sleep)
-def _told_sleep(seconds: float, /) -> None:
+def _ordered_sleep(seconds: float, /) -> None:
     if (waits := _waits()) is None:
         return _sleep(seconds)
     site, _ = call_site(1, _THROUGH)
@@ -101,7 +93,7 @@ def _told_sleep(seconds: float, /) -> None:
 
 
 @functools.wraps(_asleep)
-async def _told_asleep(delay: float, result: Any = None) -> Any:
+async def _ordered_asleep(delay: float, result: Any = None) -> Any:
     if not delay > 0 or (waits := _waits()) is None:
         return await _asleep(delay, result)
     site, _ = call_site(1, _THROUGH)
@@ -112,7 +104,7 @@ async def _told_asleep(delay: float, result: Any = None) -> Any:
 
 
 @functools.wraps(_call_at)
-def _told_call_at(
+def _ordered_call_at(
     self: asyncio.BaseEventLoop, when: float, callback: Any, *args: Any, **more: Any
 ) -> asyncio.Handle:
     timer = _timer(TIMER) if when > self.time() else None
@@ -120,24 +112,27 @@ def _told_call_at(
         return _call_at(self, when, callback, *args, **more)
     if timer.is_over(now=False):
         return self.call_soon(callback, *args, **more)
-    return _tell(self, timer, when, callback, *args, **more)
+    return _start_timer(self, timer, when, callback, *args, **more)
 
 
 @functools.wraps(_reschedule)
-def _told_reschedule(self: Any, when: float | None) -> None:
-    """Let a limit that was over when it began be so again, and no other: asyncio calls no timer."""
+def _ordered_reschedule(self: Any, when: float | None) -> None:
+    """Give a turn to a timeout that had already expired when it was set.
+
+    asyncio starts no timer for it, so `call_at` never sees it.
+    """
     loop = asyncio._get_running_loop()  # noqa: SLF001 - in `__all__`
     over = when is not None and isinstance(loop, asyncio.BaseEventLoop) and when <= loop.time()
     _reschedule(self, when)
     if over and (timer := _timer(TIMER)) is not None and not timer.is_over(now=True):
         self._timeout_handler.cancel()
-        self._timeout_handler = _tell(loop, timer, when, self._on_timeout)
+        self._timeout_handler = _start_timer(loop, timer, when, self._on_timeout)
 
 
-def _tell(
+def _start_timer(
     loop: Any, timer: Timer, when: Any, callback: Any, *args: Any, **more: Any
 ) -> asyncio.TimerHandle:
-    """Start a timer of a loop that a session is told of."""
+    """Start a timer of an event loop, and report it to the session."""
     if (context := more.get("context")) is None:
         context = contextvars.copy_context()
 
@@ -150,7 +145,7 @@ def _tell(
         loop.call_soon(fire, context=context)
 
     def over() -> None:
-        # Held, since a loop only has a weak reference to a task.
+        # Referenced here, because a loop only has a weak reference to its tasks.
         task = _create_task(loop, fire_in_turn(), context=contextvars.Context())
         _firing.add(task)
         task.add_done_callback(_firing.discard)
@@ -164,11 +159,12 @@ def _tell(
 
 
 @functools.wraps(_wait)
-def _told_wait(self: Any, timeout: float | None = None) -> bool:
+def _ordered_wait(self: Any, timeout: float | None = None) -> bool:
     timer = _timer(WAIT) if timeout is not None and timeout > 0 else None
     if timeout is None or timer is None or not self._is_owned():
         return _wait(self, timeout)
-    # As Python does it, but it waits for its turn without the lock: those before may need it.
+    # As Python does it, except that it waits for its turn without the lock: an earlier turn may
+    # need that lock.
     waiter, woken = threading.Lock(), False
     waiter.acquire()
     self._waiters.append(waiter)
@@ -191,8 +187,8 @@ def _timer(source: str) -> Timer | None:
     if (waits := _waits()) is None:
         return None
     site, _ = call_site(2, _THROUGH)
-    return None if site is None or site.startswith(_NOBODYS) else waits.timer(site, source)
+    return None if site is None or site.startswith(_IGNORED) else waits.timer(site, source)
 
 
 _program_ends = ProgramEnds(_timer)
-_swaps = Swaps([(_sleep, _told_sleep), (_asleep, _told_asleep), *start_order.SWAPS])
+_swaps = Swaps([(_sleep, _ordered_sleep), (_asleep, _ordered_asleep), *start_order.SWAPS])

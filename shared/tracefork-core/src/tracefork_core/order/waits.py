@@ -1,18 +1,18 @@
-"""The agent's own waiting: it ends in its turn, as an answer comes in its turn.
+"""The agent's own waiting: the end of a sleep or timer has a turn, like a response.
 
-A recording sleeps as it is asked to, and gives the end of each sleep a turn among the deliveries. A
-replay does not sleep: the end comes when its turn has come. A sleep that was cut short lasts until
-it is cut short again, and one that was not recorded takes its time. Once a replay has left its tape
-such a sleep fails, or an agent would wait for ever for a thread that stopped at the divergence.
+A recording really sleeps, and gives the end of each sleep a turn among the deliveries. A replay
+does not sleep: a sleep ends when its turn is due. A sleep that was cut short lasts until it is cut
+short again, and one that is not on the tape takes its time. After a divergence such a sleep fails;
+else an agent would wait forever for a thread that stopped at the divergence.
 
-The alarm of a process (`signal.setitimer`) runs as it is. A sleep in which it goes off takes its
-time at replay, since the signal handler has to find what it found.
+The alarm of a process (`signal.setitimer`) runs in real time. A sleep in which it goes off takes
+its time at replay too, because the signal handler must interrupt it in the same place.
 
-A timer (of a `wait_for`, say) runs as it is, at replay too. What it sets off is a delivery: it has
-a turn, and what was delivered after it is held back until the timer has fired again. A subprocess
-that is waited for counts as a timer that fires when it ends.
+A timer (of a `wait_for`, say) runs in real time, at replay too. Its effect is a delivery with a
+turn: later deliveries are held back until the timer has fired again. The wait for a subprocess
+counts as a timer that fires when the subprocess ends.
 
-Sleeps and timers are told apart by lane and call site, in the order in which they begin.
+Sleeps and timers are identified by lane, call site, and the order in which they begin.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class RecordedWaits:
     async def asleep(
         self, seconds: float, site: str, still: Callable[[], bool] | None = None
     ) -> None:
-        """Sleep; longer while `still` returns True, for what is yet to cut the sleep short."""
+        """Sleep, and go on while `still` returns True: something will cut the sleep short."""
         self._session.check()
         sleep = self.begin(site)
         try:
@@ -103,10 +103,10 @@ class RecordedWaits:
             self._fired[source, key] += [number, ending.written]
 
     def flush(self, sink: TapeWriter) -> None:
-        """Write what ended since the last call to the tape, sleeps in the order they began.
+        """Write the endings since the last call to the tape, sleeps in the order they began.
 
-        A sleep that began after one that still lasts is written with that one, or as the session
-        ends.
+        A sleep that began after an unfinished one is written together with that one, or when the
+        session ends.
         """
         if not (self._sleeps or self._fired):
             return
@@ -231,9 +231,9 @@ class ReplayedWaits:
         key = current_lane(self._session), self._known.named(site)
         number = self._begun[key] = self._begun[key] + 1
         is_program = source == PROGRAM
-        # Nothing cuts short the wait of a thread for a program, unless its own limit does.
+        # Only its own timeout cuts short a thread's wait for a subprocess.
         asks = not is_program and key[0] in self._asking
-        # An exporter in the background looks for work like that: it is not to be told.
+        # A background exporter polls like that; its timers have no turns.
         check = self._session.check if key[0] == MAIN else None
         ending = self._firings.get((key, number))
         timer = ReplayedTimer(self._turnstile, ending, asks=asks, check=check)
@@ -264,13 +264,13 @@ class ReplayedWaits:
 class ReplayedTimer:
     """A timer of the agent.
 
-    A timer that was stopped in time in the recording gives what stopped it some more time; that of
-    a thread only if its lane `asks`, makes requests.
+    A timer that was stopped in the recording waits longer at replay, so that it can be stopped
+    again. A thread's timer does so only if its lane `asks` (makes requests).
 
     Attributes:
         ending: How it fired in the recording; None if it did not.
-        most_seconds: After this time nothing is held back for it any more: a program may wait for
-            what only happens while recording.
+        most_seconds: How long deliveries are held back for it. A subprocess may wait for something
+            that only happens while recording.
     """
 
     most_seconds: float | None = None

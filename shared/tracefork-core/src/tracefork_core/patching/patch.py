@@ -67,7 +67,11 @@ class Patches:
     def switch(self, on: Callable[[], object], off: Callable[[], object]) -> None:
         """Call `on` now and `off` at `undo`."""
         on()
-        self._stack.callback(off)
+        self.at_undo(off)
+
+    def at_undo(self, undo: Callable[[], object]) -> None:
+        """Call `undo` when these patches are undone."""
+        self._stack.callback(undo)
 
     def undo(self) -> None:
         """Put everything back, the last replacement first. The object can be used again."""

@@ -1,8 +1,9 @@
-"""How long it takes to cancel a live request, in rounds of the event loop.
+"""Count the rounds of the event loop that the cancellation of a live request takes.
 
-A client that is cancelled closes its connection first, over some rounds. What else is ready on the
-loop runs meanwhile, and so comes before whatever the end of the cancelled task sets off. A replay
-has no connection to close, and takes as many rounds all the same.
+A cancelled client closes its connection first, over some rounds. Other callbacks run meanwhile, so
+they come before whatever the end of the cancelled task sets off. A replay has no connection to
+close, so it waits for the same number of rounds. `tests/order/test_cancelled.py` shows that a
+replay without them answers in another order.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 MOST = 16
-"""More rounds than any client takes that waits for nobody. What waits for a peer is not counted."""
+"""More rounds than any client takes that does not wait for its peer; those are not counted."""
 
 
 class Cancellable(Generic[T]):
@@ -54,5 +55,5 @@ class Cancellable(Generic[T]):
         if self._cancelled.cancelling():
             self.rounds += 1
             self._at_each_round()
-        else:  # A client cancels parts of its own work, too, and goes on.
+        else:  # A client also cancels parts of its own work, and continues.
             self._cancelled, self.rounds = None, 0

@@ -131,7 +131,12 @@ def _half_loaded() -> ModuleSpec | None:
 
 
 def when_loaded(spec: ModuleSpec, then: Callable[[], None]) -> None:
-    """Call `then` as soon as the import of a module is complete."""
+    """Call `then` as soon as the import of a module is complete.
+
+    Its import is in progress, so a finder or a loader would come too late. The import system marks
+    the end of an import in one place only: it sets `_initializing` of the spec to False. So the
+    spec gets a class that sees this, and gets its own class back at once.
+    """
 
     class Announced(ModuleSpec):
         @property
