@@ -1,4 +1,4 @@
-"""Each `Arrival` for a module is called once, when the module is loaded."""
+"""Each `OnImport` for a module is called once, when the module is loaded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.on_import import OnImport
 
 NAME = "expected_module"
 
@@ -24,16 +24,16 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
     sys.modules.pop(NAME, None)
 
 
-def waiting(told: list[str], who: str) -> Arrival:
+def waiting(told: list[str], who: str) -> OnImport:
     """Wait for the module."""
 
     def arrived() -> None:
         assert sys.modules[NAME].value == 3
         told.append(who)
 
-    arrival = Arrival(NAME, arrived)
-    arrival.on()
-    return arrival
+    on_import = OnImport(NAME, arrived)
+    on_import.on()
+    return on_import
 
 
 def test_two_arrivals_for_one_module_are_both_called(told: list[str]) -> None:
@@ -44,8 +44,8 @@ def test_two_arrivals_for_one_module_are_both_called(told: list[str]) -> None:
     del sys.modules[NAME]
     import_module(NAME)
     assert sorted(told) == ["one", "two"]
-    for arrival in both:
-        arrival.off()
+    for on_import in both:
+        on_import.off()
     assert sys.meta_path == finders
 
 
@@ -59,7 +59,7 @@ def test_an_arrival_that_is_off_is_not_called(told: list[str]) -> None:
 def test_the_module_keeps_its_own_loader(told: list[str]) -> None:
     """The wrapped loader answers as the real one, and afterwards it is the real one."""
     plain = importlib.util.find_spec(NAME)
-    arrival = waiting(told, "one")
+    on_import = waiting(told, "one")
     spec = importlib.util.find_spec(NAME)
     assert spec is not None
     assert plain is not None
@@ -67,4 +67,4 @@ def test_the_module_keeps_its_own_loader(told: list[str]) -> None:
     module = import_module(NAME)
     assert type(module.__loader__) is type(plain.loader)
     assert type(module.__spec__.loader) is type(plain.loader)  # type: ignore[union-attr]
-    arrival.off()
+    on_import.off()

@@ -13,7 +13,7 @@ from typing import Any
 
 from tracefork_core.chance.entropy import RecordedEntropy, real_urandom
 from tracefork_core.chance.generators import packed, recorded_state, unpacked
-from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.on_import import OnImport
 from tracefork_core.tape.event import GeneratorState
 
 NAME = "numpy"
@@ -30,21 +30,21 @@ class NumpyGenerator:
         self._given = recorded_state(entropy.recorded, NAME)
         self._around: bytes | None = None
         self._written = entropy.recorded is not None and not entropy.forked
-        self._arrival: Arrival | None = None
+        self._on_import: OnImport | None = None
 
     def on(self) -> None:
         """Set the generator to its recorded state, or remember the one it has."""
         self._around = _state()
         if _mtrand() is None:
-            self._arrival = Arrival(HOME, self._settle)
-            self._arrival.on()
+            self._on_import = OnImport(HOME, self._settle)
+            self._on_import.on()
         elif self._entropy.recorded is not None:
             self._settle()
 
     def off(self) -> None:
         """After a replay, restore the state from before, or a random one."""
-        if self._arrival is not None:
-            self._arrival.off()
+        if self._on_import is not None:
+            self._on_import.off()
         if self._entropy.recorded is None or (mtrand := _mtrand()) is None:
             return
         if self._around is not None:

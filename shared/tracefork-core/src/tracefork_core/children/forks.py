@@ -13,13 +13,14 @@ import threading
 from collections.abc import Callable
 from typing import NoReturn
 
-from tracefork_core.children.child.joined_session import Arrival, Member, arrive
+from tracefork_core.children.child.joined_process import JoinedProcess, arrive
+from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.environment import announce
 from tracefork_core.children.invitation import Descent, Invitation
 
 NAME = "fork"
 
-arrivals: list[Arrival] = []
+joined_processes: list[JoinedProcess] = []
 """This process as a member of its parent's sessions: usually one."""
 _descents: list[Descent] = []
 _forking = threading.local()
@@ -72,18 +73,18 @@ def _is_start_of_uvloop() -> bool:
 
 def _in_child() -> None:
     invited: list[tuple[Descent, Invitation]] = getattr(_forking, "invited", [])
-    before = {id(arrival.descent): arrival for arrival in arrivals}
-    arrivals.clear()
+    before = {id(joined.descent): joined for joined in joined_processes}
+    joined_processes.clear()
     for descent, invitation in invited:
         if isinstance(descent.session, Member):
             descent.session.forget()
         earlier = before.get(id(descent))
         member = arrive(invitation)
         descent.continue_in_fork(member, invitation)
-        arrivals.append(arrival := Arrival(member, descent))
+        joined_processes.append(joined := JoinedProcess(member, descent))
         # A child without a draw so far is switched on at its first draw, forked or not.
         if earlier is None or earlier.chance is not None:
-            arrival.start_chance()
+            joined.start_chance()
     if invited:
         announce()
         atexit.register(leave)
@@ -93,8 +94,8 @@ def _in_child() -> None:
 
 def leave() -> None:
     """Report the last draws before the process ends."""
-    for arrival in arrivals:
-        arrival.leave()
+    for joined in joined_processes:
+        joined.leave()
 
 
 def _leaving_first(end: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:

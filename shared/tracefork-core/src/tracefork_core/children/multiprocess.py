@@ -139,27 +139,27 @@ class OnLane:
         self._invitations = invitations
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        known = {arrival.descent.home.token: arrival for arrival in forks.arrivals}
+        known = {joined.descent.home.token: joined for joined in forks.joined_processes}
         for given in self._invitations:
             invitation = Invitation(*given)
-            arrival = known.get(invitation.token)
-            if arrival is None:
+            joined = known.get(invitation.token)
+            if joined is None:
                 continue
             current_step.set(invitation.step)
-            lane = Lane(invitation.lane, arrival.member, set(), invitation.lane)
+            lane = Lane(invitation.lane, joined.member, set(), invitation.lane)
             try:
                 with on_lane(lane):
                     return self._job(*args, **kwargs)
             finally:
-                arrival.member.flush()
+                joined.member.flush()
         return self._job(*args, **kwargs)
 
 
 def _take(invitation: Invitation, *, ordered: bool) -> None:
     """Run this process on the lane of an invitation."""
-    for arrival in forks.arrivals:
-        if arrival.descent.home.token == invitation.token:
-            arrival.move(invitation)
+    for joined in forks.joined_processes:
+        if joined.descent.home.token == invitation.token:
+            joined.move(invitation)
             if not ordered:
                 set_lane(None)
 

@@ -18,7 +18,7 @@ from weakref import WeakSet
 from tracefork_core.exchange.contract import PROGRAM, Timer
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.exchange.lane import program_of_lane
-from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.on_import import OnImport
 from tracefork_core.patching.patch import Patches
 
 _ANYIO = "anyio._backends._asyncio"
@@ -48,8 +48,8 @@ class ProgramEnds:
         if _ANYIO in sys.modules:
             wrap_anyio()
         else:
-            arrival = Arrival(_ANYIO, wrap_anyio)
-            patches.switch(arrival.on, arrival.off)
+            on_import = OnImport(_ANYIO, wrap_anyio)
+            patches.switch(on_import.on, on_import.off)
 
     def _ordered(self, original: Any) -> Any:
         @wraps(original)

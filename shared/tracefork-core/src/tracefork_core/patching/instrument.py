@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import ModuleType
 
-from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.on_import import OnImport
 
 Undo = Callable[[], None]
 
@@ -52,9 +52,9 @@ class Instrument:
         if module is not None:
             undoing.callback(self.apply(module))
         else:
-            arrival = Arrival(self.library, self._imported)
-            arrival.on()
-            undoing.callback(arrival.off)
+            on_import = OnImport(self.library, self._imported)
+            on_import.on()
+            undoing.callback(on_import.off)
 
     def off(self) -> None:
         """Undo `on`; the last of several sessions leaves the library as it was."""

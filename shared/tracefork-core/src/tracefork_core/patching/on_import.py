@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 # No base classes: `importlib.abc` loads half of the library, into child processes too.
-class Arrival:
+class OnImport:
     """Calls `arrived` once, when the module `name` is loaded, unless it is off by then."""
 
     def __init__(self, name: str, arrived: Callable[[], None]) -> None:
@@ -35,7 +35,7 @@ class Arrival:
         if fullname != self._name:
             return None
         finders = list(sys.meta_path)
-        # Only the finders behind this one: another `Arrival` for the same module would ask back.
+        # Only the finders behind this one: another `OnImport` for the same module would ask back.
         for finder in finders[finders.index(self) + 1 :] if self in finders else ():
             find = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = find(fullname, path, target) if find is not None else None

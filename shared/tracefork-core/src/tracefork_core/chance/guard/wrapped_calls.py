@@ -18,7 +18,7 @@ from tracefork_core.chance.guard.boundary import asking_frame, guards
 from tracefork_core.chance.guard.known_sources import DOORS, VALUES, Door
 from tracefork_core.exchange.caller import is_users_module
 from tracefork_core.patching.bound_names import names_of
-from tracefork_core.patching.on_import import Arrival
+from tracefork_core.patching.on_import import OnImport
 from tracefork_core.patching.patch import Patches
 
 _inside = threading.local()
@@ -42,8 +42,8 @@ def wrap(doors: Iterable[Door]) -> None:
     _wrap_loaded(wanted)
     for module in {door.module for door in wanted} - sys.modules.keys() - _awaited:
         _awaited.add(module)
-        arrival = Arrival(module, functools.partial(_wrap_arrived, module))
-        _patches.switch(arrival.on, arrival.off)
+        on_import = OnImport(module, functools.partial(_wrap_arrived, module))
+        _patches.switch(on_import.on, on_import.off)
 
 
 def unwrap() -> None:

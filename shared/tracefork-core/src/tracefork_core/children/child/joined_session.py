@@ -7,29 +7,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Callable
-from contextlib import ExitStack
 
-from tracefork_core.children.invitation import Descent, Invitation
+from tracefork_core.children.invitation import Invitation
 from tracefork_core.exchange.contract import Live, Recorded, Redraw, Request, Waits
-from tracefork_core.exchange.current import current_step, entered
-from tracefork_core.exchange.lane import UNORDERED, main_lane
+from tracefork_core.exchange.lane import UNORDERED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tracefork_core.checkpoints.contract import Checkpoints
-    from tracefork_core.children.child.joined_chance import JoinedChance
     from tracefork_core.children.child.remote import Remote
-    from tracefork_core.order.quiet import Gate
     from tracefork_core.tape import Tape
     from tracefork_core.tape.event import Reads
-
-
-_stay = ExitStack()
-"""Contexts of this process that are never left."""
 
 
 class Member:
@@ -148,68 +139,3 @@ class Member:
         if self._joined is None:
             self._joined = joined
         return self._joined
-
-
-class Arrival:
-    """This process as a member of one session. `descent` invites its own children."""
-
-    def __init__(self, member: Member, descent: Descent) -> None:
-        self.member = member
-        self.descent = descent
-        self.chance: JoinedChance | None = None
-        self._missed: Counter[str] = Counter()
-        self._reported: Counter[str] = Counter()
-
-    def move(self, invitation: Invitation) -> None:
-        """Move to the lane that was chosen when this process was started."""
-        drew = self.chance is not None
-        self.stop_chance()
-        self.member.move(invitation)
-        self.descent.home = invitation
-        _stay.enter_context(main_lane(self.member, invitation.lane))
-        current_step.set(invitation.step)
-        if drew:
-            self.start_chance()
-
-    def start_chance(self) -> None:
-        """Switch on the recorded clock and randomness."""
-        from tracefork_core.children.child.joined_chance import JoinedChance
-
-        if self.chance is None:
-            self.chance = JoinedChance(self.member)
-
-    def stop_chance(self) -> None:
-        """Undo `start_chance`."""
-        if self.chance is not None:
-            self._missed += self.chance.misses
-            self.chance.off()
-            self.chance = None
-
-    def leave(self) -> None:
-        """Put the last draws on the tape as this process ends; can be called repeatedly."""
-        if self.member.active:
-            missed = self._missed + (self.chance.misses if self.chance else Counter())
-            since, self._reported = missed - self._reported, missed
-            self.member.leave(clock=since["clock"], entropy=since["entropy"])
-
-
-def arrive(invitation: Invitation) -> Member:
-    """Make the session of the parent current in this process."""
-    member = Member(invitation, _join)
-    _stay.enter_context(main_lane(member, invitation.lane))
-    _stay.enter_context(entered(member))
-    current_step.set(invitation.step)
-    return member
-
-
-def _join(member: Member) -> Remote:
-    from tracefork_core.children.child.remote import Remote
-
-    return Remote(member, _gate)
-
-
-def _gate(threads: set[int]) -> Gate:
-    from tracefork_core.order.quiet import Gate
-    from tracefork_core.order.thread_rest import Rest
-
-    return Gate(Rest(threads))

@@ -19,7 +19,7 @@ from typing import cast
 
 from tracefork_core.chance.first_draw import Traps
 from tracefork_core.children import forks
-from tracefork_core.children.child.joined_session import Arrival, arrive
+from tracefork_core.children.child.joined_process import JoinedProcess, arrive
 from tracefork_core.children.environment import hand_on
 from tracefork_core.children.invitation import Descent, Invitation
 from tracefork_core.children.multiprocess import PROCESSES
@@ -44,7 +44,7 @@ def join(given: dict[str, object], watch: Watch) -> None:
     invitation = Invitation.read(given)
     member = arrive(invitation)
     descent = Descent(member, invitation)
-    forks.arrivals.append(Arrival(member, descent))
+    forks.joined_processes.append(JoinedProcess(member, descent))
     hand_on(watch, descent)
     forks.watch(descent)
     arm(invitation)
@@ -62,8 +62,8 @@ def arm(invitation: Invitation) -> None:
 
 
 def _start_chance() -> None:
-    for arrival in forks.arrivals:
-        arrival.start_chance()
+    for joined in forks.joined_processes:
+        joined.start_chance()
     forks.come_last()  # After the fork handlers of the clock and of entropy, which are loaded now.
 
 
