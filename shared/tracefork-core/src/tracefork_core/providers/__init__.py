@@ -1,13 +1,13 @@
-"""What the bytes of OpenAI, Anthropic and Gemini mean, and answers and requests in their form.
+"""Read and write the wire formats of OpenAI, Anthropic and Gemini.
 
-Reading: `decode` finds the wire format of an exchange (`hosts` names the provider); `wire` reads
-bytes as JSON and events (`content`, `sse`, `lenient`); a module for each format (`openai_chat`,
-`openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of `call`, with the
-`parts` that formats share. `prices` says what a call cost.
+Reading: `decode` finds the wire format of an exchange, and `hosts` names the provider. `wire` reads
+the bytes as JSON and events, with `content`, `sse` and `lenient`. A module for each format
+(`openai_chat`, `openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of
+`call`. `parts` holds what the formats share. `prices` computes what a call cost.
 
-Writing: `answering` makes an answer to a request (`question`) in the form of its provider (`draft`,
-and an `…_answer` module for each format); `asking` edits a request, and `dropping` leaves messages
-or tools out.
+Writing: `answering` makes an answer to a request (`question`) in the format of its provider. The
+content is a `draft`, and each format has an `…_answer` module. `asking` edits a request, and
+`dropping` removes messages or tools from it.
 """
 
 from __future__ import annotations

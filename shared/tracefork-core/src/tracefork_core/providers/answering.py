@@ -1,8 +1,8 @@
-"""Make an answer to a request, in the form of its provider.
+"""Make an answer to a request, in the wire format of its provider.
 
-`answer` says a text and tool calls, `from_document` sends a whole response document,
-`failure_answer` refuses. Each is a stream exactly if the request asks for one, and `decode` reads
-it back.
+`answer` makes one from a text and tool calls, `from_document` from a whole response document.
+`failure_answer` makes an HTTP error. An answer or document is a stream exactly if the request asks
+for one. `decode` can read all of them back.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tracefork_core.providers.wire import Headers, read_wire
 
 ToolCalls = Sequence[tuple[str, Mapping[str, object] | str]]
 
-# These headers described the recorded bytes, or told a client how to handle an error.
+# Not copied to a new answer: they describe the recorded bytes, or tell a client to retry.
 _OF_THE_BYTES = frozenset(
     "connection content-encoding content-length content-md5 content-type digest etag keep-alive"
     " retry-after retry-after-ms trailer transfer-encoding x-should-retry".split()
 )
-# Levels that the providers' documents and events put around the arguments of a call.
+# How many levels of JSON the providers' documents and events put around a call's arguments.
 _AROUND = 12
 
 _OPENAI_TYPES = {429: "requests"}
@@ -67,7 +67,7 @@ _GOOGLE_STATUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response; `chunks` are its body as the network would deliver it."""
+    """A response whose body is split into `chunks` as the network would deliver them."""
 
     status: int
     headers: Headers
@@ -81,7 +81,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How to write one wire format; a whole response of it must have `field`."""
+    """The functions that write one wire format; a whole response must have `field`."""
 
     field: str
     document: Callable[[Draft], dict[str, Json]]
@@ -107,18 +107,19 @@ def answer(
 ) -> Answer:
     """Answer a request with a text, tool calls or both.
 
-    Ids, model and counts are those of the recorded answer, or made up, the same ones every time.
-    Arguments of a tool call are an object, or text that is sent as it is (OpenAI only).
+    Ids, model and token counts are copied from the recorded answer. Without one they are derived
+    from the request and the answer, so they are the same every time. The arguments of a tool call
+    are an object, or (OpenAI only) text that is sent unchanged.
 
     Raises:
-        UsageError: the request does not ask a model for text, the answer is empty, or UTF-8 cannot
+        UsageError: The request does not ask a model for text, the answer is empty, or UTF-8 cannot
             encode it.
     """
     question = read_question(request)
     if question.call.operation not in _GENERATIONS:
         raise UsageError(
-            f"{question.place} asks for {question.call.operation}; its answer cannot be a text or"
-            " tool calls. Give a whole response document"
+            f"{question.place} asks for {question.call.operation}, which a text or tool calls"
+            " cannot answer. Give a whole response document"
         )
     calls = tuple(_checked(name, arguments) for name, arguments in tool_calls or ())
     if text is None and not calls:
@@ -132,7 +133,7 @@ def from_document(request: Asked, document: object, recorded: Answer | None = No
     """Answer a request with a whole response document, as a stream if the request asks for one.
 
     Raises:
-        UsageError: the document is not a response to this request.
+        UsageError: The document is not a response to this request.
     """
     question = read_question(request)
     form, whole = _FORMS.get(question.call.api), parse(compact(document))
@@ -140,13 +141,13 @@ def from_document(request: Asked, document: object, recorded: Answer | None = No
         raise UsageError(
             f"a response to {question.place} must be a JSON object (got {document!r:.60})"
         )
-    # A prompt that Gemini refuses has no candidates.
+    # When Gemini refuses a prompt, its response has no candidates.
     needed = {form.field, "promptFeedback"} if form else set()
     if question.call.operation in _GENERATIONS and not needed & whole.keys():
         raise UsageError(
             f"a response to {question.place} must have {form.field if form else ''!r}; this one has"
             f" {', '.join(map(repr, whole)) or 'no fields'}."
-            " For an error, give its status and message"
+            " To answer with an error, give its status and message"
         )
     return _rendered(question, whole, recorded)
 
@@ -154,7 +155,11 @@ def from_document(request: Asked, document: object, recorded: Answer | None = No
 def failure_answer(
     request: Asked, status: int, message: str, retry_after: float | None = None
 ) -> Answer:
-    """Answer a request with an HTTP error of 400 to 599; `retry_after` is in seconds."""
+    """Answer a request with an HTTP error; `retry_after` is in seconds.
+
+    Raises:
+        UsageError: The status is not from 400 to 599.
+    """
     question = read_question(request)
     if not 400 <= status <= 599:
         raise UsageError(f"the status of an error must be from 400 to 599 (got {status})")
@@ -169,7 +174,7 @@ def _checked(name: str, arguments: Mapping[str, object] | str) -> Call:
         raise UsageError("a tool call needs the name of its tool")
     if isinstance(arguments, str):
         return Call(name, arguments)
-    # Parsed as a reader will parse it: a tuple becomes a list, and deep nesting is lost.
+    # Parse what a reader will see: a tuple becomes a list, and too deep nesting cannot be read.
     read = parse("[" * _AROUND + compact(arguments) + "]" * _AROUND)
     while isinstance(read, list):
         read = read[0]
@@ -233,7 +238,7 @@ def _stream_type(question: Question) -> str:
 
 
 def failure_document(draft: Draft, status: int, message: str, retry_after: float | None) -> Json:
-    """Give the body of an error answer; Gemini's arrays hold it as their only element."""
+    """Return the body of an error answer; in Gemini's arrays it is the only element."""
     question = draft.question
     provider, api = question.call.provider, question.call.api
     if api == "gemini" or provider == "gcp.vertex_ai":
@@ -259,12 +264,12 @@ def failure_document(draft: Draft, status: int, message: str, retry_after: float
 
 
 def retry_headers(question: Question, retry_after: float | None) -> list[tuple[str, str]]:
-    """Return the headers that say when to retry; Google puts that into the body."""
+    """Return the headers that say when to retry; empty for Gemini, which uses the body."""
     if retry_after is None or question.call.api == "gemini":
         return []
     headers = [("retry-after", str(math.ceil(retry_after)))]
     if retry_after != int(retry_after):
-        # `retry-after` has whole seconds. OpenAI's and Anthropic's clients read this one first.
+        # `retry-after` has whole seconds. The clients of OpenAI and Anthropic read -ms first.
         headers.append(("retry-after-ms", str(round(retry_after * 1000))))
     return headers
 

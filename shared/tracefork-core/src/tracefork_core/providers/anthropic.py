@@ -1,4 +1,4 @@
-"""Anthropic's messages and token counts, on its own API and on Vertex AI."""
+"""Decode Anthropic's messages and token counts, on its own API and on Vertex AI."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _DELTAS = {
 
 
 def decode_messages(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one message, whole or streamed."""
+    """Read a message, whole or streamed."""
     body = fold(wire.chunks) if wire.chunks else wire.body
     content = join_fragments(_parts(body.get("content")))
     reason = text(body.get("stop_reason"))
@@ -75,7 +75,7 @@ def decode_messages(wire: Wire, provider: str | None) -> ModelCall:
 
 
 def decode_count_tokens(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one count of the tokens a message would take."""
+    """Read a request that counts the tokens of a message."""
     counted = count(wire.body.get("input_tokens"))
     return ModelCall(
         operation="count_tokens",
@@ -123,7 +123,7 @@ def _usage(usage: Json) -> Usage | None:
     written = count(usage.get("cache_creation_input_tokens"))
     output_details = mapping(usage.get("output_tokens_details"))
     return Usage(
-        # Anthropic's input_tokens are only those the cache had no part in.
+        # Anthropic's input_tokens leave out tokens read from and written to the cache.
         input_tokens=total(count(usage.get("input_tokens")), read, written),
         output_tokens=count(usage.get("output_tokens")),
         cache_read_input_tokens=read,
@@ -172,7 +172,7 @@ def _attachment(kind: str, block: dict[str, Json]) -> Part | None:
 
 
 def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
-    """Put a stream together as the answer it would have been whole."""
+    """Fold the events of a stream into the document of the whole answer."""
     body: dict[str, Json] = {}
     usage: dict[str, Json] = {}
     blocks: dict[int, _Block] = {}
@@ -183,7 +183,7 @@ def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
             usage |= mapping(body.get("usage"))
         elif kind == "message_delta":
             body |= mapping(chunk.get("delta"))
-            # The counts are cumulative; those the delta leaves out stand as they were.
+            # The counts are cumulative; a count that the delta leaves out keeps its value.
             reported = mapping(chunk.get("usage"))
             usage |= {key: value for key, value in reported.items() if value is not None}
         elif kind == "error":

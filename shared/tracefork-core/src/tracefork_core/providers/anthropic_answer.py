@@ -1,4 +1,4 @@
-"""Anthropic messages to be sent: one made of text and tool calls, and any as a stream."""
+"""Write Anthropic messages: make one from text and tool calls, and stream any of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DELTAS = {"text": "text", "thinking": "thinking"}
 
 
 def messages_document(draft: Draft) -> dict[str, Json]:
-    """Give the message; empty text is no block at all, as the provider has it."""
+    """Return the message; like the provider, it has no block for empty text."""
     return {
         "model": draft.model,
         "id": draft.id("msg_01", 22),
@@ -30,7 +30,7 @@ def messages_document(draft: Draft) -> dict[str, Json]:
 
 
 def messages_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes]:
-    """Send a message as events, from message_start to message_stop."""
+    """Yield a message as events, from message_start to message_stop."""
     usage = mapping(document.get("usage"))
     opened = document | {"content": []} | {key: None for key in _ENDING if key in document}
     yield _event("message_start", message=opened | {"usage": usage | {"output_tokens": 1}})
@@ -53,7 +53,7 @@ def _event(kind: str, **fields: Json) -> bytes:
 
 
 def _thinking(draft: Draft) -> list[Json]:
-    # With thinking on, a tool call that comes back without the thinking before it is refused.
+    # With thinking on, Anthropic refuses a request with a tool call but not the thinking before it.
     if not (draft.is_unchanged or draft.calls):
         return []
     blocks = mappings(draft.before.get("content"))

@@ -1,4 +1,4 @@
-"""Edit a request: another model, other prompts, fewer messages or tools, any other value."""
+"""Edit a request: its model, temperature, prompts, messages, tools or any other JSON value."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def edit(
 ) -> tuple[str, bytes]:
     """Return the URL and the body of a request with these changes.
 
-    Changes apply in the order of the arguments, except `drop_message`, which comes first: it counts
-    messages of the request as it was. The caller sets the content length.
+    Changes apply in the order of the arguments, except that `drop_message` is first, because it
+    counts the messages of the original request. The caller sets the content length.
 
     Args:
-        request: the request.
-        model: another model.
-        temperature: another temperature.
-        system: another system prompt.
-        prompt: replaces the last text of the user.
-        drop_message: the message to leave out, counted from 0, or from the end if negative.
-        tools: the names of the tools to keep.
-        set: values by JSON pointer.
+        request: The request to edit.
+        model: The new model.
+        temperature: The new temperature.
+        system: The new system prompt.
+        prompt: Replaces the last text of the user.
+        drop_message: The message to remove, counted from 0, or from the end if negative.
+        tools: The names of the tools to keep.
+        set: New values by JSON pointer.
 
     Raises:
-        UsageError: the wire format is unknown, or has no place for a change.
+        UsageError: The wire format is unknown, or cannot express a change.
     """
     question = read_question(request)
     body = _body(request, question)
@@ -80,7 +80,7 @@ def _refuse_without_words(question: Question, changes: Mapping[str, object]) -> 
 def _body(request: Asked, question: Question) -> dict[str, Json]:
     if any(name.lower() == "content-encoding" for name, _ in request.headers):
         raise UsageError(
-            f"the body of {question.place} is compressed. To edit it, let the client send it"
+            f"cannot edit the body of {question.place}: it is compressed. Let the client send it"
             " uncompressed"
         )
     body = parse(request.body)
@@ -103,8 +103,8 @@ def _set_model(url: str, question: Question, body: dict[str, Json], model: str) 
         for holder in (body, mapping(body.get("generateContentRequest"))):
             if "model" in holder:
                 holder["model"] = f"models/{name}"
-        for one in mappings(body.get("requests")):
-            one["model"] = f"models/{name}"
+        for entry in mappings(body.get("requests")):
+            entry["model"] = f"models/{name}"
         return _named_in(url, question, ("models", "tunedModels"), "models", name)
     collection = "deployments" if question.wire.after("deployments") else ""
     if question.wire.path.lower().endswith("rawpredict"):
@@ -119,11 +119,11 @@ def _named_in(
 ) -> str:
     parts = urlsplit(url)
     segments = parts.path.split("/")
-    for place, segment in enumerate(segments[:-1]):
+    for index, segment in enumerate(segments[:-1]):
         if segment in collections:
-            method = _METHOD.search(segments[place + 1])
+            method = _METHOD.search(segments[index + 1])
             name = quote(model, safe="@") + (method[0] if method else "")
-            renamed = [*segments[:place], collection, name, *segments[place + 2 :]]
+            renamed = [*segments[:index], collection, name, *segments[index + 2 :]]
             return url.replace(parts.path, "/".join(renamed), 1)
     raise UsageError(
         f"cannot change the model of {question.place}: its URL names an endpoint, not a model"
@@ -136,7 +136,11 @@ def set_system(api: str, body: dict[str, Json], prompt: str) -> None:
 
 
 def set_prompt(api: str, body: dict[str, Json], prompt: str) -> None:
-    """Replace the last text of the user; attachments stay."""
+    """Replace the last text of the user; attachments stay.
+
+    Raises:
+        UsageError: The request has no text of the user.
+    """
     if api == "openai.responses" and isinstance(body.get("input"), str):
         body["input"] = prompt
         return
@@ -148,7 +152,7 @@ def set_prompt(api: str, body: dict[str, Json], prompt: str) -> None:
         if reworded is not None:
             message[inner] = reworded
             return
-    raise UsageError(f"cannot replace the prompt: the request has no text of the user in {key!r}")
+    raise UsageError(f"cannot replace the prompt: the request has no user text in {key!r}")
 
 
 def _reworded(content: Json, prompt: str) -> Json:
@@ -165,14 +169,18 @@ def _reworded(content: Json, prompt: str) -> Json:
 
 def _is_text(block: Json) -> bool:
     # Gemini's parts have no type; thoughts of the model are not the user's text.
-    found = mapping(block)
-    typed = found.get("type") in (None, "text", "input_text")
-    return typed and isinstance(found.get("text"), str) and not found.get("thought")
+    part = mapping(block)
+    typed = part.get("type") in (None, "text", "input_text")
+    return typed and isinstance(part.get("text"), str) and not part.get("thought")
 
 
 def _lead(messages: list[Json], prompt: str) -> list[Json]:
     first = next(
-        (n for n, one in enumerate(messages) if mapping(one).get("role") not in _INSTRUCTING),
+        (
+            n
+            for n, message in enumerate(messages)
+            if mapping(message).get("role") not in _INSTRUCTING
+        ),
         len(messages),
     )
     opening: dict[str, Json] = mapping(messages[0]) if first else {"role": "system"}
@@ -194,7 +202,7 @@ def _responses(body: dict[str, Json], prompt: str) -> None:
 
 def _anthropic(body: dict[str, Json], prompt: str) -> None:
     blocks = mappings(body.get("system"))
-    # The last block has the mark up to which the provider caches the prompt.
+    # Keep the last block: its mark says up to where the provider caches the prompt.
     body["system"] = [{**blocks[-1], "text": prompt}] if blocks else prompt
 
 

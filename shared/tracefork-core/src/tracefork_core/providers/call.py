@@ -17,7 +17,7 @@ from tracefork_core.providers.lenient import Json
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Hold text sent to or written by the model."""
+    """Text sent to or written by the model."""
 
     content: str
     type: Literal["text"] = field(default="text", init=False)
@@ -25,7 +25,7 @@ class TextPart:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """Hold the model's thinking; empty when the provider hid its text."""
+    """The model's thinking; empty if the provider hides its text."""
 
     content: str
     type: Literal["reasoning"] = field(default="reasoning", init=False)
@@ -33,7 +33,7 @@ class ReasoningPart:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallPart:
-    """Hold a call the caller must run; `arguments` is text when it was not a JSON object."""
+    """A tool call that the caller must run; `arguments` is text if it is not a JSON object."""
 
     id: str | None
     name: str
@@ -43,7 +43,7 @@ class ToolCallPart:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallResponsePart:
-    """Hold what a tool answered, as it was put to the model."""
+    """The result of a tool, as the caller sent it to the model."""
 
     id: str | None
     response: Json
@@ -52,7 +52,7 @@ class ToolCallResponsePart:
 
 @dataclass(frozen=True, slots=True)
 class ServerToolCallPart:
-    """Hold a call the provider ran itself, with the provider's own record of it."""
+    """A tool call that the provider ran itself, with the provider's record of it."""
 
     id: str | None
     name: str
@@ -62,7 +62,7 @@ class ServerToolCallPart:
 
 @dataclass(frozen=True, slots=True)
 class ServerToolCallResponsePart:
-    """Hold what a tool run by the provider answered, as the provider recorded it."""
+    """The result of a tool that the provider ran, as the provider reported it."""
 
     id: str | None
     server_tool_call_response: Json
@@ -73,7 +73,7 @@ class ServerToolCallResponsePart:
 
 @dataclass(frozen=True, slots=True)
 class BlobPart:
-    """Hold an inline attachment; `content` is base64 as it was on the wire."""
+    """An inline attachment; `content` is base64, as on the wire."""
 
     modality: str
     mime_type: str | None
@@ -83,7 +83,7 @@ class BlobPart:
 
 @dataclass(frozen=True, slots=True)
 class UriPart:
-    """Hold an attachment given by address."""
+    """An attachment given by its URI."""
 
     modality: str
     mime_type: str | None
@@ -93,7 +93,7 @@ class UriPart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """Hold an attachment uploaded to the provider before."""
+    """An attachment that was uploaded to the provider before the call."""
 
     modality: str
     mime_type: str | None
@@ -103,7 +103,7 @@ class FilePart:
 
 @dataclass(frozen=True, slots=True)
 class GenericPart:
-    """Hold any other part under the provider's name for it (`refusal`, `embedding`…)."""
+    """Any other part, under the provider's name for it (`refusal`, `embedding`…)."""
 
     type: str
     content: Json
@@ -125,7 +125,7 @@ Part: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Hold one message; the role is the provider's, with Gemini's `model` as `assistant`."""
+    """A message; the role is the provider's, except that Gemini's `model` is `assistant`."""
 
     role: str
     parts: tuple[Part, ...]
@@ -134,7 +134,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """Hold a tool offered to the model; `type` is `function` or the provider's built-in."""
+    """A tool offered to the model; `type` is `function` or the name of a built-in tool."""
 
     type: str
     name: str
@@ -144,10 +144,10 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Count tokens; None is not reported.
+    """Token counts; None means not reported.
 
-    Input includes tokens read from and written to the cache, output includes reasoning,
-    whatever the provider's own arithmetic is; `reported` is the provider's object unchanged.
+    Input includes tokens read from and written to the cache, and output includes reasoning, even
+    if the provider counts them apart. `reported` is the provider's usage object, unchanged.
     """
 
     input_tokens: int | None = None
@@ -160,7 +160,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelError:
-    """Hold what the provider said went wrong (`error.type` is its own word or the status)."""
+    """An error of the provider; `type` is the provider's word for it, or the HTTP status."""
 
     type: str
     message: str | None
@@ -168,11 +168,11 @@ class ModelError:
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """Hold one call of a model: what was asked, what came back, what it used.
+    """A model call: its request, its answer and its usage.
 
-    `provider` is None behind a host nobody knows (a proxy, a local server); `api` always
-    names the wire format. `system` holds instructions given apart from the history;
-    `parameters` holds the rest of the request, sampling settings under their neutral names.
+    `provider` is None if the host is unknown (a proxy, a local server). `api` always names the wire
+    format. `system` holds instructions given outside the message history. `parameters` holds the
+    rest of the request; settings that formats share have their neutral names.
     """
 
     operation: str
@@ -194,12 +194,12 @@ class ModelCall:
 
     @property
     def text(self) -> str:
-        """Join the text of the first choice."""
+        """The text of the first choice."""
         return "".join(part.content for part in self._first if isinstance(part, TextPart))
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
-        """Give the tool calls of the first choice."""
+        """The tool calls of the first choice."""
         return tuple(part for part in self._first if isinstance(part, ToolCallPart))
 
     @property
@@ -208,7 +208,7 @@ class ModelCall:
 
 
 def join_fragments(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Merge neighbouring texts, and neighbouring reasonings: streams deliver them in pieces."""
+    """Merge adjacent text parts, and adjacent reasoning parts: streams deliver them in pieces."""
     joined: list[Part] = []
     for kind, run in groupby(parts, key=type):
         group = list(run)

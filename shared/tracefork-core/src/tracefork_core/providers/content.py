@@ -1,4 +1,4 @@
-"""Undo the content encodings of a body, never growing past a limit."""
+"""Decompress a body, within a limit on its size."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ZSTD_MODULES = ("compression.zstd", "backports.zstd")
 
 
 class _TooLargeError(Exception):
-    """The plain bytes would pass the limit."""
+    """The decompressed bytes would exceed the limit."""
 
 
 class _Inflater(Protocol):
@@ -31,9 +31,9 @@ class _Inflater(Protocol):
 def decompress(body: bytes, encodings: str, limit: int = LIMIT) -> bytes | None:
     """Undo the codings of a `Content-Encoding` value, the last one first.
 
-    A body cut short gives what it held; one that is not in the coding named is taken as
-    already decoded, since some recorders keep the header and drop the coding. None when the
-    result would pass `limit` bytes, or the coding is unknown or its library not installed.
+    A truncated body decompresses up to the cut. A body that is not in the named coding is returned
+    unchanged, since some recorders decompress bodies but keep the header. Return None if the result
+    would exceed `limit` bytes, if the coding is unknown, or if its library is not installed.
     """
     names = [name.strip().lower() for name in encodings.split(",")]
     plain: bytes | None = body
@@ -57,7 +57,7 @@ def _gzip(body: bytes, limit: int) -> bytes:
 def _deflate(body: bytes, limit: int) -> bytes:
     if body[:1] in (b"{", b"["):
         return body
-    # The name means zlib's format, but raw deflate is what some servers send.
+    # The name means zlib's format, but some servers send raw deflate.
     wrapped = _members(body, lambda: zlib.decompressobj(15), zlib.error, limit)
     return wrapped or _members(body, lambda: zlib.decompressobj(-15), zlib.error, limit) or body
 
@@ -84,7 +84,7 @@ def _brotli(body: bytes, limit: int) -> bytes | None:
     data = body
     try:
         while not inflater.is_finished():
-            # Older releases cannot bound their output and refuse the argument.
+            # Older releases of brotli do not have this argument: they cannot limit their output.
             piece = inflater.process(data, output_buffer_limit=limit - len(plain) + 1)
             plain += piece
             if len(plain) > limit:

@@ -16,7 +16,7 @@ from tracefork_core.tape import Exchange
 
 @dataclass(frozen=True, slots=True)
 class _Route:
-    """The end of a path, the fields of which a request must have one, and the reader."""
+    """How to read requests whose path has this `ending` and that have at least one of `fields`."""
 
     ending: str
     fields: tuple[str, ...]
@@ -41,7 +41,7 @@ _ROUTES = (
 
 
 def is_model_call(method: str, url: str, headers: Headers, body: bytes) -> bool:
-    """Return whether a request asks a model."""
+    """Return whether a request is a model call in a known format."""
     return decode(method, url, headers, body, None, (), b"") is not None
 
 
@@ -56,9 +56,9 @@ def decode(
 ) -> ModelCall | None:
     """Read an exchange as a model call; None if it is not a model call in a known format.
 
-    Bytes never make it raise: what cannot be read is None or empty, and a stream that was cut off
-    gives what arrived. At a known provider the path decides. Elsewhere the request must have the
-    shape too, because any server may have a path like `/responses`.
+    It never raises, whatever the bytes are: unreadable values are None or empty, and a truncated
+    stream gives what arrived. For a known provider the path alone decides. For other hosts the
+    request must have an expected field too, because any server may have a path like `/responses`.
     """
     if method.upper() != "POST":
         return None

@@ -1,4 +1,4 @@
-"""The content of an answer to make, and what it copies from the recorded answer."""
+"""The content of an answer before it is written, and the values that it copies from a recording."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tracefork_core.providers.call import ModelCall
 from tracefork_core.providers.lenient import Json, compact, mapping
 from tracefork_core.providers.question import Question
 
-# Providers put the time into answers. Made-up answers are stable: theirs is 2026-01-01.
+# Providers put the time into answers. Here it is always 2026-01-01, so that answers are stable.
 CREATED = 1_767_225_600
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call of the answer; `arguments` is an object, or text that is sent as it is."""
+    """A tool call of the answer; `arguments` is an object, or text that is sent unchanged."""
 
     name: str
     arguments: dict[str, Json] | str
@@ -31,22 +31,22 @@ class Call:
         """Return the arguments as an object.
 
         Raises:
-            UsageError: they are text, which `taker` cannot send.
+            UsageError: They are text, which `taker` cannot send.
         """
         if isinstance(self.arguments, str):
             raise UsageError(
-                f"{taker} sends arguments as objects only. Give those of {self.name!r} as an"
-                " object, not as text"
+                f"{taker} accepts only an object as arguments. Give the arguments of {self.name!r}"
+                " as an object, not as text"
             )
         return self.arguments
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An answer before it has a provider's form.
+    """An answer before it is written in a provider's format.
 
-    `before` is the recorded answer as one document, `recorded` its meaning. They are empty and None
-    if no answer was recorded, or only an error.
+    `before` is the recorded answer as a whole document, and `recorded` is that answer decoded. If
+    no answer was recorded, or only an error, they are empty and None.
     """
 
     question: Question
@@ -58,31 +58,31 @@ class Draft:
 
     @property
     def model(self) -> str:
-        """The name of the model that answers."""
+        """The model to name in the answer: as recorded, else as requested."""
         before = self.recorded.response_model if self.recorded else None
         return before or self.question.call.request_model or "unknown"
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether this answer says the same as the recorded one."""
-        said = self.recorded
+        """Whether text and tool calls equal those of the recorded answer."""
+        recorded = self.recorded
         return (
-            said is not None
-            and said.text == (self.text or "")
-            and [(call.name, call.arguments) for call in said.tool_calls]
+            recorded is not None
+            and recorded.text == (self.text or "")
+            and [(call.name, call.arguments) for call in recorded.tool_calls]
             == [(call.name, call.arguments) for call in self.calls]
         )
 
     @property
     def reported(self) -> dict[str, Json]:
-        """The recorded usage object."""
+        """The recorded usage object; empty if there is none."""
         return (
             mapping(self.recorded.usage.reported) if self.recorded and self.recorded.usage else {}
         )
 
     @property
     def input_tokens(self) -> int:
-        """The tokens of the request: as recorded, else estimated at four bytes per token."""
+        """The tokens of the request: as recorded, else estimated at four characters per token."""
         usage = self.recorded.usage if self.recorded else None
         counted = usage.input_tokens if usage else None
         return 1 + len(compact(self.question.wire.request)) // 4 if counted is None else counted
@@ -90,16 +90,16 @@ class Draft:
     @property
     def output_tokens(self) -> int:
         """The tokens of the answer, estimated at four characters per token."""
-        said = len(self.text or "") + sum(len(call.name + call.written) for call in self.calls)
-        return 1 + said // 4
+        length = len(self.text or "") + sum(len(call.name + call.written) for call in self.calls)
+        return 1 + length // 4
 
     def id(self, prefix: str, length: int, part: int = 0) -> str:
-        """Make up an id, the same one for the same answer to the same request."""
+        """Derive an id from the request and the answer, so that it is the same every time."""
         drawn = shake_256(self.seed + f"{prefix}{part}".encode()).digest(length)
         return prefix + "".join([_ALPHABET[byte % 62] for byte in drawn])
 
     def call_id(self, prefix: str, length: int, part: int) -> str:
-        """Return the id of the recorded tool call at this position, or make one up."""
+        """Return the id of the recorded tool call at this position, or derive one."""
         before = self.recorded.tool_calls if self.recorded else ()
         recorded = before[part].id if part < len(before) else None
         return recorded or self.id(prefix, length, part)

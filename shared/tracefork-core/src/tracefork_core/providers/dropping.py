@@ -1,7 +1,7 @@
-"""Leave messages or tools out of a request.
+"""Remove messages or tools from a request.
 
-Providers refuse a tool call without its answer, and an answer without its call. So when a message
-with one of the two is dropped, the other goes too, and any message that is empty then.
+Providers refuse a tool call without its result, and a result without its call. So dropping a
+message with one of the two also drops the other, and each message that this leaves empty.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracefork_core.providers.question import MESSAGES
 _Message = dict[str, Json]
 _THINKING = ("thinking", "redacted_thinking")
 
-# Providers refuse an empty list, and a choice of a tool that is missing.
+# Removed with the last tool: providers refuse an empty list, or a choice of a missing tool.
 _ABOUT_TOOLS = (
     "tools",
     "functions",
@@ -35,7 +35,7 @@ def drop_message(api: str, body: dict[str, Json], index: int) -> None:
     """Remove a message, counted from 0, or from the end if `index` is negative.
 
     Raises:
-        UsageError: there is no such message, or no other one.
+        UsageError: There is no such message, or it is the only one.
     """
     key, _ = MESSAGES[api]
     given = body.get(key)
@@ -58,28 +58,28 @@ def _rest(api: str, messages: list[_Message], at: int) -> list[Json]:
     gone = set(links[at]) - {None}
     prune = _chat if api == "openai.chat_completions" else _blocks
     rest: list[Json] = []
-    for place, message in enumerate(messages):
-        if place == at:
+    for index, message in enumerate(messages):
+        if index == at:
             continue
-        kept = prune(message, links[place], gone) if gone & set(links[place]) else message
-        if kept is not None:
-            rest.append(kept)
+        pruned = prune(message, links[index], gone) if gone & set(links[index]) else message
+        if pruned is not None:
+            rest.append(pruned)
     return rest
 
 
 def _without_item(messages: list[_Message], at: int) -> list[Json]:
     call = messages[at].get("call_id")
     gone = {at} | {n for n, item in enumerate(messages) if call and item.get("call_id") == call}
-    # Reasoning must be followed by its result, which refers to it by id.
-    for place in range(len(messages) - 1, -1, -1):
-        follows = place + 1 in gone or place + 1 == len(messages)
-        if messages[place].get("type") == "reasoning" and follows:
-            gone.add(place)
+    # A reasoning item must be followed by its result, which refers to it by id.
+    for index in range(len(messages) - 1, -1, -1):
+        is_last = index + 1 in gone or index + 1 == len(messages)
+        if messages[index].get("type") == "reasoning" and is_last:
+            gone.add(index)
     rest: list[Json] = []
-    for place, item in enumerate(messages):
-        if place in gone:
+    for index, item in enumerate(messages):
+        if index in gone:
             continue
-        orphan = place == at + 1 and messages[at].get("type") == "reasoning"
+        orphan = index == at + 1 and messages[at].get("type") == "reasoning"
         rest.append({k: v for k, v in item.items() if k != "id"} if orphan else item)
     return rest
 
@@ -97,21 +97,21 @@ def _links(message: _Message) -> Iterator[str | None]:
 
 
 def _gemini_links(contents: list[_Message]) -> list[list[str | None]]:
-    # Gemini may send no ids: then the nth answer of a name belongs to the nth call of that name.
+    # Gemini may send no ids: then the nth result of a name belongs to the nth call of that name.
     seen: Counter[tuple[str, str]] = Counter()
     links: list[list[str | None]] = []
     for content in contents:
-        found: list[str | None] = []
+        content_links: list[str | None] = []
         for part in mappings(content.get("parts")):
             kinds = (("functionCall", "function_call"), ("functionResponse", "function_response"))
             link = None
             for names in kinds:
-                if one := mapping(field(part, *names)):
-                    key = (names[0], text(one.get("name")) or "")
+                if body := mapping(field(part, *names)):
+                    key = (names[0], text(body.get("name")) or "")
                     seen[key] += 1
-                    link = text(one.get("id")) or f"{key[1]}#{seen[key]}"
-            found.append(link)
-        links.append(found)
+                    link = text(body.get("id")) or f"{key[1]}#{seen[key]}"
+            content_links.append(link)
+        links.append(content_links)
     return links
 
 
@@ -142,15 +142,15 @@ def _blocks(message: _Message, links: list[str | None], gone: set[str | None]) -
 def keep_tools(
     api: str, body: dict[str, Json], offered: Collection[ToolDefinition], names: Collection[str]
 ) -> None:
-    """Remove all tools but these.
+    """Remove all tools except those in `names`.
 
     Raises:
-        UsageError: the request does not offer one of them.
+        UsageError: The request does not offer one of them.
     """
     known = {tool.name for tool in offered}
     if unknown := [name for name in names if name not in known]:
         raise UsageError(
-            f"the request does not offer the tool {', '.join(map(repr, unknown))}; it offers"
+            f"the request does not offer the tool {', '.join(map(repr, unknown))}. It offers"
             f" {', '.join(sorted(map(repr, known))) or 'none'}"
         )
     for key in ("tools", "functions"):
@@ -168,14 +168,14 @@ def keep_tools(
 
 
 def _openai(tools: list[dict[str, Json]], names: Collection[str]) -> Iterator[Json]:
-    # Anthropic's tools have their name in the same place.
+    # Also right for Anthropic, whose tools have their name in the same field.
     for tool in tools:
-        own, *members = (found.name for found in tool_definitions([tool]))
+        own, *members = (definition.name for definition in tool_definitions([tool]))
         if own in names:
             yield tool
         elif any(member in names for member in members):
             inner = mappings(tool.get("tools"))
-            yield {**tool, "tools": [one for one in inner if text(one.get("name")) in names]}
+            yield {**tool, "tools": [item for item in inner if text(item.get("name")) in names]}
 
 
 def _gemini(tools: list[dict[str, Json]], names: Collection[str]) -> Iterator[Json]:
@@ -183,7 +183,7 @@ def _gemini(tools: list[dict[str, Json]], names: Collection[str]) -> Iterator[Js
         kept: dict[str, Json] = {}
         for kind, settings in tool.items():
             if kind in _DECLARATIONS:
-                some = [one for one in mappings(settings) if text(one.get("name")) in names]
+                some = [item for item in mappings(settings) if text(item.get("name")) in names]
                 kept |= {kind: list[Json](some)} if some else {}
             elif kind in names:
                 kept[kind] = settings
@@ -195,8 +195,8 @@ def _named(choice: Json) -> Iterator[str]:
     for key, value in mapping(choice).items():
         if key == "name" and isinstance(value, str):
             yield value
-        for one in [value, *items(value)]:
-            yield from _named(one)
+        for child in [value, *items(value)]:
+            yield from _named(child)
 
 
 def _limit(body: dict[str, Json], names: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""Google's Gemini: content, token counts and embeddings, on its own API and on Vertex AI."""
+"""Decode Gemini's content, token counts and embeddings, on its own API and on Vertex AI."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SHOWN = (
 
 
 def decode_generate_content(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one generation, whole or streamed as events or as a JSON array."""
+    """Read a generation: whole, or streamed as events or as a JSON array."""
     body = fold(wire.chunks) if wire.chunks else wire.body
     candidates = mappings(body.get("candidates"))
     usage = mapping(field(body, "usageMetadata", "usage_metadata"))
@@ -62,7 +62,7 @@ def decode_generate_content(wire: Wire, provider: str | None) -> ModelCall:
         stream=wire.streamed or wire.path.endswith(":streamGenerateContent"),
         system=_system(wire.request),
         input=_contents(wire.request.get("contents")),
-        output=tuple(_message(mapping(one.get("content")), "assistant") for one in candidates),
+        output=tuple(_message(mapping(c.get("content")), "assistant") for c in candidates),
         tools=tuple(_tools(wire.request.get("tools"))),
         parameters=_parameters(wire.request),
         usage=_usage(usage),
@@ -73,7 +73,7 @@ def decode_generate_content(wire: Wire, provider: str | None) -> ModelCall:
 
 
 def decode_count_tokens(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one count of the tokens a generation would take."""
+    """Read a request that counts the tokens of a generation."""
     request = mapping(wire.request.get("generateContentRequest")) or wire.request
     counted = count(wire.body.get("totalTokens"))
     return ModelCall(
@@ -91,9 +91,9 @@ def decode_count_tokens(wire: Wire, provider: str | None) -> ModelCall:
 
 
 def decode_embed_content(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one request for embeddings, single or batched."""
+    """Read a request for embeddings, single or batched."""
     requests = mappings(wire.request.get("requests")) or [wire.request]
-    contents = [mapping(one.get("content")) for one in requests if one.get("content")]
+    contents = [mapping(entry.get("content")) for entry in requests if entry.get("content")]
     embeddings = mappings(wire.body.get("embeddings")) or mappings([wire.body.get("embedding")])
     return ModelCall(
         operation="embeddings",
@@ -101,7 +101,7 @@ def decode_embed_content(wire: Wire, provider: str | None) -> ModelCall:
         provider=provider,
         request_model=wire.after(*_COLLECTIONS),
         input=tuple(_message(content, "user") for content in contents),
-        output=tuple(vector(one.get("values")) for one in embeddings),
+        output=tuple(vector(embedding.get("values")) for embedding in embeddings),
         parameters=_parameters(wire.request),
         usage=_usage(mapping(field(wire.body, "usageMetadata", "usage_metadata"))),
         error=failure(wire.status, wire.body),
@@ -172,16 +172,16 @@ def _tools(value: Json) -> Iterator[ToolDefinition]:
             if kind not in ("functionDeclarations", "function_declarations"):
                 yield ToolDefinition(kind, kind, None, settings)
                 continue
-            for one in mappings(settings):
-                schema = field(one, "parameters", "parametersJsonSchema", "parameters_json_schema")
-                name = text(one.get("name")) or ""
-                yield ToolDefinition("function", name, text(one.get("description")), schema)
+            for body in mappings(settings):
+                schema = field(body, "parameters", "parametersJsonSchema", "parameters_json_schema")
+                name = text(body.get("name")) or ""
+                yield ToolDefinition("function", name, text(body.get("description")), schema)
 
 
 def _finish_reasons(body: dict[str, Json], candidates: list[dict[str, Json]]) -> Iterator[str]:
-    # A prompt that is refused has no candidate to carry the reason.
+    # A refused prompt has no candidates, so its reason is in `promptFeedback`.
     refused = mapping(body.get("promptFeedback")).get("blockReason")
-    for reason in (*(one.get("finishReason") for one in candidates), refused):
+    for reason in (*(candidate.get("finishReason") for candidate in candidates), refused):
         if named := text(reason):
             yield named
 
@@ -193,7 +193,7 @@ def _usage(usage: dict[str, Json]) -> Usage | None:
     prompt, tools = usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount")
     return Usage(
         input_tokens=total(count(prompt), count(tools)),
-        # Gemini counts thoughts beside the candidates, not within them.
+        # Gemini's count of candidate tokens leaves out thoughts.
         output_tokens=total(count(usage.get("candidatesTokenCount")), thoughts),
         cache_read_input_tokens=count(usage.get("cachedContentTokenCount")),
         reasoning_output_tokens=thoughts,
@@ -202,7 +202,7 @@ def _usage(usage: dict[str, Json]) -> Usage | None:
 
 
 def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
-    """Put a stream together as the answer it would have been whole."""
+    """Fold the chunks of a stream into the document of the whole answer."""
     body: dict[str, Json] = {}
     usage: dict[str, Json] = {}
     parts: dict[int, list[Json]] = {}

@@ -1,4 +1,4 @@
-"""Gemini's generations to be sent: one made of text and tool calls, and any as a stream."""
+"""Write Gemini's generations: make one from text and tool calls, and stream any of them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tracefork_core.providers.question import Question
 from tracefork_core.providers.sse import pieces, sse_bytes
 
 _MOST_CANDIDATES = 8
-# Gemini 3 and later refuse a call that comes back unsigned; this is their word for one that no
-# model made. Gemini 2 asks for no signature.
+# Gemini 3 and later refuse a request whose tool call has no signature. This is Google's placeholder
+# for a call that no model made. Older models need no signature.
 _UNSIGNED = "skip_thought_signature_validator"
 _WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemma|learnlm|unknown")
 _COUNTS_OF_OUTPUT = ("candidatesTokensDetails", "thoughtsTokenCount")
 
 
 def gemini_document(draft: Draft) -> dict[str, Json]:
-    """Give the generation; as many equal candidates as the request asks for."""
+    """Return the generation, with as many equal candidates as the request asks for (at most 8)."""
     request = draft.question.wire.request
     settings = mapping(field(request, "generationConfig", "generation_config"))
     asked = count(field(settings, "candidateCount", "candidate_count")) or 1
@@ -39,7 +39,7 @@ def gemini_document(draft: Draft) -> dict[str, Json]:
 
 
 def gemini_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes]:
-    """Send a generation as events or as an array, whichever the address asks for."""
+    """Yield a generation as events or as a JSON array, as the URL asks."""
     elements = list(_elements(document))
     if question.wants_events:
         yield from (sse_bytes(element, end="\r\n") for element in elements)
@@ -97,8 +97,8 @@ def _elements(document: dict[str, Json]) -> Iterator[dict[str, Json]]:
         index = count(candidate.get("index"))
         at = position if index is None else index
         for part in parts[:-1]:
-            one: Json = {"content": {**content, "parts": [part]}, "index": at}
-            yield {"candidates": [one], "usageMetadata": asked, **head}
+            chunk: Json = {"content": {**content, "parts": [part]}, "index": at}
+            yield {"candidates": [chunk], "usageMetadata": asked, **head}
         rest: Json = {**candidate, "content": {**content, "parts": parts[-1:]}, "index": at}
         yield {"candidates": [rest], "usageMetadata": usage, **head}
 
@@ -107,7 +107,7 @@ def _pieces(part: dict[str, Json]) -> list[Json]:
     written = text(part.get("text"))
     if written is None:
         return [part]
-    # A signature stands on the last piece of what it signs.
+    # Gemini puts a signature on the last piece of the text that it signs.
     bare = {key: v for key, v in part.items() if key != "thoughtSignature"}
     *before, last = pieces(written)
     return [*({**bare, "text": piece} for piece in before), {**part, "text": last}]

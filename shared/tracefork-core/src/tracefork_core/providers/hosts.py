@@ -1,8 +1,8 @@
-"""Which provider answers at a host, under the names of `gen_ai.provider.name`."""
+"""Name the provider behind a host, as OpenTelemetry's `gen_ai.provider.name` does."""
 
 from __future__ import annotations
 
-# Names the conventions do not list (openrouter, together…) follow the same style.
+# Names that the conventions do not list (openrouter, together…) follow the same style.
 _PROVIDERS = {
     "api.openai.com": "openai",
     "openai.azure.com": "azure.ai.openai",
@@ -29,7 +29,7 @@ _PROVIDERS = {
 
 
 def provider_of(host: str) -> str | None:
-    """Name the provider behind a host; None for a proxy, a local server, a stranger."""
+    """Return the provider behind a host; None for a proxy, a local server or an unknown host."""
     host = host.lower().rstrip(".")
     # Vertex AI puts its region before the name with a hyphen: us-east5-aiplatform.googleapis.com
     if host.endswith("-aiplatform.googleapis.com"):

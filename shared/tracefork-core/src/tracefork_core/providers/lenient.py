@@ -1,4 +1,7 @@
-"""Read JSON from strangers: every accessor returns a usable value or None. And write JSON."""
+"""Read JSON of any shape without raising, and write JSON.
+
+The bytes are untrusted, so each accessor returns None or an empty value if the type is wrong.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,11 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 MAX_DEPTH = 128
 _MOST = 2**53
-"""Up to here every JSON reader agrees on an integer."""
+"""The largest integer that every JSON reader reads exactly."""
 
 
 def parse(raw: bytes | str) -> Json:
-    """Decode one JSON document; None when it is not JSON or nests deeper than `MAX_DEPTH`."""
+    """Decode a JSON document; None if it is not JSON or nests deeper than `MAX_DEPTH`."""
     try:
         value: Json = msgspec.json.decode(raw)
     except (ValueError, RecursionError):
@@ -26,7 +29,7 @@ def parse(raw: bytes | str) -> Json:
 
 
 def parse_array_prefix(raw: bytes) -> list[Json]:
-    """Decode the complete elements at the start of a JSON array that may be cut off."""
+    """Decode the complete elements of a JSON array that may be truncated."""
     text = raw.decode("utf-8", "replace").lstrip()
     if not text.startswith("["):
         return []
@@ -45,27 +48,27 @@ def parse_array_prefix(raw: bytes) -> list[Json]:
 
 
 def mapping(value: Json) -> dict[str, Json]:
-    """Return an object as it is, and an empty one for anything else."""
+    """Return a JSON object unchanged, and an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Json) -> list[Json]:
-    """Return an array as it is, and an empty one for anything else."""
+    """Return a JSON array unchanged, and an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
 def mappings(value: Json) -> list[dict[str, Json]]:
-    """Return the objects in an array, and leave out everything else."""
+    """Return the objects in an array; its other elements are left out."""
     return [item for item in items(value) if isinstance(item, dict)]
 
 
 def text(value: Json) -> str | None:
-    """Return a string that is not empty; None for anything else."""
+    """Return a string that is not empty; None for any other value."""
     return value if isinstance(value, str) and value else None
 
 
 def count(value: Json) -> int | None:
-    """Return a count: an integer from 0 to 2**53; None for anything else."""
+    """Return an integer from 0 to 2**53; None for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not 0 <= value <= _MOST:
@@ -74,18 +77,18 @@ def count(value: Json) -> int | None:
 
 
 def total(*counts: int | None) -> int | None:
-    """Add the counts that are not None; None if all are."""
+    """Return the sum of the counts that are not None; None if all are None."""
     known = [number for number in counts if number is not None]
     return sum(known) if known else None
 
 
 def field(source: dict[str, Json], *names: str) -> Json:
-    """Return the value of a field under the first of several names that has one."""
+    """Return the value of the first of these names that has one; None if none has."""
     return next((source[name] for name in names if source.get(name) is not None), None)
 
 
 def arguments(value: Json) -> Json:
-    """Turn the JSON text of a tool call's arguments into the object; leave other text alone."""
+    """Parse the arguments of a tool call; return them unchanged if they are no JSON object."""
     if not isinstance(value, str):
         return value
     parsed = parse(value)

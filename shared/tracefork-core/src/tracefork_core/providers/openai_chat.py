@@ -1,4 +1,4 @@
-"""OpenAI's chat completions and embeddings, as OpenAI, Azure and compatible servers send them."""
+"""Decode chat completions and embeddings of OpenAI, Azure and compatible servers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _EMBEDDINGS_SHOWN = ("model", "input")
 
 
 def decode_chat(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one chat completion, whole or streamed."""
+    """Read a chat completion, whole or streamed."""
     body = fold(wire.chunks) if wire.chunks else wire.body
     choices = mappings(body.get("choices"))
     reasons = (text(choice.get("finish_reason")) for choice in choices)
@@ -76,7 +76,7 @@ def chat_usage(usage: Json) -> Usage | None:
     read = mapping(usage.get("prompt_tokens_details"))
     written = mapping(usage.get("completion_tokens_details"))
     reasoning = count(written.get("reasoning_tokens"))
-    # xAI leaves reasoning out of the completion; the provider's own total tells.
+    # xAI's completion tokens leave out reasoning, which shows in the total.
     everything = total(prompt, completion, reasoning)
     if reasoning and completion is not None and everything == usage.get("total_tokens"):
         completion += reasoning
@@ -128,11 +128,11 @@ def _tool_call(call_id: str | None, body: dict[str, Json]) -> ToolCallPart:
 
 
 def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
-    """Put a stream together as the answer it would have been whole."""
+    """Fold the chunks of a stream into the document of the whole answer."""
     body: dict[str, Json] = {}
     choices: dict[int, _Choice] = {}
     for chunk in chunks:
-        # Azure opens with a chunk whose id and model are empty; Groq has put usage in x_groq.
+        # The first chunk of Azure has an empty id and model. Groq may put the usage in x_groq.
         for key in ("id", "created", "model", "service_tier", "system_fingerprint", "error"):
             body[key] = chunk.get(key) or body.get(key)
         usage = chunk.get("usage") or mapping(chunk.get("x_groq")).get("usage")
@@ -171,7 +171,7 @@ class _Choice:
     def _call(self, call: dict[str, Json]) -> _Call:
         index = count(call.get("index"))
         if index is None:
-            # Some servers leave the index out and send every call whole, under its own id.
+            # Some servers send no index, and each call whole with its own id.
             last = max(self._calls, default=-1)
             index = last + 1 if text(call.get("id")) or last < 0 else last
         return self._calls.setdefault(index, _Call())
@@ -212,7 +212,7 @@ class _Call:
 
 
 def decode_embeddings(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one request for embeddings: a message for each input and for each vector."""
+    """Read a request for embeddings; each input and each vector becomes a message."""
     return ModelCall(
         operation="embeddings",
         api="openai.embeddings",

@@ -1,4 +1,4 @@
-"""Chat completions to be sent: one made of text and tool calls, and any of them as a stream."""
+"""Write chat completions: make one from text and tool calls, and stream any of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REASONING = ("reasoning_content", "reasoning")
 
 
 def chat_document(draft: Draft) -> dict[str, Json]:
-    """Give the completion; as many equal choices as the request asks for."""
+    """Return the completion, with as many equal choices as the request asks for (at most 128)."""
     asked = count(draft.question.wire.request.get("n")) or 1
     choices: list[Json] = [_choice(draft, index) for index in range(min(asked, _MOST_CHOICES))]
     return {
@@ -30,7 +30,7 @@ def chat_document(draft: Draft) -> dict[str, Json]:
 
 
 def chat_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes]:
-    """Send a completion as chunks, the usage last where the request asks for it."""
+    """Yield a completion as chunks; the usage comes last, if the request asks for it."""
     options = mapping(question.wire.request.get("stream_options"))
     counted = options.get("include_usage") is True
     head = _scalars(document) | {"object": "chat.completion.chunk"}
@@ -39,8 +39,8 @@ def chat_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes
         index = count(choice.get("index"))
         at: dict[str, Json] = {"index": position if index is None else index}
         for delta in _deltas(mapping(choice.get("message"))):
-            one: Json = {**at, "delta": delta, "logprobs": None, "finish_reason": None}
-            yield sse_bytes({**head, "choices": [one], **tail})
+            piece: Json = {**at, "delta": delta, "logprobs": None, "finish_reason": None}
+            yield sse_bytes({**head, "choices": [piece], **tail})
         last: Json = {
             **at,
             "delta": {},
@@ -71,7 +71,7 @@ def _choice(draft: Draft, index: int) -> dict[str, Json]:
         reason = "function_call"
     elif draft.calls:
         message["tool_calls"] = _calls(draft, _custom(request))
-        # A call the request itself demanded by name ends as any text does.
+        # If the request forces a tool by name, OpenAI's reason is `stop`.
         reason = "stop" if isinstance(request.get("tool_choice"), dict) else "tool_calls"
     return {
         "index": index,
@@ -82,7 +82,7 @@ def _choice(draft: Draft, index: int) -> dict[str, Json]:
 
 
 def _reasoning(draft: Draft) -> dict[str, Json]:
-    # Some servers refuse a tool call that comes back to them without the thinking before it.
+    # Some servers refuse a request with a tool call but not the thinking before it.
     if not (draft.is_unchanged or draft.calls):
         return {}
     before = next(iter(mappings(draft.before.get("choices"))), {})

@@ -1,4 +1,4 @@
-"""OpenAI's Responses, as OpenAI, Azure and compatible servers speak them."""
+"""Decode OpenAI's Responses API, as OpenAI, Azure and compatible servers use it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _FIELD_DELTAS = {
 
 
 def decode_responses(wire: Wire, provider: str | None) -> ModelCall:
-    """Read one response, whole or streamed; all its items are one message."""
+    """Read a response, whole or streamed; all its output items become one message."""
     body = fold(wire.chunks) if wire.chunks else wire.body
     output = tuple(part for item in mappings(body.get("output")) for part in _parts(item))
     return ModelCall(
@@ -133,13 +133,13 @@ def _parts(item: dict[str, Json]) -> tuple[Part, ...]:
 
 
 def _reasoning(item: dict[str, Json]) -> str:
-    # Open models give their thinking, OpenAI's own only summaries of it.
+    # Open models return their thinking; OpenAI's own models return only summaries of it.
     summaries = (joined_text([block]) for block in mappings(item.get("summary")))
     return joined_text(item.get("content")) or "\n".join(summaries)
 
 
 def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
-    """Put a stream together as the answer it would have been whole."""
+    """Fold the events of a stream into the document of the whole answer."""
     body: dict[str, Json] = {}
     items: dict[int, _Item] = {}
     for chunk in chunks:
@@ -157,7 +157,7 @@ def fold(chunks: Iterable[dict[str, Json]]) -> dict[str, Json]:
 
 
 class _Item:
-    """Collect one output item, for a stream that ended before its final event."""
+    """Collect the deltas of an output item, for a stream that ends before its final event."""
 
     def __init__(self) -> None:
         self._item: dict[str, Json] = {}

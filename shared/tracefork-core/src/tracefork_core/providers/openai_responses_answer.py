@@ -1,4 +1,4 @@
-"""Answers in the form of OpenAI's Responses API, whole or as a stream of its events."""
+"""Write answers of OpenAI's Responses API: make one from text and tool calls, and stream any."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracefork_core.providers.lenient import Json, mapping, mappings, text
 from tracefork_core.providers.question import Question
 from tracefork_core.providers.sse import pieces, sse_bytes
 
-# What a request says of itself is said again by its answer.
+# The answer repeats these fields of its request; the values here are the provider's defaults.
 _ECHOED: dict[str, Json] = {
     "instructions": None,
     "max_output_tokens": None,
@@ -25,7 +25,7 @@ _ECHOED: dict[str, Json] = {
     "top_p": 1.0,
     "truncation": "disabled",
 }
-# Tools of the provider's design that the caller runs, and where their calls hold what to do.
+# Built-in tools that the caller runs: the item type of their calls, and the field with the action.
 _BUILT_IN = {
     "computer": ("computer_call", "action"),
     "computer_use_preview": ("computer_call", "action"),
@@ -45,7 +45,7 @@ _UNDONE: dict[str, Json] = {
     "output": [],
     "usage": None,
 }
-# Items whose writing is streamed: the field, and the name it has in the events.
+# Items with a streamed text: the field that holds it, and its name in the events.
 _WRITTEN = {
     "function_call": ("arguments", "function_call_arguments"),
     "mcp_call": ("arguments", "mcp_call_arguments"),
@@ -55,10 +55,10 @@ _WRITTEN = {
 
 
 def responses_document(draft: Draft) -> dict[str, Json]:
-    """Give the response, with ids of its own where it says something else than was recorded.
+    """Return the response, with new ids if its content differs from the recorded response.
 
-    The provider keeps what it answered, and would take a recorded id for what it kept; an id
-    it does not know it refuses.
+    The provider stores its responses and items by id. A later request with a recorded id would
+    refer to the stored content. The provider refuses an id that it does not know.
     """
     request = draft.question.wire.request
     echoed = {key: request.get(key, value) for key, value in _ECHOED.items()}
@@ -80,8 +80,8 @@ def responses_document(draft: Draft) -> dict[str, Json]:
 
 
 def _known_id(draft: Draft, before: dict[str, Json]) -> str | None:
-    kept = draft.question.wire.request.get("store") is not False
-    return text(before.get("id")) if draft.is_unchanged or not kept else None
+    is_stored = draft.question.wire.request.get("store") is not False
+    return text(before.get("id")) if draft.is_unchanged or not is_stored else None
 
 
 def _output(draft: Draft) -> list[Json]:
@@ -129,8 +129,8 @@ def _call(draft: Draft, call: Call, part: int) -> dict[str, Json]:
         return {"type": "custom_tool_call", **linked, "name": call.name, "input": call.written}
     built_in = call.name in offered or f"{call.name}_use_preview" in offered
     if call.name not in named and built_in and call.name in _BUILT_IN:
-        kind, place = _BUILT_IN[call.name]
-        return {"type": kind, **linked, place: call.object_for("a built-in tool")}
+        kind, action = _BUILT_IN[call.name]
+        return {"type": kind, **linked, action: call.object_for("a built-in tool")}
     return {"type": "function_call", **linked, "name": call.name, "arguments": call.written}
 
 
@@ -148,7 +148,7 @@ def _usage(draft: Draft) -> dict[str, Json]:
 
 
 def responses_stream(question: Question, document: dict[str, Json]) -> Iterator[bytes]:
-    """Send a response as events, numbered from response.created to its ending."""
+    """Yield a response as events, numbered from response.created to its last."""
     for number, (kind, fields) in enumerate(_events(document)):
         yield sse_bytes({"type": kind, **fields, "sequence_number": number}, kind)
 

@@ -1,6 +1,6 @@
-"""What wire formats share: content blocks, attachments, tools, parameters and errors.
+"""Read what wire formats share: content blocks, attachments, tools, parameters and errors.
 
-Content blocks are those of OpenAI's two APIs, with the variants of compatible servers.
+The content blocks are those of OpenAI's two APIs and the variants of compatible servers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LISTS = ("stop_sequences", "encoding_formats")
 
 
 def content_parts(content: Json) -> tuple[Part, ...]:
-    """Read a message's content: a string, or a list of blocks."""
+    """Read the content of a message: a string, or a list of blocks."""
     if isinstance(content, str):
         return (TextPart(content),) if content else ()
     return tuple(_part(block) for block in items(content) if isinstance(block, str | dict))
@@ -57,7 +57,7 @@ def joined_text(content: Json) -> str:
 
 
 def tool_answer(content: Json) -> Json:
-    """Read what a tool answered: its text where it is nothing but one text block."""
+    """Read the result of a tool: the text if it is a single text block, else the content."""
     blocks = mappings(content)
     if len(items(content)) == len(blocks) == 1 and blocks[0].get("type") in _TEXTS:
         return blocks[0].get("text")
@@ -65,8 +65,8 @@ def tool_answer(content: Json) -> Json:
 
 
 def tool_definitions(tools: Json) -> tuple[ToolDefinition, ...]:
-    """Read the tools offered, those inside a namespace after the namespace."""
-    return tuple(found for tool in mappings(tools) for found in _definitions(tool))
+    """Read the tools offered; a namespace comes before the tools inside it."""
+    return tuple(item for tool in mappings(tools) for item in _definitions(tool))
 
 
 def _definitions(tool: dict[str, Json]) -> Iterator[ToolDefinition]:
@@ -112,7 +112,7 @@ def _attachment(kind: str, block: dict[str, Json]) -> Part | None:
 
 
 def from_url(url: str, modality: str, mime_type: str | None = None) -> BlobPart | UriPart:
-    """Read an address; a base64 `data:` address holds the attachment itself."""
+    """Read a URL; a base64 `data:` URL contains the attachment itself."""
     header, comma, data = url.partition(",")
     if comma and header.startswith("data:") and header.endswith(";base64"):
         mime_type = header[len("data:") :].split(";")[0] or mime_type
@@ -121,17 +121,17 @@ def from_url(url: str, modality: str, mime_type: str | None = None) -> BlobPart 
 
 
 def from_base64(data: str, modality: str, mime_type: str | None = None) -> BlobPart:
-    """Read an inline attachment, whose type knows its modality better than its place does."""
+    """Read an inline attachment; its MIME type decides its modality, else `modality` does."""
     return BlobPart(modality_of(mime_type, modality), mime_type, data)
 
 
 def from_file(file_id: str, modality: str, mime_type: str | None = None) -> FilePart:
-    """Read a reference to a file uploaded before."""
+    """Read a reference to an uploaded file."""
     return FilePart(modality_of(mime_type, modality), mime_type, file_id)
 
 
 def modality_of(mime_type: str | None, default: str) -> str:
-    """Name the modality of a MIME type: image, video, audio or document."""
+    """Return the modality of a MIME type: image, video, audio or document, or the default."""
     kind = (mime_type or "").partition("/")[0]
     if kind in ("image", "video", "audio"):
         return kind
@@ -139,7 +139,7 @@ def modality_of(mime_type: str | None, default: str) -> str:
 
 
 def parameters(request: Mapping[str, Json], without: Collection[str]) -> dict[str, Json]:
-    """Give every setting but those the call shows elsewhere; the unnamed keep their own names."""
+    """Return the settings of a request except `without`, under neutral names where they exist."""
     named: dict[str, Json] = {}
     for key, value in request.items():
         if key in without or value is None:
@@ -150,9 +150,9 @@ def parameters(request: Mapping[str, Json], without: Collection[str]) -> dict[st
 
 
 def failure(status: int | None, body: dict[str, Json]) -> ModelError | None:
-    """Read the error of an answer; None when it is not one.
+    """Read the error of an answer; None if it is not an error.
 
-    The type is the provider's own word, else its code, else the HTTP status.
+    The type is the provider's word for it, else its code, else the HTTP status.
     """
     error = body.get("error")
     failed = status is not None and status >= 400
@@ -170,5 +170,5 @@ def failure(status: int | None, body: dict[str, Json]) -> ModelError | None:
 
 
 def vector(value: Json) -> Message:
-    """Hold a vector, as numbers or as the base64 it came in."""
+    """Wrap an embedding vector as a message: numbers, or base64 as on the wire."""
     return Message("assistant", (GenericPart("embedding", value),))

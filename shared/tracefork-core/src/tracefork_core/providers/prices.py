@@ -1,7 +1,7 @@
-"""What a call cost, by the price lists of the optional library `genai-prices`.
+"""Compute what a call cost, with the price lists of the optional library `genai-prices`.
 
-Only the price lists that the library ships are read. Its updater, which downloads newer ones, is
-never started.
+This reads only the price lists that the library ships. It never starts the library's updater, which
+downloads newer ones.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _FLAVORS = {
 
 
 def lists() -> str | None:
-    """Return the version of the installed price lists, None if they are not installed."""
+    """Return the version of the installed price lists; None if they are not installed."""
     try:
         return importlib.metadata.version("genai-prices")
     except importlib.metadata.PackageNotFoundError:
@@ -53,9 +53,9 @@ def lists() -> str | None:
 def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
     """Return the price of a call in US dollars, by the price list of the time `at` (None: today).
 
-    It never guesses. It returns None without the library, for an unknown provider, model or usage,
-    and if the library says zero for used tokens: it does so for free and for unpriced models alike.
-    A naive `at` is UTC. Counting tokens is free.
+    It never guesses. It returns None without the library, and for an unknown provider, model or
+    usage. It also returns None if the library's price is zero, since the library gives zero for
+    free and for unpriced models alike. A naive `at` is UTC. Counting tokens costs 0.
     """
     if call.operation == "count_tokens":
         return Decimal(0)
@@ -85,7 +85,7 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
 
 
 def _models(call: ModelCall) -> list[str]:
-    # On Azure the request names a deployment, which may be called like any model.
+    # On Azure the request names a deployment, which may have the name of any model.
     asked = None if call.provider == "azure.ai.openai" else call.request_model
     return [model for model in (call.response_model, asked) if model]
 
@@ -98,7 +98,7 @@ def _context(call: ModelCall) -> dict[str, str]:
 
 
 def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) -> object:
-    # The library knows each provider's finer counts (audio, cache lifetimes, searches).
+    # The library reads the finer counts of each provider (audio, cache lifetimes, searches).
     body = {"usage": usage.reported, "usageMetadata": usage.reported}
     for flavor in _FLAVORS[api]:
         try:
@@ -114,9 +114,9 @@ def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) ->
 
 
 def price_of(exchange: Exchange, call: ModelCall) -> Decimal | None:
-    """Return what a recorded call cost by the prices of its day, or None if that is unknown.
+    """Return what a recorded call cost by the prices of its day; None if that is unknown.
 
-    Answers that a fork made cost nothing, and neither does counting tokens.
+    Answers that a fork made and auxiliary exchanges, such as token counts, cost 0.
     """
     if exchange.aside.answered or exchange.is_auxiliary:
         return Decimal(0)

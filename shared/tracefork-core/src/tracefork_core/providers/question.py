@@ -1,4 +1,4 @@
-"""A request, decoded: what making an answer to it, or editing it, needs to know."""
+"""Decode a request, to make an answer to it or to edit it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MESSAGES = {
     "anthropic.messages": ("messages", "content"),
     "gemini": ("contents", "parts"),
 }
-"""The field of the messages in a request of each format, and of the content in a message."""
+"""By format: the field of a request that holds its messages, and of a message its content."""
 
 
 class Asked(Protocol):
@@ -59,7 +59,7 @@ class Question:
 
     @property
     def place(self) -> str:
-        """The request as errors name it: without the query, which may hold keys."""
+        """The request as error messages name it: without the query, which may contain keys."""
         return f"POST {self.wire.host}{self.wire.path}"
 
 
@@ -67,7 +67,7 @@ def read_question(request: Asked) -> Question:
     """Decode a request.
 
     Raises:
-        UsageError: it is not a model call in a known format.
+        UsageError: It is not a model call in a known format.
     """
     asked = (request.method, request.url, request.headers, request.body)
     wire = read_wire(request.url, request.headers, request.body, None, (), b"")

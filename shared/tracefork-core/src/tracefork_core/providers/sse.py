@@ -1,4 +1,4 @@
-"""Server-sent events: split a body into them, as the WHATWG standard says, and write them."""
+"""Read server-sent events as the WHATWG standard defines them, and write them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tracefork_core.providers.lenient import compact
 
-# Only these end a line. `str.splitlines` would also cut at U+2028, which JSON leaves unescaped.
+# Only these end a line. `str.splitlines` also splits at U+2028, which JSON may hold unescaped.
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
 
@@ -17,7 +17,7 @@ _MAX_DELTAS = 200
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event; `data` is its data lines joined by newlines."""
+    """A server-sent event; `data` is its data lines, joined by newlines."""
 
     data: str
     event: str = "message"
@@ -25,7 +25,7 @@ class SseEvent:
 
 
 class SseDecoder:
-    """Decode events from chunks cut anywhere, even inside a character or a line end."""
+    """Decode events from chunks split anywhere, even inside a character or a line end."""
 
     def __init__(self) -> None:
         self._partial: list[bytes] = []
@@ -50,9 +50,9 @@ class SseDecoder:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def close(self) -> list[SseEvent]:
-        """Return the event that the end of the body cut off, if any.
+        """Return the unfinished event at the end of the body, if any.
 
-        The standard drops it, but a body that was cut off is still worth reading.
+        The standard drops it, but tracefork also reads truncated bodies.
         """
         lines = [b"".join(self._partial), b""]
         self._partial = []
@@ -81,7 +81,7 @@ class SseDecoder:
 
 
 def events(body: bytes) -> Iterator[SseEvent]:
-    """Iterate over the events of a whole body, an unfinished last one included."""
+    """Iterate over the events of a whole body, including an unfinished last one."""
     decoder = SseDecoder()
     yield from decoder.feed(body)
     yield from decoder.close()
@@ -94,6 +94,6 @@ def sse_bytes(value: object, event: str | None = None, end: str = "\n") -> bytes
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a text into deltas of about a word, or into longer ones so that there are at most 200."""
+    """Split a text into deltas of 8 characters, or of more so that there are at most 200."""
     size = max(8, -(-len(text) // _MAX_DELTAS))
     return [text[start : start + size] for start in range(0, len(text), size)]

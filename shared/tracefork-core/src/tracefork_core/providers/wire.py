@@ -1,4 +1,4 @@
-"""One exchange with its bytes read as far as JSON and events, before any provider's meaning."""
+"""Read the bytes of an exchange as JSON and events, without knowing the provider."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ Headers = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """Hold what could be read; a body that could not is empty, never an error.
+    """An exchange as JSON; an unreadable body is empty, never an error.
 
-    `chunks` are the JSON payloads of a streamed answer in order, `body` the JSON of a whole one.
+    `chunks` are the JSON payloads of a streamed answer, in order. `body` is the JSON of a whole
+    answer.
     """
 
     host: str
@@ -37,20 +38,20 @@ class Wire:
 
     @property
     def streamed(self) -> bool:
-        """Tell whether the caller asked for a stream or got one."""
+        """Whether the caller asked for a stream or got one."""
         return self.request.get("stream") is True or bool(self.chunks)
 
     @property
     def request_model(self) -> str | None:
-        """Give the model named in the request, or Azure's deployment named in the path."""
+        """The model that the request names, or the deployment in Azure's path."""
         return text(self.request.get("model")) or self.after("deployments")
 
     def after(self, *collections: str) -> str | None:
-        """Give the path segment after one of these, up to a `:method`."""
+        """Return the path segment after the first of these, up to a `:method`."""
         segments = self.path.split("/")
         pairs = pairwise(segments)
-        found = next((after for before, after in pairs if before in collections), "")
-        return found.partition(":")[0] or None
+        segment = next((after for before, after in pairs if before in collections), "")
+        return segment.partition(":")[0] or None
 
 
 def read_wire(
@@ -61,7 +62,7 @@ def read_wire(
     response_headers: Headers,
     response_body: bytes,
 ) -> Wire | None:
-    """Read an exchange; None when the address is not one."""
+    """Read an exchange; None if its URL is invalid."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -83,8 +84,9 @@ def _read_response(
         elements = whole if isinstance(whole, list) else parse_array_prefix(raw)
         if elements:
             return {}, tuple(mappings(elements))
-    found = sse.events(raw) if b"data:" in raw else ()  # Large bodies of nobody known are not.
-    payloads: list[Json] = [parse(event.data) for event in found]
+    # Splitting a large body into lines is slow, so look for a data field first.
+    events = sse.events(raw) if b"data:" in raw else ()
+    payloads: list[Json] = [parse(event.data) for event in events]
     chunks = tuple(mappings(payloads))
     return ({}, chunks) if chunks else (mapping(parse(raw)), ())
 
