@@ -1,4 +1,4 @@
-"""What all tests of core share: a place for a tape, a client, and an end to waiting."""
+"""Fixtures of all core tests: a path for a tape, a client, and a limit on waiting."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ PATIENCE = 110
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_terminal_of_whoever_tests() -> None:
-    """How wide and how coloured that is changes what commands print."""
+    """Hide the terminal's width and colours, which change the output of commands."""
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM"):
         os.environ.pop(name, None)
 
 
 @pytest.fixture
 def tape(tmp_path: Path) -> Path:
-    """Name a tape that does not exist yet."""
+    """Return the path of a tape that does not exist yet."""
     return tmp_path / "run.tape"
 
 
 @pytest.fixture
 def own_key(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Hold an age key, and return its public part: a passphrase takes a second to turn."""
+    """Set an age key, and return its public part: a passphrase takes a second to derive."""
     identity = x25519.Identity.generate()
     file = tmp_path_factory.mktemp("key") / "identity"
     file.write_text(str(identity))
@@ -52,14 +52,14 @@ def own_key(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def http() -> Iterator[httpx2.Client]:
-    """Open a client of httpx2 that loads no certificates."""
+    """Open an httpx2 client that loads no certificates."""
     with httpx2.Client(verify=False, timeout=20) as client:
         yield client
 
 
 @pytest.fixture(autouse=True)
 def _nothing_hangs() -> Iterator[None]:
-    """Fail a test that takes two minutes, with the stack of every thread."""
+    """Fail a test after two minutes, with the stack of every thread."""
 
     def give_up(number: int, frame: FrameType | None) -> None:
         faulthandler.dump_traceback(file=sys.__stderr__ or sys.stderr)
@@ -73,7 +73,7 @@ def _nothing_hangs() -> Iterator[None]:
 
 
 class Alter(Protocol):
-    """Writes a tape anew with other events or bodies, as somebody with bad intentions would."""
+    """Rewrites a tape with other events or bodies, as an attacker would."""
 
     def __call__(
         self,
@@ -86,7 +86,7 @@ class Alter(Protocol):
 
 @pytest.fixture
 def alter() -> Alter:
-    """Return a way to change each event (a line of JSON) or the bodies of each segment."""
+    """Return a function that changes each event (a line of JSON) or each segment's bodies."""
 
     def alter(
         tape: Path,
@@ -110,7 +110,7 @@ def alter() -> Alter:
 
 @pytest.fixture
 def written() -> Callable[[Path], bytes]:
-    """Return a way to see everything in the files of a tape, as it lies there and unpacked."""
+    """Return a function that returns all bytes in the files of a tape, packed and unpacked."""
 
     def written(tape: Path) -> bytes:
         parts = [file.read_bytes() for file in sorted(tape.parent.iterdir())]
@@ -128,7 +128,7 @@ def written() -> Callable[[Path], bytes]:
 
 @pytest.fixture
 def elder() -> Iterator[Callable[[Callable[[], Any]], Any]]:
-    """Return what calls a function in a thread that was there before any session."""
+    """Return a function that calls another in a thread older than any session."""
     jobs: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
 
     def serve() -> None:

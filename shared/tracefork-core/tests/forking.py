@@ -1,4 +1,4 @@
-"""Forked children that do one thing and end, so that none goes on with the tests."""
+"""Forked children that do one thing and end, so that they do not run the other tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def fork(action: Callable[[], object]) -> int:
-    """Return the pid of a child that does `action`; it ends with 0 if nothing was raised."""
+    """Return the pid of a child that does `action`; it exits with 0 if nothing was raised."""
     if pid := os.fork():
         return pid
     status = 1

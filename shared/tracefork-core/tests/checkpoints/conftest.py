@@ -1,4 +1,4 @@
-"""Threads of checkpoints, as an adapter would put them."""
+"""Helpers that store threads of checkpoints as an adapter does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tracefork_core.tape.digest import sha256
 
 
 def value(body: bytes) -> Value:
-    """Return the value with these bytes."""
+    """Return a value with these bytes."""
     return Value("msgpack", sha256(body))
 
 
@@ -63,7 +63,7 @@ def body_of(store: CheckpointFile, at: str, name: str, thread: str = "t") -> byt
 
 
 def transcript(steps: int, size: int = 400, seed: int = 0) -> list[bytes]:
-    """Return the values of a list of messages that grows, as MessagePack."""
+    """Return the values of a growing list of messages, as MessagePack."""
     words = random.Random(seed)
     messages: list[dict[str, object]] = []
     values = []
@@ -75,7 +75,7 @@ def transcript(steps: int, size: int = 400, seed: int = 0) -> list[bytes]:
 
 
 def grow(store: CheckpointFile, values: list[bytes], thread: str = "t") -> None:
-    """Put a line of checkpoints whose one value grows."""
+    """Put a series of checkpoints with one growing value."""
     parent = None
     for step, body in enumerate(values):
         put(store, f"{step:04}", parent, thread=thread, messages=body)
@@ -84,11 +84,11 @@ def grow(store: CheckpointFile, values: list[bytes], thread: str = "t") -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the file goes."""
+    """Return the path of the file."""
     return tmp_path / "threads.tape"
 
 
 @pytest.fixture
 def store(path: Path) -> CheckpointFile:
-    """A store on a file that is not there yet."""
+    """Return a store on a file that does not exist yet."""
     return CheckpointFile(path)

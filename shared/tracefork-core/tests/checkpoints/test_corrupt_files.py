@@ -1,4 +1,4 @@
-"""Files of strangers: what is no file of threads is not touched, and a crafted one is refused."""
+"""Hostile files: a file that is not ours is left alone, and a crafted one is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .conftest import body_of, grow, put, transcript, value, write
 
 @pytest.fixture
 def held(store: CheckpointFile, path: Path) -> Path:
-    """A closed file with a thread."""
+    """Return a closed file with one thread."""
     grow(store, transcript(6))
     store.close()
     return path
@@ -34,7 +34,7 @@ def craft(path: Path, *queries: str) -> None:
 
 
 def test_a_file_of_threads_is_not_read_as_a_tape(held: Path) -> None:
-    """Opening it as one, and recording over it, say what it holds; it stays as it is."""
+    """Opening it as a tape, or recording over it, says what it holds and leaves it as it is."""
     before = held.read_bytes()
     with pytest.raises(tracefork.TapeError):
         tracefork.Tape.open(held)
@@ -47,8 +47,8 @@ def test_a_file_of_threads_is_not_read_as_a_tape(held: Path) -> None:
     assert held.read_bytes() == before
 
 
-def test_a_recording_is_read_and_not_changed(path: Path) -> None:
-    """Where a tape lies, what it knows is read, and putting says what to do instead."""
+def test_a_store_reads_a_tape_but_does_not_write_to_it(path: Path) -> None:
+    """The checkpoints on the tape are read, and putting one says what to do instead."""
     with tracefork.record(path):
         pass
     before = path.read_bytes()
@@ -61,7 +61,7 @@ def test_a_recording_is_read_and_not_changed(path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"plain text, no database" * 99, None])
 def test_a_foreign_file_is_not_touched(path: Path, content: bytes | None) -> None:
-    """Neither an empty file nor a text nor somebody's database becomes one of ours."""
+    """An empty file, a text and another program's database stay as they are."""
     if content is None:
         craft(path, "CREATE TABLE mine (a)")
     else:
@@ -84,7 +84,7 @@ def test_a_foreign_file_is_not_touched(path: Path, content: bytes | None) -> Non
     ],
 )
 def test_another_schema_is_refused(held: Path, query: str, words: str) -> None:
-    """A later version, tables and programs that are not ours, and columns that are not."""
+    """A later version, and tables, triggers or columns that are not tracefork's."""
     craft(held, query)
     with pytest.raises(tracefork.TapeError):
         CheckpointFile(held).find("t", "")
@@ -128,7 +128,7 @@ LAST = "WHERE id = (SELECT max(id) FROM bodies WHERE base IS NOT NULL)"
     ],
 )
 def test_a_crafted_row_is_refused(held: Path, query: str) -> None:
-    """No size, chain, piece or reference is believed: one error, and little memory."""
+    """No size, chain, piece or reference is trusted: one error, and little memory."""
     craft(held, query)
     with pytest.raises(tracefork.TapeError):
         body_of(CheckpointFile(held), "0005", "messages")
@@ -136,7 +136,7 @@ def test_a_crafted_row_is_refused(held: Path, query: str) -> None:
 
 @pytest.mark.parametrize("column", ["task", "idx", "path", "channel"])
 def test_a_crafted_write_is_refused(held: Path, column: str) -> None:
-    """Neither a name nor a number may be something else."""
+    """A name must be text and a number must be a number."""
     store = CheckpointFile(held)
     write(store, "0005", b"pending")
     store.close()
@@ -146,7 +146,7 @@ def test_a_crafted_write_is_refused(held: Path, column: str) -> None:
 
 
 def test_a_bomb_is_not_unpacked(held: Path) -> None:
-    """A frame that says it holds a thousand times its size and more is not opened."""
+    """A frame that claims to hold a thousand times its size or more is not unpacked."""
     bomb = bytes(64 * 1024 * 1024)
     from tracefork_core.tape.frames import pack
 
@@ -169,7 +169,7 @@ def test_a_bomb_is_not_unpacked(held: Path) -> None:
     ],
 )
 def test_empty_pieces_count_against_the_limit(held: Path, count: int, more: list[int]) -> None:
-    """They take room and time, though no byte of the value comes from them."""
+    """They take memory and time although they add no byte to the value."""
     db = sqlite3.connect(held, isolation_level=None)
     ((packed,),) = db.execute(f"SELECT pieces FROM bodies {LAST}")
     db.close()
@@ -188,7 +188,7 @@ def test_empty_pieces_count_against_the_limit(held: Path, count: int, more: list
     ],
 )
 def test_a_crafted_event_is_refused(path: Path, old: bytes, new: bytes) -> None:
-    """An address is one, and a time is one: whoever reads checkpoints need not look again."""
+    """Addresses and times are checked, so code that reads checkpoints need not check them."""
     with tracefork.record(path):
         head = value(b"head")
         one = SavedCheckpoint("t", "", "1", head, {}, made=10**18)

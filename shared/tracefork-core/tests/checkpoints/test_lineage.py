@@ -1,4 +1,4 @@
-"""Which recorded checkpoints follow which, whatever their ids and step numbers."""
+"""Which recorded checkpoint follows which, whatever their ids and step numbers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ T = "T"
 
 
 def put(name: str, after: str | None, source: str = "loop") -> Saved:
-    """A checkpoint of the thread was put."""
+    """Record that a checkpoint of the thread was put."""
     return Saved(Checkpoint(T, "", name, HEAD, {}, {"source": source}, after))
 
 
 def wrote(name: str, task: str) -> Written:
-    """A task wrote after a checkpoint."""
+    """Record that a task wrote after a checkpoint."""
     return Written([Write(T, "", name, task, 0, "said", HEAD)])
 
 
 def run(found: str | None, asked: int, call: str = "run", at: str | None = None) -> Called:
-    """The thread was run, or resumed."""
+    """Record that the thread was run or resumed."""
     return Called(call, T, at, found, asked)
 
 
@@ -48,26 +48,26 @@ def test_a_line_leads_to_the_end_of_the_run() -> None:
     assert Lineage(STRAIGHT).line(T, "d") == ["d"]
 
 
-def test_where_a_run_went_on_twice_the_line_is_the_first_time() -> None:
-    """The second time began with a fork, and that leads on by itself."""
+def test_the_line_of_a_checkpoint_resumed_twice_is_the_first_run() -> None:
+    """The second run began with a fork, which has a line of its own."""
     assert Lineage(FORKED).line(T, "a") == ["a", "b", "c", "d"]
     assert Lineage(FORKED).line(T, "f") == ["f", "g"]
 
 
-def test_an_update_is_on_the_line_where_nothing_else_follows() -> None:
-    """Somebody edited the state of a run that waited, and it went on from there."""
+def test_an_update_of_a_waiting_run_is_on_its_line() -> None:
+    """The user edited the state of a run that waited, and the run continued from there."""
     events = [*STRAIGHT, put("u", "d", "update"), put("e", "u")]
     assert Lineage(events).line(T, "c") == ["c", "d", "u", "e"]
 
 
-def test_a_branch_goes_on_in_its_own_way() -> None:
-    """What it inherited leads to the fork, and there its own line begins."""
+def test_a_branch_has_its_own_line_after_the_fork() -> None:
+    """Its inherited checkpoints lead to the fork, where its own line begins."""
     branch = Lineage([put("f", "b", "fork"), put("g", "f")], STRAIGHT)
     assert branch.line(T, "a") == ["a", "b", "f", "g"]
 
 
-def test_a_replayed_checkpoint_stands_for_a_recorded_one() -> None:
-    """A fork stands for its parent, and each step for the next one on the line."""
+def test_a_replayed_checkpoint_maps_to_a_recorded_one() -> None:
+    """A fork maps to its parent, and each step to the next one on the line."""
     lineage = Lineage(STRAIGHT)
     fork = Checkpoint(T, "", "x", HEAD, {}, {"source": "fork"}, "b")
     first = Checkpoint(T, "", "y", HEAD, {}, {"source": "loop"}, "x")
@@ -78,14 +78,14 @@ def test_a_replayed_checkpoint_stands_for_a_recorded_one() -> None:
 
 
 def test_exchanges_after_a_checkpoint_are_those_of_its_line() -> None:
-    """Other threads are left alone; what no graph asked is past where it came before."""
+    """Other threads do not count. Exchanges outside any graph are before or after by position."""
     asked = [(0, None), (1, (T, "a")), (2, (T, "b")), (3, (T, "f")), (4, ("other", "z")), (5, None)]
     assert exchanges_after(Lineage(FORKED), asked, T, "b", resumed=False) == ([2, 5], [1, 3, 0])
     assert exchanges_after(Lineage(FORKED), asked, T, None, resumed=False) == ([], [1, 2, 3])
 
 
-def test_a_resumed_run_is_answered_as_it_was_when_it_was_resumed() -> None:
-    """The node runs again from its top, and asks again: the second answer is the one."""
+def test_a_resumed_run_gets_the_answers_of_the_resumed_recording() -> None:
+    """The node runs again from its start and asks again, and gets the second answer."""
     events = [*STRAIGHT[:3], run("b", 2, "resume"), put("c", "b")]
     asked = [(0, (T, "a")), (1, (T, "b")), (2, (T, "b")), (3, (T, "c"))]
     assert exchanges_after(Lineage(events), asked, T, "b", resumed=False)[0] == [1, 2, 3]
@@ -93,14 +93,14 @@ def test_a_resumed_run_is_answered_as_it_was_when_it_was_resumed() -> None:
 
 
 def test_a_checkpoint_has_only_the_writes_of_its_own_run() -> None:
-    """What a later run wrote there belongs to its future, and would finish its tasks."""
+    """Writes of a later run belong to its future, and would finish its tasks."""
     events = [*STRAIGHT[:3], wrote("b", "first"), run("b", 2, "resume"), wrote("b", "second")]
     shown = [one for one in Lineage(events).put(T) if not isinstance(one, Checkpoint)]
     assert [write.task for writes in shown for write in writes] == ["first"]
 
 
 def test_checkpoints_read_from_before_the_recording_are_known() -> None:
-    """It is where the recorded run began, and not part of what it did."""
+    """The recorded run began at such a checkpoint, but did not save it."""
     earlier = Saved(Checkpoint(T, "", "old", HEAD, {}), known=True)
     lineage = Lineage([earlier, *STRAIGHT])
     assert list(lineage.known()) == [earlier.checkpoint]

@@ -47,7 +47,7 @@ def started(path: Path, who: str, count: int) -> subprocess.Popen[str]:
 
 
 def whole(store: CheckpointFile, thread: str) -> int:
-    """Read all of a thread and return how many checkpoints it has."""
+    """Read a whole thread and return how many checkpoints it has."""
     found = list(store.search(thread))
     for one in found:
         said = f"{thread} {int(one.id)} ".encode() * 200
@@ -56,7 +56,7 @@ def whole(store: CheckpointFile, thread: str) -> int:
 
 
 def test_sixteen_threads_write_at_once(store: CheckpointFile, path: Path) -> None:
-    """Each to its own thread and all to one; nothing is lost, however many stores there are."""
+    """Each writes to its own thread and all to one. Nothing is lost, with one store or several."""
     stores = [store, CheckpointFile(path)]
     gate = threading.Barrier(WRITERS)
 
@@ -73,7 +73,7 @@ def test_sixteen_threads_write_at_once(store: CheckpointFile, path: Path) -> Non
 
 
 def test_processes_write_at_once(path: Path) -> None:
-    """They make the file together, and each finds all that it was told is there."""
+    """They create the file together, and each finds all checkpoints that it has put."""
     children = [started(path, f"p{n}", EACH) for n in range(4)]
     for child in children:
         assert child.communicate()[0].split() == [str(n) for n in range(EACH)]
@@ -83,7 +83,7 @@ def test_processes_write_at_once(path: Path) -> None:
 
 
 def test_a_kill_loses_nothing_that_was_put(path: Path) -> None:
-    """What a process was told is put is there after `kill -9`, whole, and others go on."""
+    """After `kill -9` every checkpoint whose put returned is complete, and others continue."""
     child = started(path, "p", 1_000_000)
     assert child.stdout is not None
     told = -1
@@ -97,8 +97,8 @@ def test_a_kill_loses_nothing_that_was_put(path: Path) -> None:
     assert store.find("p", "") is not None
 
 
-def test_looking_at_the_header_drops_no_lock(store: CheckpointFile, path: Path) -> None:
-    """Another process then takes itself for the last one, and what is put after that is lost."""
+def test_reading_the_header_keeps_the_locks_of_the_file(store: CheckpointFile, path: Path) -> None:
+    """Without them, another process takes itself for the last one, and later puts are lost."""
     put(store, "1", said=b"x")
     with pytest.raises(tracefork.TapeError):
         tracefork.Tape.open(path)
@@ -110,7 +110,7 @@ def test_looking_at_the_header_drops_no_lock(store: CheckpointFile, path: Path) 
 
 
 def test_a_forked_process_has_its_own_connection(store: CheckpointFile, path: Path) -> None:
-    """A child made by fork writes, ends, and leaves the file of its parent in order."""
+    """A child made by fork writes and ends, and its parent's file stays intact."""
     put(store, "1", said=b"x")
     child = os.fork()
     if child == 0:

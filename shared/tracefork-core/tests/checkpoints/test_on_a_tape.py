@@ -1,4 +1,4 @@
-"""What a framework saves during a session is on its tape, and comes from there in a replay."""
+"""Checkpoints saved in a session are on its tape, and a replay reads them there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECRET = "correct-horse-battery-staple"
 def put(
     path: Path, said: object, name: str = "1", parent: str | None = None, by: str = "me"
 ) -> SavedCheckpoint:
-    """Save a state with one value in it."""
+    """Save a state with one value."""
     bodies: dict[str, bytes] = {}
     head, value = stored({"v": 4}, bodies), stored(said, bodies)
     saved = SavedCheckpoint("T", "", name, head, {"said": value}, {"by": by}, parent, 10**18)
@@ -37,7 +37,7 @@ def put(
 
 
 def stored(value: object, bodies: dict[str, bytes]) -> SavedValue:
-    """Serialise a value as a framework would: what is its own is an extension."""
+    """Serialise a value as a framework does: its own types are MessagePack extensions."""
     body = msgspec.msgpack.encode(value)
     sha = hashlib.sha256(body).hexdigest()
     bodies[sha] = body
@@ -46,19 +46,19 @@ def stored(value: object, bodies: dict[str, bytes]) -> SavedValue:
 
 @pytest.fixture
 def tape(tmp_path: Path) -> Path:
-    """Where the tape goes."""
+    """Return the path of the tape."""
     return tmp_path / "run.tape"
 
 
 def value_of(path: Path) -> object:
-    """Read the one value of the last checkpoint on a tape."""
+    """Return the only value of the last checkpoint on a tape."""
     with tracefork.Tape.open(path) as opened:
         value = recorded_checkpoints(opened)[-1].values["said"]
         return msgspec.msgpack.decode(opened.blob(value.sha))
 
 
 def test_a_run_records_the_checkpoints_it_saves(tape: Path) -> None:
-    """And nothing else has to be there: the file that the checkpointer names is the tape."""
+    """No other file is needed: the checkpointer of a replay reads the tape."""
     with tracefork.record(tape):
         saved = put(tape, ["hello"])
         assert checkpoints(tape).find("T", "") == saved
@@ -69,7 +69,7 @@ def test_a_run_records_the_checkpoints_it_saves(tape: Path) -> None:
 
 
 def test_a_run_records_the_checkpoints_it_found(tape: Path) -> None:
-    """It replays without the file it went on in, and is not taken for what the run saved."""
+    """It replays without the file that it resumed from, and they do not count as saved by it."""
     threads = tape.with_name("threads.tape")
     put(threads, ["before"])
     with tracefork.record(tape):
@@ -85,7 +85,7 @@ def test_a_run_records_the_checkpoints_it_found(tape: Path) -> None:
 
 
 def test_a_replay_changes_neither_the_tape_nor_the_file(tape: Path) -> None:
-    """What it saves is in memory, until it ends."""
+    """Its checkpoints stay in memory until it ends."""
     with tracefork.record(tape):
         put(tape, ["hello"])
     before = tape.read_bytes()
@@ -98,7 +98,7 @@ def test_a_replay_changes_neither_the_tape_nor_the_file(tape: Path) -> None:
 
 
 def test_secrets_are_masked_inside_of_values(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value stays what it is otherwise: lengths are counted anew, extensions too."""
+    """The rest of the value stays: lengths are computed again, also those of extensions."""
     monkeypatch.setenv("SHOP_PASSWORD", SECRET)
     inner = msgspec.msgpack.encode(["app", "Doc", {"text": f"it is {SECRET}, she said"}])
     with tracefork.record(tape):
@@ -113,7 +113,7 @@ def test_secrets_are_masked_inside_of_values(tape: Path, monkeypatch: pytest.Mon
 
 
 def test_secrets_are_masked_in_metadata(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording masks those that it knows, and redacting those that were found out later."""
+    """A recording masks the secrets that it knows; redacting masks those found later."""
     monkeypatch.setenv("SHOP_PASSWORD", SECRET)
     with tracefork.record(tape):
         put(tape, ["hello"], by=f"one who says {SECRET}, and a cat")
@@ -128,10 +128,10 @@ def test_secrets_are_masked_in_metadata(tape: Path, monkeypatch: pytest.MonkeyPa
         assert "cat" not in str(recorded_checkpoints(opened)[0].metadata["by"])
 
 
-def test_a_secret_too_deep_to_be_taken_out_is_blotted_out(
+def test_a_secret_too_deep_to_replace_is_overwritten(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By as many bytes, so that the value can be read all the same."""
+    """With the same number of bytes, so that the value can still be read."""
     monkeypatch.setenv("SHOP_PASSWORD", SECRET)
     deep: object = f"the word is {SECRET}"
     for _ in range(300):
@@ -145,7 +145,7 @@ def test_a_secret_too_deep_to_be_taken_out_is_blotted_out(
 
 
 def test_two_files_of_one_run_stay_separate(tape: Path) -> None:
-    """A thread of the same name in each; a third name says which there are."""
+    """Each has a thread of the same name. Asking for a third file lists the two."""
     first, second = tape.with_name("first.tape"), tape.with_name("second.tape")
     with tracefork.record(tape):
         put(first, ["of the first"])
@@ -162,7 +162,7 @@ def test_two_files_of_one_run_stay_separate(tape: Path) -> None:
 
 
 def test_two_files_of_one_name_are_refused(tape: Path) -> None:
-    """On the tape they could not be told apart."""
+    """The tape could not tell them apart."""
     (tape.parent / "other").mkdir()
     with tracefork.record(tape):
         put(tape.with_name("threads.tape"), ["one"])
@@ -171,7 +171,7 @@ def test_two_files_of_one_name_are_refused(tape: Path) -> None:
 
 
 def test_a_thread_that_is_copied_is_copied_in_the_replay(tape: Path) -> None:
-    """What it was copied from is on the tape, though nobody read it."""
+    """Its source is on the tape although the agent did not read it."""
     threads = tape.with_name("threads.tape")
     put(threads, ["before"])
     for scope in (tracefork.record(tape), tracefork.replay(tape)):
@@ -186,7 +186,7 @@ def test_a_thread_that_is_copied_is_copied_in_the_replay(tape: Path) -> None:
 
 
 def test_a_tape_can_be_redacted_later(tape: Path) -> None:
-    """Events name the values as they are then."""
+    """Events then refer to the redacted values."""
     with tracefork.record(tape):
         put(tape, [f"the word is {SECRET}"])
     assert SECRET in str(value_of(tape))
@@ -199,8 +199,8 @@ def test_a_tape_can_be_redacted_later(tape: Path) -> None:
     assert sum(change.found.values()) == 1
 
 
-def test_a_sealed_tape_seals_them(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of a state lies in the file in the clear."""
+def test_a_sealed_tape_encrypts_checkpoints(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No part of a state is in the file as plain text."""
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "a phrase for this test alone")
     with tracefork.record(tape, mode="sealed"):
         put(tape, ["hello in a state"])
@@ -209,7 +209,7 @@ def test_a_sealed_tape_seals_them(tape: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_writes_are_on_the_tape_with_their_values(tape: Path) -> None:
-    """They are shown with their checkpoint to whoever travels there."""
+    """They are returned with their checkpoint."""
     bodies: dict[str, bytes] = {}
     write = SavedWrite("T", "", "1", "task", 0, "said", stored("one", bodies))
     with tracefork.record(tape):
@@ -221,8 +221,8 @@ def test_writes_are_on_the_tape_with_their_values(tape: Path) -> None:
         assert checkpoints(tape).body("T", write.value) == msgspec.msgpack.encode("one")
 
 
-def test_they_are_listed_and_shown(tape: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By the end of an id, as JSON; what is an object elsewhere is data here."""
+def test_checkpoints_are_listed_and_shown(tape: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The end of an id is enough. Values are JSON; objects of the framework are plain data."""
     doc = msgspec.msgpack.Ext(5, msgspec.msgpack.encode(["app", "Doc", {"text": "hi"}]))
     with tracefork.record(tape):
         put(tape, [doc], "aaaa-1111")

@@ -1,4 +1,4 @@
-"""What is deleted is gone, from every byte of the file, and what stays is whole."""
+"""Deleted threads are gone from every byte of the file, and the others stay intact."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def everything(path: Path) -> bytes:
 
 @pytest.fixture
 def kept(store: CheckpointFile) -> list[bytes]:
-    """A thread that stays, beside one that goes."""
+    """Return a thread that stays, beside one that is deleted."""
     values = transcript(12)
     grow(store, values, "kept")
     put(store, "0000", thread="goes", said=CANARY, note=b"small canary in a row")
@@ -32,7 +32,7 @@ def kept(store: CheckpointFile) -> list[bytes]:
 def test_nothing_of_a_deleted_thread_stays(
     store: CheckpointFile, path: Path, kept: list[bytes]
 ) -> None:
-    """Not in free pages, nor in the log; the control finds it before."""
+    """Not in free pages and not in the log. The control finds it before the deletion."""
     assert b"small canary" in everything(path)
     assert b"goes" in everything(path)
     store.delete_thread("goes")
@@ -43,7 +43,7 @@ def test_nothing_of_a_deleted_thread_stays(
 
 
 def test_pruning_keeps_the_latest_of_each_line(store: CheckpointFile, path: Path) -> None:
-    """Their values rest on nothing that goes; a cold reader reads them."""
+    """Their values do not depend on deleted ones: a new store reads them."""
     values = transcript(30)
     grow(store, values)
     put(store, "0007", ns="sub", said=b"inner")
@@ -61,7 +61,7 @@ def test_pruning_keeps_the_latest_of_each_line(store: CheckpointFile, path: Path
 
 
 def test_pruning_keeps_the_bases_of_the_latest_checkpoint(store: CheckpointFile) -> None:
-    """The ancestors up to the one that holds a value of each channel that was named."""
+    """The ancestors up to the one that holds a value of each named channel stay."""
     for n in range(6):
         name = "log" if n == 2 else "other"
         put(store, f"{n}", f"{n - 1}" if n else None, **{name: b"value"})  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ def test_pruning_keeps_the_bases_of_the_latest_checkpoint(store: CheckpointFile)
 
 
 def test_runs_are_deleted_from_the_middle(store: CheckpointFile, path: Path) -> None:
-    """What comes after them is stored anew, against what came before."""
+    """Later checkpoints are stored again, based on earlier ones."""
     values = transcript(9)
     parent = None
     for n, body in enumerate(values):
@@ -92,8 +92,8 @@ def test_runs_are_deleted_from_the_middle(store: CheckpointFile, path: Path) -> 
     assert list(cold.search()) == []
 
 
-def test_a_copy_stands_by_itself(store: CheckpointFile, path: Path) -> None:
-    """It has all of the thread, replaces what was there, and outlives the original."""
+def test_a_copy_does_not_depend_on_its_original(store: CheckpointFile, path: Path) -> None:
+    """It has all of the thread, replaces an earlier copy, and outlives the original."""
     values = transcript(12)
     grow(store, values)
     write(store, "0011", b"pending")
@@ -109,7 +109,7 @@ def test_a_copy_stands_by_itself(store: CheckpointFile, path: Path) -> None:
 
 
 def test_a_copy_can_be_copied_many_times() -> None:
-    """Seventy times, one from the other; numbers of rows grow by what is copied."""
+    """Seventy times, one from the other; the number of rows grows only by what is copied."""
     store = in_memory()
     values = transcript(3)
     grow(store, values, "0")
@@ -125,7 +125,7 @@ def test_a_copy_can_be_copied_many_times() -> None:
 def test_no_read_runs_while_the_cache_is_emptied(
     store: CheckpointFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another thread waits until all of it is done."""
+    """Another thread waits until the cache is empty."""
     put(store, "1", said=b"x")
     free: list[bool] = []
 

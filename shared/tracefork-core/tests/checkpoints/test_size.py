@@ -1,4 +1,4 @@
-"""A file grows with what is new, and is read in as little time."""
+"""The size of a file grows with new data only, and so does the time to read it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def size(path: Path, steps: int) -> int:
 
 
 def test_a_growing_thread_grows_linearly(tmp_path: Path) -> None:
-    """Four times the steps are four times the bytes, not sixteen; each about its own text."""
+    """Four times the steps take four times the bytes, not sixteen; a step takes about its text."""
     few, many = size(tmp_path / "few.tape", 40), size(tmp_path / "many.tape", 160)
     assert many < 4.5 * few
     assert many < 160 * 1100
 
 
 def test_messages_with_a_common_end_grow_linearly(tmp_path: Path) -> None:
-    """The end that all have in common is no reason to begin their chain anew."""
+    """An end that all messages share does not start their chain again."""
     rng = random.Random(0)
     store = CheckpointFile(tmp_path / "alike.tape")
     end = b"the end of each " * 5
@@ -55,7 +55,7 @@ def test_messages_with_a_common_end_grow_linearly(tmp_path: Path) -> None:
     ],
 )
 def test_changed_values_read_as_they_were_put(change: object) -> None:
-    """Values that are edited, cut, or have nothing in common come back as they were put."""
+    """Values that are edited, cut, or have nothing in common come back unchanged."""
     assert callable(change)
     store = in_memory()
     values = [change(n) for n in range(40)]
@@ -68,8 +68,8 @@ def test_changed_values_read_as_they_were_put(change: object) -> None:
         assert body_of(cold, f"{n:04}", "messages") == expected
 
 
-def test_a_value_that_is_edited_all_over_can_be_read() -> None:
-    """However often: a chain of edits ends before its reader would give up."""
+def test_a_value_that_is_edited_often_can_be_read() -> None:
+    """A chain of edits ends before it exceeds the limit of its reader."""
     rng = random.Random(0)
     document = bytearray(rng.randbytes(100_000))
     store = in_memory()
@@ -84,7 +84,7 @@ def test_a_value_that_is_edited_all_over_can_be_read() -> None:
 
 
 @given(st.binary(max_size=300), st.binary(max_size=300), st.binary(max_size=300), st.booleans())
-def test_a_delta_makes_the_value_again(one: bytes, two: bytes, three: bytes, doubled: bool) -> None:
+def test_a_delta_rebuilds_the_value(one: bytes, two: bytes, three: bytes, doubled: bool) -> None:
     """Its copies and its new bytes, in order, are the value."""
     base = one + two * (2 if doubled else 1) + three
     for data in (three + one + two, one + three, two + base, base[10:], b"", base):
@@ -99,8 +99,8 @@ def test_a_delta_makes_the_value_again(one: bytes, two: bytes, three: bytes, dou
         assert b"".join(made) == data
 
 
-def test_a_value_that_is_put_again_is_there_once(tmp_path: Path) -> None:
-    """In forty checkpoints it takes the room of one."""
+def test_a_repeated_value_is_stored_once(tmp_path: Path) -> None:
+    """In forty checkpoints it takes the space of one."""
     store = CheckpointFile(tmp_path / "one.tape")
     document = transcript(1, 50_000)[0]
     for n in range(40):

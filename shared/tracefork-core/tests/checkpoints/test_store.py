@@ -1,4 +1,4 @@
-"""What is put is found, by everybody who looks, and nowhere else."""
+"""Every store of a file finds what was put into it, and no other file holds it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .conftest import body_of, put, transcript, value, write
 
 
 def test_a_file_appears_at_the_first_put(store: CheckpointFile, path: Path) -> None:
-    """Before that reading finds nothing and leaves nothing; after it the file is its owner's."""
+    """Reading before finds nothing and creates nothing. The file belongs to its owner alone."""
     assert store.find("t", "") is None
     assert list(store.search()) == []
     assert store.writes("t", "", "1") == []
@@ -29,7 +29,7 @@ def test_a_file_appears_at_the_first_put(store: CheckpointFile, path: Path) -> N
 
 
 def test_a_checkpoint_reads_as_it_was_put(store: CheckpointFile, path: Path) -> None:
-    """By its id, as the latest of its ns, and with all its parts, in another store."""
+    """By its id, as the latest of its namespace, and with all its parts, in another store."""
     first = put(store, "1", said=b"one", metadata={"step": 1, "parents": {"": "0"}})
     second = put(store, "2", "1", said=b"two")
     inner = put(store, "3", ns="sub:1", said=b"three")
@@ -43,8 +43,8 @@ def test_a_checkpoint_reads_as_it_was_put(store: CheckpointFile, path: Path) -> 
     assert body_of(other, "1", "said") == b"one"
 
 
-def test_a_search_is_from_the_latest_on() -> None:
-    """Of a thread, an ns or all; before an id; with metadata; as many as are asked for."""
+def test_a_search_starts_with_the_latest() -> None:
+    """Of a thread, a namespace or all; before an id; with metadata; with a limit."""
     store = in_memory()
     for n in range(600):  # More than lie on a page of the store's.
         put(store, f"{n:04}", metadata={"even": n % 2 == 0, "n": n})
@@ -71,8 +71,8 @@ def test_a_checkpoint_of_the_same_id_is_replaced(store: CheckpointFile) -> None:
     assert len(list(store.search())) == 1
 
 
-def test_writes_are_sorted_and_replaced_by_their_place(store: CheckpointFile) -> None:
-    """By path, task and idx; the first of a place stays, but where its idx is negative."""
+def test_writes_are_sorted_by_path_task_and_index(store: CheckpointFile) -> None:
+    """The first write of an index stays; one with a negative index is replaced."""
     for at, body, where in (
         ("1", b"second", {"task": "a", "path": "p2"}),
         ("1", b"first", {"task": "b", "path": "p1"}),
@@ -86,8 +86,8 @@ def test_writes_are_sorted_and_replaced_by_their_place(store: CheckpointFile) ->
     assert found == [b"asked again", b"first", b"second"]
 
 
-def test_values_that_lie_elsewhere_are_read_there() -> None:
-    """What is put without its bytes costs nothing, and is a base for what is put with them."""
+def test_values_outside_the_store_are_read_where_they_are() -> None:
+    """A value put without its bytes takes no space, and is a base for later values."""
     values = transcript(3)
     elsewhere = {value(body).sha: body for body in (*values[:2], b"head of t/0")}
     store = in_memory(elsewhere.__getitem__)
@@ -101,7 +101,7 @@ def test_values_that_lie_elsewhere_are_read_there() -> None:
 
 
 def test_a_path_has_one_store(path: Path) -> None:
-    """Everybody who names it has the same, for as long as somebody has it."""
+    """All users of a path share it while one of them holds it."""
     first = checkpoint_file(path)
     assert checkpoint_file(str(path)) is first
     put(first, "1", said=b"x")
@@ -112,7 +112,7 @@ def test_a_path_has_one_store(path: Path) -> None:
 
 
 def test_links_to_a_file_lead_to_its_store(path: Path) -> None:
-    """Also before it is there, and however its folder is spelled."""
+    """Also before the file exists, and with any spelling of its folder."""
     link = path.with_name("link.tape")
     link.symlink_to(path)
     (path.parent / "sub").mkdir()
@@ -126,7 +126,7 @@ def test_links_to_a_file_lead_to_its_store(path: Path) -> None:
 def test_the_name_of_a_new_file_is_on_disk(
     store: CheckpointFile, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder is synced once the file has its name: both survive a loss of power."""
+    """The folder is synced once the file has its name, so both survive a loss of power."""
     synced: list[tuple[bool, bool]] = []
 
     def sync(file: int) -> None:
@@ -138,7 +138,7 @@ def test_the_name_of_a_new_file_is_on_disk(
 
 
 def test_a_full_disk_raises_and_the_store_recovers(store: CheckpointFile) -> None:
-    """The error is SQLite's own, each time; once there is room, the next put goes on."""
+    """Each put raises SQLite's own error; once there is room, the next put works."""
     put(store, "1", said=b"x")
     with store._file.reading() as db:
         assert db is not None
@@ -152,7 +152,7 @@ def test_a_full_disk_raises_and_the_store_recovers(store: CheckpointFile) -> Non
 
 
 def test_a_failed_commit_is_rolled_back(store: CheckpointFile) -> None:
-    """No transaction stays open behind it."""
+    """It leaves no open transaction."""
     put(store, "1", said=b"x")
     with store._file.reading() as db:
         assert db is not None
@@ -165,8 +165,8 @@ def test_a_failed_commit_is_rolled_back(store: CheckpointFile) -> None:
     assert [one.id for one in store.search("t")] == ["2", "1"]
 
 
-def test_a_file_that_is_gone_is_no_more(store: CheckpointFile, path: Path) -> None:
-    """Who deletes the file deletes the threads; the next put begins a new one."""
+def test_a_deleted_file_loses_its_threads(store: CheckpointFile, path: Path) -> None:
+    """The next put creates a new file."""
     put(store, "1", said=b"old")
     for file in path.parent.iterdir():
         file.unlink()
@@ -176,7 +176,7 @@ def test_a_file_that_is_gone_is_no_more(store: CheckpointFile, path: Path) -> No
 
 
 def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    """No folder is made for a name that was mistyped."""
+    """A mistyped name must not create a folder."""
     store = CheckpointFile(tmp_path / "nowhere" / "threads.tape")
     with pytest.raises(tracefork.UsageError, match=r"\.tape"):
         put(store, "1", said=b"x")

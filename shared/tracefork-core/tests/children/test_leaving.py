@@ -127,7 +127,9 @@ def test_a_forked_child_that_leaves_the_block_first_stays_on_its_lane(
         assert [exchange.lane for exchange in written.exchanges] == ["main/fork.1"]
 
 
-def test_a_child_that_outlives_its_recording_goes_on(tape: Path, moody: ProviderServer) -> None:
+def test_a_child_that_outlives_its_recording_continues_unrecorded(
+    tape: Path, moody: ProviderServer
+) -> None:
     """It gets its answer, and a warning on stderr says that it is not recorded."""
     with record(tape) as run:
         child = start("-c", LATE, str(Path(SCRIPT).parent), moody.url, stdin=subprocess.PIPE)

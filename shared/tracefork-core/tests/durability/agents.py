@@ -1,7 +1,7 @@
-"""Agents that say what they have seen, each run in a process that may be killed at any moment.
+"""Agents that report what they have seen, each in a process that may be killed at any moment.
 
-Reads commands from stdin, one JSON document a line, and forks a child for each: a fresh process
-without the cost of a fresh interpreter. What children see, and how they end, goes to stdout.
+This reads commands from stdin, one JSON document per line, and forks a child for each. A fork is a
+fresh process without the start-up time of an interpreter. The reports of children go to stdout.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STREAM = "/chunked?n=6&delay=0.001"
 
 
 def say(**what: object) -> None:
-    """Write one line in one piece: it is there or it is not, whenever the process dies."""
+    """Write a line with one system call, so that it is there completely or not at all."""
     os.write(1, json.dumps(what).encode() + b"\n")
 
 
@@ -76,7 +76,7 @@ def large_ones(url: str) -> None:
 
 
 def fill_the_disk(limit: int) -> None:
-    """Bring about the error that a full disk is: no file grows beyond a limit."""
+    """Cause the error of a full disk: limit the size of files."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
@@ -87,7 +87,7 @@ def large_ones_on_a_full_disk(url: str) -> None:
 
 
 def a_disk_too_full_for_the_journal(url: str) -> None:
-    """No request of this size goes into the journal, though all of it would into the tape."""
+    """The journal cannot take a request of this size, though the tape could take all of it."""
     fill_the_disk(300_000)
     with httpx2.Client(verify=False) as client:
         for i in range(3):
@@ -151,7 +151,7 @@ def three(url: str) -> None:
 
 
 def many(url: str) -> None:
-    """Ask for so much that several segments are packed at the end."""
+    """Make so many requests that several segments are packed at the end."""
     with httpx2.Client(verify=False) as client:
         for i in range(40):
             ask(client, url, i)
@@ -177,9 +177,9 @@ AGENTS = {
 
 
 def die_in_close(at: int) -> None:
-    """Let this process die just before the so-manyth call that closing a tape makes to its files.
+    """End this process just before the n-th call to a file that closing a tape makes.
 
-    The last one is followed by word of how many there are.
+    After the last call, report how many there are.
     """
     count, close = 0, TapeWriter.close
 
@@ -207,7 +207,7 @@ def touches_a_file(function: Any) -> bool:
 
 
 def give_rights_up() -> None:
-    """Become a user whom the permissions of files bind, where this is none."""
+    """Become a user without root's right to ignore file permissions."""
     if os.geteuid() == 0:
         os.seteuid(65534)
 
@@ -215,7 +215,7 @@ def give_rights_up() -> None:
 def run(
     verb: str, agent: str, url: str, tape: str, die_at: int | None = None, *, weak: bool = False
 ) -> None:
-    """Run one agent under a session, and say how it ended."""
+    """Run an agent under a session, and report how it ended."""
     say(pid=os.getpid())
     if weak:
         give_rights_up()

@@ -1,4 +1,4 @@
-"""Processes that can be killed: a nursery forks them, each one reports what it has seen."""
+"""Processes that can be killed: a nursery forks them, and each reports what it has seen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AGENTS = Path(__file__).with_name("agents.py")
 
 @dataclass
 class Ended:
-    """What a process saw, and the error it ended with."""
+    """What a process saw, and the error that ended it."""
 
     seen: list[dict[str, Any]] = field(default_factory=list)
     error: str | None = None
@@ -51,8 +51,8 @@ class Nursery:
     ) -> Ended:
         """Run an agent; kill it `wait` seconds after it has seen `kill_after` things.
 
-        Or after its block began to close. `die_at` lets it die in there by itself, `weak` takes it
-        the rights of root.
+        Or after its block began to close. With `die_at` it ends itself there; `weak` takes the
+        rights of root from it.
         """
         command = {"verb": verb, "agent": agent, "url": url, "tape": str(tape), **more}
         command |= {"stays": True} if kill_in_close else {}
@@ -99,7 +99,7 @@ def nursery() -> Iterator[Nursery]:
 
 @pytest.fixture
 def another_nursery() -> Iterator[Nursery]:
-    """Start a second one, for what two processes do at the same time."""
+    """Start a second nursery, for two processes at the same time."""
     opened = Nursery()
     yield opened
     opened.close()

@@ -1,4 +1,4 @@
-"""What the agent has seen is on the tape, whenever its process is killed."""
+"""Whatever the agent has seen is on the tape, whenever its process is killed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def server() -> Iterator[ProviderServer]:
 
 
 def check(tape: Path, seen: list[dict[str, Any]], *, complete: bool = False) -> None:
-    """Fail unless everything seen is on the tape, undamaged, with the bytes that were seen."""
+    """Fail unless everything seen is on the tape, intact, with the bytes that the agent saw."""
     found_whole = check_integrity(tape)
     assert (found_whole.damage, found_whole.complete) == ([], complete)
     check_journal(tape)
@@ -54,7 +54,7 @@ def check(tape: Path, seen: list[dict[str, Any]], *, complete: bool = False) -> 
 
 
 def check_journal(tape: Path) -> None:
-    """Fail unless what was in flight is there as it was sent, and in its turns."""
+    """Fail unless requests in flight are in the journal as sent, and in their turns."""
     for flight in journal.read(tape):
         payload = msgspec.json.decode(flight.payload, type=ExchangePayload)
         assert payload.n == flight.n
@@ -65,10 +65,10 @@ def check_journal(tape: Path) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_nothing_seen_is_lost(
+def test_a_killed_recording_keeps_everything_the_agent_saw(
     tape: Path, server: ProviderServer, nursery: Any, agent: str, kill: int
 ) -> None:
-    """Killed at any moment, a recording opens, says it is cut off, and replays up to there."""
+    """It opens, says that it is incomplete, and replays up to the kill."""
     chance = random.Random(f"{SEED} {agent} {kill}")
     after, wait = chance.randrange(0, 24), chance.uniform(0, 0.008)
     print(f"{agent}: killed {wait * 1000:.1f} ms after {after} things were seen")
@@ -84,7 +84,7 @@ def test_nothing_seen_is_lost(
 
 
 def test_the_check_finds_a_lost_exchange(tape: Path, server: ProviderServer, nursery: Any) -> None:
-    """Negative control: without its last event, the same tape fails the same check."""
+    """The negative control: without its last event, the same tape fails the check."""
     seen = nursery.run("record", "three_then_wait", server.url, tape, kill_after=3).seen
     check(tape, seen)
     with closing(sqlite3.connect(tape)) as db, db:

@@ -1,4 +1,4 @@
-"""A kill while a tape is closed leaves it incomplete or complete, never something between."""
+"""A kill while a tape is closed leaves it incomplete or complete, never in between."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def server() -> Iterator[ProviderServer]:
 
 
 def state_of(tape: Path, asked: int) -> bool:
-    """Return whether a tape is complete; fail unless it is whole as far as it says it is."""
+    """Return whether a tape is complete; fail unless it is intact as far as it claims."""
     result = check_integrity(tape)
     assert result.damage == []
     with Tape.open(tape) as opened:
@@ -36,10 +36,10 @@ def state_of(tape: Path, asked: int) -> bool:
 
 
 @pytest.mark.parametrize(("agent", "asked"), [("three", 3), ("many", 40)])
-def test_before_each_call_that_closing_makes(
+def test_a_kill_before_any_file_call_of_closing_leaves_a_valid_tape(
     tmp_path: Path, server: ProviderServer, nursery: Any, agent: str, asked: int
 ) -> None:
-    """Dead before any of its calls to a file, it is one or the other, and never goes back."""
+    """It is incomplete up to one call, and complete after it."""
     states: list[bool] = []
     for at in range(200):
         tape = tmp_path / f"{at}.tape"
@@ -55,10 +55,10 @@ def test_before_each_call_that_closing_makes(
 
 @pytest.mark.parametrize("agent", ["three", "many"])
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_at_any_moment_of_closing(
+def test_a_kill_at_any_moment_of_closing_leaves_a_valid_tape(
     tape: Path, server: ProviderServer, nursery: Any, agent: str, kill: int
 ) -> None:
-    """Killed in the middle of a call, too, and what is complete replays."""
+    """Also in the middle of a call. A complete tape replays."""
     wait = random.Random(f"{SEED} {agent} {kill}").uniform(0, 0.02)
     nursery.run("record", agent, server.url, tape, kill_in_close=True, wait=wait)
     if state_of(tape, {"three": 3, "many": 40}[agent]):

@@ -1,4 +1,4 @@
-"""Large, empty and many: what a tape holds comes back as it was."""
+"""Large, empty and many exchanges come back from a tape unchanged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_body_of_50_mb_replays(tape: Path, provider: ProviderServer, http: htt
 def test_a_large_request_is_compared(
     tape: Path, provider: ProviderServer, http: httpx2.Client, mode: Mode, size: int
 ) -> None:
-    """Noise, which no codec makes smaller."""
+    """Its body is random, so no codec makes it smaller."""
     body = random.Random(1).randbytes(size)
     with record(tape, mode=mode):
         first = http.post(f"{provider.url}/status/201", content=body)
@@ -61,7 +61,7 @@ def test_a_large_request_is_compared(
 
 
 def test_an_empty_body_replays(tape: Path, provider: ProviderServer, http: httpx2.Client) -> None:
-    """No bytes to send, none to receive, with and without a declared length."""
+    """Empty requests and answers, with and without a declared length."""
     paths = ("/bytes/0", "/chunked?n=0", "/status/204")
     with record(tape):
         first = [http.get(provider.url + path) for path in paths]
@@ -75,7 +75,7 @@ def test_an_empty_body_replays(tape: Path, provider: ProviderServer, http: httpx
 
 
 def test_two_thousand_exchanges_are_listed(tape: Path) -> None:
-    """In the order asked, though they ended in another, under the digest of the receipt."""
+    """In the order of the requests, though they ended in another, with the receipt's digest."""
     count, nothing = 2_000, hashlib.sha256(b"").hexdigest()
     writer = TapeWriter(tape, describe())
     for n in reversed(range(count)):

@@ -1,4 +1,4 @@
-"""A tape that can no longer be written ends the recording, never the agent."""
+"""A tape that becomes unwritable ends the recording, never the agent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tracefork_testkit import ProviderServer
 def test_a_full_disk_stops_the_recording_and_not_the_agent(
     tape: Path, provider: ProviderServer, nursery: Any
 ) -> None:
-    """The agent sees what it sees on a disk with room; the block then names the tape."""
+    """The agent runs as on a disk with space; the block's error names the tape."""
     roomy = nursery.run("record", "large_ones", provider.url, tape.with_name("roomy.tape"))
     full = nursery.run("record", "large_ones_on_a_full_disk", provider.url, tape)
     assert (roomy.error, len(roomy.seen)) == (None, 20)
@@ -39,7 +39,7 @@ def test_a_full_disk_stops_the_recording_and_not_the_agent(
 
 
 def cut_off(tape: Path) -> None:
-    """Take this process the right to write to what it has open of a tape."""
+    """Take from this process the right to write to the open files of a tape."""
     for fd in Path("/proc/self/fd").iterdir():
         if fd.is_symlink() and str(fd.readlink()) in (str(tape), f"{tape}-wal"):
             readonly = os.open(fd.readlink(), os.O_RDONLY)
@@ -50,7 +50,7 @@ def cut_off(tape: Path) -> None:
 def test_a_tape_made_unwritable_keeps_what_it_has(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """The agent goes on; the tape replays up to there and then says that it is incomplete."""
+    """The agent continues. The tape replays up to there and then says that it is incomplete."""
 
     def agent(harm: Callable[[Path], None]) -> None:
         assert http.get(f"{provider.url}/bytes/1").content == b"\0"
@@ -71,7 +71,7 @@ def test_a_tape_made_unwritable_keeps_what_it_has(
 def test_a_strict_recording_stops_the_agent_with_the_tape(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """What cannot be recorded does not happen: no answer, and nothing that is asked later."""
+    """No call is made that cannot be recorded: the agent gets no answer, then or later."""
     seen: list[bytes] = []
 
     def agent() -> None:
@@ -109,7 +109,7 @@ def replaced(tape: Path) -> None:
 def test_removing_a_tape_during_its_recording_raises(
     tmp_path: Path, provider: ProviderServer, http: httpx2.Client, harm: Callable[[Path], None]
 ) -> None:
-    """SQLite would go on writing to a file nobody finds: no receipt is given for that."""
+    """SQLite would write on to a file without a name, so there is no receipt."""
     (tmp_path / "runs").mkdir()
     tape = tmp_path / "runs" / "run.tape"
 
@@ -122,10 +122,10 @@ def test_removing_a_tape_during_its_recording_raises(
         agent()
 
 
-def test_the_current_folder_may_change_meanwhile(
+def test_the_current_folder_may_change_during_a_recording(
     tmp_path: Path, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tape named by a relative path lies where that was when the block began."""
+    """A relative path is resolved when the block begins."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     with ProviderServer() as provider, record("run.tape"):
@@ -140,7 +140,7 @@ def test_the_current_folder_may_change_meanwhile(
 def test_a_second_process_cannot_record_to_the_same_file(
     tape: Path, provider: ProviderServer, http: httpx2.Client, *, overwrite: bool
 ) -> None:
-    """It gets a UsageError, and the first one does not notice."""
+    """It gets a UsageError, and the first recording is not disturbed."""
     code = f"""
 from tracefork_core import UsageError, record
 try:
@@ -164,7 +164,7 @@ except UsageError as error:
 def test_a_second_recording_in_this_process_is_refused_as_well(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Two blocks, one file: the second does not start."""
+    """Of two blocks with one file, the second does not start."""
     with record(tape) as run:
         with pytest.raises(UsageError, match=tape.name), record(tape, overwrite=True):
             raise AssertionError("it started")
@@ -174,10 +174,10 @@ def test_a_second_recording_in_this_process_is_refused_as_well(
 
 
 @pytest.mark.parametrize("agent", ["a_disk_too_full_for_the_journal", "a_disk_full_at_the_end"])
-def test_a_disk_may_be_full_at_any_write(
+def test_a_disk_that_fills_at_any_write_is_reported_once(
     tape: Path, provider: ProviderServer, nursery: Any, agent: str
 ) -> None:
-    """In the journal or at the end: the agent sees its answers, and the block says it once."""
+    """In the journal or at the end: the agent gets its answers."""
     full = nursery.run("record", agent, provider.url, tape)
     asked = 3 if agent == "a_disk_too_full_for_the_journal" else 20
     assert [said["query"] for said in full.seen] == [f"/echo?i={i}" for i in range(asked)]
@@ -190,7 +190,7 @@ def test_a_disk_may_be_full_at_any_write(
 def test_a_read_only_folder_is_refused_before_the_agent_starts(
     provider: ProviderServer, nursery: Any
 ) -> None:
-    """Nothing is asked of anybody, and the error names the tape."""
+    """No request is sent, and the error names the tape."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o555)
@@ -205,7 +205,7 @@ def test_a_read_only_folder_is_refused_before_the_agent_starts(
 def test_only_its_owner_may_read_a_tape(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """The tape, its log and its journal, from their first byte on, whatever the umask."""
+    """The tape, its log and its journal, from their first byte on, with any umask."""
     before = os.umask(0)
     try:
         with record(tape):
@@ -220,7 +220,7 @@ def test_only_its_owner_may_read_a_tape(
 def test_two_processes_record_into_one_folder(
     tape: Path, provider: ProviderServer, nursery: Any, another_nursery: Any
 ) -> None:
-    """Each has its tape, and nothing of the other's on it."""
+    """Each has its own tape, with none of the other's exchanges."""
     tapes = [tape, tape.with_name("other.tape")]
     with ThreadPoolExecutor(2) as pool:
         both = list(

@@ -115,8 +115,8 @@ def test_a_childs_own_connection_is_counted_while_recording(tape: Path, listener
     assert listener.accepted == 1
 
 
-def test_curl_is_named(tape: Path) -> None:
-    """The receipt names a program that cannot carry the guard."""
+def test_a_recording_names_a_program_without_the_guard(tape: Path) -> None:
+    """The receipt lists curl, which cannot carry the guard."""
     with record(tape) as run:
         subprocess.run(["curl", "--version"], stdout=subprocess.DEVNULL, check=True)
         subprocess.run("curl --version > /dev/null", shell=True, check=True)

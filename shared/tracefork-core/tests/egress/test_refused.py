@@ -140,7 +140,7 @@ def test_another_port_than_the_allowed_one_is_refused(empty: Path, listener: Lis
     assert listener.accepted == 0
 
 
-def test_a_server_may_be_started(empty: Path) -> None:
+def test_a_local_server_may_be_started(empty: Path) -> None:
     """Listening sends nothing: a local server starts, with a look-up of its own name."""
     with replay(empty):
         HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler).server_close()
@@ -155,7 +155,7 @@ def test_telemetry_is_refused_without_failing_the_run(empty: Path, host: str) ->
 
 
 @pytest.mark.parametrize("host", ["sentry.io", "ingest.sentry.io.example", "o1.sentry.io"])
-def test_what_only_looks_like_telemetry_fails_the_run(empty: Path, host: str) -> None:
+def test_a_look_up_that_only_resembles_telemetry_fails_the_run(empty: Path, host: str) -> None:
     """A look-up of any other name ends the replay, even if the agent swallows the error."""
     with pytest.raises(EgressError, match=host), replay(empty), suppress(EgressError):
         socket.getaddrinfo(host, 443)
@@ -170,7 +170,9 @@ def test_after_the_block_the_network_is_open(empty: Path, listener: Listener) ->
         assert answer.read() == b"ok"
 
 
-def test_what_crossed_no_seam_is_counted_while_recording(tape: Path, listener: Listener) -> None:
+def test_a_recording_counts_connections_that_crossed_no_seam(
+    tape: Path, listener: Listener
+) -> None:
     """The receipt names connections that are not on the tape."""
     with record(tape) as run:
         by_urllib3(listener)

@@ -1,6 +1,6 @@
-"""What tests of mistakes share: a folder to err in, and the files that say what comes out.
+"""Fixtures of the tests of mistakes: a folder to make them in, and golden files of the output.
 
-A golden file is a command, what it printed (stdout behind a bar, then stderr) and its exit code.
+A golden file holds a command, what it printed (stdout behind a bar, then stderr) and its exit code.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _VOLATILE = [
 
 
 def normalised(text: str, *places: tuple[Path, str]) -> list[str]:
-    """Return the lines of what was printed, without what is another one each time."""
+    """Return the lines of an output, with placeholders for what changes from run to run."""
     for place, name in places:
         text = text.replace(str(place), name)
     for pattern, name in _VOLATILE:
@@ -76,7 +76,7 @@ def normalised(text: str, *places: tuple[Path, str]) -> list[str]:
 
 
 def _without_libraries(lines: Sequence[str]) -> list[str]:
-    """Leave out of tracebacks what differs between releases: the frames and marks of others."""
+    """Leave out what differs between releases in a traceback: frames and markers of libraries."""
     found, is_theirs = [], False
     for line in lines:
         if line.startswith('  File "'):
@@ -89,12 +89,12 @@ def _without_libraries(lines: Sequence[str]) -> list[str]:
 
 
 def golden(name: str, lines: Sequence[str]) -> None:
-    """Compare lines with the golden file of a mistake, or write it."""
+    """Compare lines with a golden file, or write the file."""
     hold_to(GOLDEN / f"{name}.txt", "\n".join(lines) + "\n")
 
 
 class Seeded(Shell):
-    """A shell whose Python has a hash seed already: no command starts itself anew to have one."""
+    """A shell with a fixed hash seed, so that no command restarts Python to set one."""
 
     preloaded = Preloaded()
 
@@ -106,7 +106,7 @@ class Seeded(Shell):
 
 
 class Errs:
-    """A person who errs in a folder: what a mistake comes to is compared with its golden file."""
+    """Run commands that fail in a folder, and compare their output with golden files."""
 
     def __init__(self, shell: Shell, capture: pytest.CaptureFixture[str]) -> None:
         self.shell = shell
@@ -114,19 +114,19 @@ class Errs:
         self._capture = capture
 
     def __call__(self, name: str, *words: str) -> Done:
-        """Type a command that runs no agent, in this process."""
+        """Run a command that starts no agent, in this process."""
         self._capture.readouterr()
         code = main(words)
         said = self._capture.readouterr()
         return self.told(name, words, Done(code, said.out, said.err))
 
     def runs(self, name: str, *words: str, **environment: str) -> Done:
-        """Type a command that runs an agent, in a process of its own."""
+        """Run a command that starts an agent, in a process of its own."""
         done = self.shell.tracefork(*words, **environment)
         return self.told(name, words, done, **environment)
 
     def told(self, name: str, words: Sequence[str], done: Done, **environment: str) -> Done:
-        """Compare what a command came to with the golden file of a mistake."""
+        """Compare the output and exit code of a command with a golden file."""
         assert "tracefork_core" not in done.err, done.err
         assert done.exit in _CODES, done.err
         places = ((self.folder, "HERE"), (self.folder.parent, "ABOVE"), (Path(sys.prefix), "LIB"))
@@ -140,7 +140,7 @@ class Errs:
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Iterator[Path]:
-    """Return a folder with two agents and their tapes. Look only."""
+    """Return a folder with two agents and their tapes. Tests only read it."""
     folder = tmp_path_factory.mktemp("made")
     home = str(tmp_path_factory.mktemp("home"))
     shell = Seeded(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": home})
@@ -162,7 +162,7 @@ def errs(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Errs]:
-    """Return a person who errs in a folder with those agents and tapes, with an empty store."""
+    """Return an `Errs` in a copy of the folder with those agents and tapes, with an empty store."""
     folder = shutil.copytree(made, tmp_path / "work")
     shell = Seeded(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(tmp_path / "home")})
     shell.environment |= {"COLUMNS": "100", "NO_COLOR": "1"}

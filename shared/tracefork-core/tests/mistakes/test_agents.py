@@ -1,4 +1,4 @@
-"""Mistakes of agents: one that raises, a dead server, no key, doors that are closed."""
+"""Agents that fail: one raises, one reaches a dead server, one has no key, one is refused."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ def write(errs: Errs, text: str) -> None:
         ("a-missing-key", "import os; os.environ['NO_SUCH_KEY']", 1),
     ],
 )
-def test_an_agent_that_ends_badly(errs: Errs, name: str, agent: str, status: int) -> None:
-    """Its own words, as Python has them; the tape is complete and says how it ended."""
+def test_a_failing_agent_shows_its_own_error(
+    errs: Errs, name: str, agent: str, status: int
+) -> None:
+    """The tape is complete and holds the outcome."""
     write(errs, agent)
     assert errs.runs(name, "record", "mine.py").exit == status
     with Tape.open(errs.folder / "mine.tape") as tape:
         assert tape.complete
 
 
-def test_a_tape_is_overwritten_by_a_run_alone(errs: Errs) -> None:
-    """Where there is no agent to run, what was to be replaced is there as before."""
+def test_overwrite_keeps_the_tape_if_there_is_no_agent_to_run(errs: Errs) -> None:
+    """With an agent that runs, the tape is replaced."""
     tape = errs.folder / "agent.tape"
     before, beside = tape.read_bytes(), sorted(errs.folder.iterdir())
     words = ["record", "--overwrite", "-o", "agent.tape", "-m", "json.nope"]
@@ -45,8 +47,8 @@ def test_a_tape_is_overwritten_by_a_run_alone(errs: Errs) -> None:
     assert tape.read_bytes() != before
 
 
-def test_a_dead_server(errs: Errs) -> None:
-    """The error of the client is on the tape, and no frame of ours in its traceback."""
+def test_a_refused_connection_is_recorded_as_the_clients_error(errs: Errs) -> None:
+    """The traceback has no frame of tracefork."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))  # Nobody listens there, and nobody else will.
         write(
@@ -62,8 +64,8 @@ def test_a_dead_server(errs: Errs) -> None:
         assert tape.exchanges[0].failure is not None
 
 
-def test_a_port_in_use(errs: Errs) -> None:
-    """What an agent cannot listen on is its own failure, and told as such."""
+def test_a_port_in_use_is_reported_as_the_agents_own_error(errs: Errs) -> None:
+    """The agent cannot listen there with or without tracefork."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         write(
             errs,
@@ -87,8 +89,10 @@ def test_a_port_in_use(errs: Errs) -> None:
         ("a-program-ruled-out-at-replay", "replay --no-subprocess agent.tape mine.py", "starts"),
     ],
 )
-def test_a_door_that_is_closed(errs: Errs, name: str, words: str, agent: str) -> None:
-    """It names the line of the agent, what it wanted, and what opens the door."""
+def test_a_refused_connection_or_program_is_named_with_its_line(
+    errs: Errs, name: str, words: str, agent: str
+) -> None:
+    """The message says what the agent tried and which option allows it."""
     agents = {
         "connects": "import socket\nsocket.create_connection(('127.0.0.1', 9))\n",
         "starts": "import subprocess\nsubprocess.run(['true'])\n",
@@ -97,7 +101,7 @@ def test_a_door_that_is_closed(errs: Errs, name: str, words: str, agent: str) ->
     assert errs.runs(name, *words.split()).exit == 4
 
 
-def test_a_source_that_is_not_on_the_tape(errs: Errs) -> None:
-    """With --boundary raise the line that draws past the tape is the last one."""
+def test_boundary_raise_names_the_line_that_draws_past_the_tape(errs: Errs) -> None:
+    """The error comes last, and the draw is prevented."""
     write(errs, "import ssl\nssl.RAND_bytes(4)\nprint('drawn')\n")
     assert errs.runs("past-the-tape", "record", "--boundary=raise", "mine.py").exit == 7

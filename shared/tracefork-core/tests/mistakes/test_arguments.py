@@ -1,4 +1,4 @@
-"""Mistakes in what is typed: commands, options, values, and agents that are not there."""
+"""Invalid arguments: unknown commands, options and values, and agents that do not exist."""
 
 from __future__ import annotations
 
@@ -48,8 +48,10 @@ def words():
         "no-such-demo": "demo nosuch",
     }.items(),
 )
-def test_what_cannot_be_meant_is_not_guessed(errs: Errs, name: str, words: str) -> None:
-    """Nothing is run and nothing written; what would do is said, or where to look it up."""
+def test_an_invalid_argument_is_refused_before_anything_runs(
+    errs: Errs, name: str, words: str
+) -> None:
+    """Nothing is written. The message names the valid values, or the command that lists them."""
     before = sorted(errs.folder.iterdir())
     assert errs(name, *words.split()).exit == 2
     assert sorted(errs.folder.iterdir()) == before
@@ -79,8 +81,10 @@ def test_what_cannot_be_meant_is_not_guessed(errs: Errs, name: str, words: str) 
         "a-script-for-a-tape": "record -o agent.py --overwrite agent.py",
     }.items(),
 )
-def test_an_agent_that_is_not_there(errs: Errs, name: str, words: str) -> None:
-    """It is said before anything is run, and no tape of nothing is left."""
+def test_a_missing_agent_is_reported_without_leaving_a_tape(
+    errs: Errs, name: str, words: str
+) -> None:
+    """The message comes before anything runs."""
     errs.shell.write("functions.py", FUNCTIONS)
     (errs.folder / "sub").mkdir()
     before = {path.name for path in errs.folder.iterdir()}
@@ -92,12 +96,12 @@ def test_an_agent_that_is_not_there(errs: Errs, name: str, words: str) -> None:
     assert (errs.folder / "agent.py").read_text() == agent
 
 
-def test_nothing_was_recorded_yet(errs: Errs) -> None:
-    """`last` is the tape that was recorded last: without one it says so."""
+def test_last_without_a_recording_is_refused(errs: Errs) -> None:
+    """`last` is the tape that was recorded last."""
     assert errs("no-last", "replay", "last").exit == 2
 
 
-def test_a_document_says_the_same(errs: Errs) -> None:
-    """With --json the sentence stands in the one document on stdout, and nothing on stderr."""
+def test_json_puts_the_error_into_the_document_on_stdout(errs: Errs) -> None:
+    """Nothing is on stderr."""
     done = errs("a-document", "replay", "gone.tape", "--json")
     assert (done.exit, done.err) == (2, "")

@@ -1,4 +1,4 @@
-"""Mistakes of blame: no oracle, no budget, no key, one that raises, a journal that is another's."""
+"""Mistakes with blame: no oracle, budget or key, a failing oracle, another blame's journal."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def asserts(output):
         "bisect-with-no-such-oracle": "bisect support.tape --oracle refunded",
     }.items(),
 )
-def test_what_no_blame_can_begin_with(
+def test_an_invalid_blame_is_refused_before_any_run(
     errs: Errs, name: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is said before anything is run or paid for."""
+    """Nothing is paid for, and no journal is written."""
     monkeypatch.delenv("TRACEFORK_JUDGE_MODEL", raising=False)
     errs.shell.write("oracles.py", ORACLES)
     agent = "agent.py" if "agent.tape" in words else "support.py"
@@ -60,8 +60,10 @@ def test_what_no_blame_can_begin_with(
     assert not list(errs.folder.glob("*.blame/*.jsonl"))
 
 
-def test_a_judge_without_a_key(errs: Errs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The variable that is not set is named."""
+def test_a_judge_without_a_key_names_the_missing_variable(
+    errs: Errs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`OPENAI_API_KEY` is not set."""
     errs.shell.write("rubric.md", "The customer is refunded.")
     monkeypatch.setenv("TRACEFORK_JUDGE_MODEL", "m")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -70,8 +72,8 @@ def test_a_judge_without_a_key(errs: Errs, monkeypatch: pytest.MonkeyPatch) -> N
     assert errs("no-key", *words).exit == 2
 
 
-def test_nothing_to_blame(errs: Errs) -> None:
-    """A run of no exchanges has no step that could have made it fail."""
+def test_blame_refuses_a_run_without_exchanges(errs: Errs) -> None:
+    """It has no step that could have made the run fail."""
     errs.shell.write("quiet.py", "print('here')\n")
     errs.shell.tracefork("record", "quiet.py")
     words = ["--oracle=exit", "--yes", "quiet.tape", "quiet.py"]
@@ -101,14 +103,14 @@ def exits(output):
 
 @pytest.fixture
 def desk(errs: Errs) -> Errs:
-    """Return a person who blames a run of a function: its forks need no process each."""
+    """Return an `Errs` with a tape of a function, whose forks need no process each."""
     errs.shell.write("desk.py", AGENT)
     assert errs.shell.tracefork("record", "--agent", "desk:run").exit == 0
     return errs
 
 
-def test_oracles_that_say_nothing(desk: Errs) -> None:
-    """One that never fails a run has nothing to blame; where one raises no run has an outcome."""
+def test_blame_refuses_an_oracle_that_never_fails_or_always_raises(desk: Errs) -> None:
+    """Without a failing run there is nothing to blame; if it raises, no run has an outcome."""
     words = ["blame", "desk.tape", "--agent=desk:run", "--workers=1", "--yes"]
     assert desk.runs("an-oracle-that-never-fails", *words, "--oracle=equals:200").exit == 2
     again = [*words, "--oracle=equals:404"]
@@ -121,8 +123,8 @@ def test_oracles_that_say_nothing(desk: Errs) -> None:
     assert Path(desk.folder / "other" / "journal.jsonl").exists()
 
 
-def test_a_blame_that_is_still_running(desk: Errs) -> None:
-    """Two that write to one folder would spend the budget twice."""
+def test_a_second_blame_in_the_same_folder_is_refused(desk: Errs) -> None:
+    """Two would spend the budget twice."""
     words = ["blame", "desk.tape", "--agent=desk:run", "--oracle=equals:200", "--yes"]
     desk.shell.tracefork(*words)
     with Path(desk.folder / "desk.tape.blame" / "journal.jsonl").open("ab") as held:
@@ -130,8 +132,8 @@ def test_a_blame_that_is_still_running(desk: Errs) -> None:
         assert desk.runs("a-blame-that-is-running", *words, "--resume").exit == 2
 
 
-def test_a_disk_that_is_full_in_a_blame(desk: Errs) -> None:
-    """Nothing that was paid for is lost, and it is said how to go on."""
+def test_a_blame_stopped_by_a_full_disk_can_be_resumed(desk: Errs) -> None:
+    """No paid run is lost, and the message says how to resume."""
     words = ["blame", "desk.tape", "--agent=desk:run", "--oracle=equals:404"]
     words += ["--workers=1", "--yes"]
     assert desk.runs("a-full-disk-in-a-blame", *words, FULL="1").exit == 5
@@ -140,7 +142,7 @@ def test_a_disk_that_is_full_in_a_blame(desk: Errs) -> None:
     assert "without an outcome" not in done.out
 
 
-def test_a_bisect_of_a_good_run(desk: Errs) -> None:
-    """It is said before anything live is asked."""
+def test_bisect_refuses_a_run_that_did_not_fail(desk: Errs) -> None:
+    """It makes no live call."""
     words = ["bisect", "desk.tape", "--agent=desk:run", "--oracle=equals:200"]
     assert desk.runs("a-good-run", *words).exit == 2

@@ -1,4 +1,4 @@
-"""Mistakes of replays: another prompt, another model, a new tool, less, more, another agent."""
+"""Replays that diverge: another prompt, model, tool or agent, or fewer or more calls."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ FAILS = "raise KeyError('order')\n"
         ("streaming-switched-on", '"messages"', '"stream": True, "messages"'),
     ],
 )
-def test_another_question(errs: Errs, name: str, before: str, now: str) -> None:
-    """The card has the place that differs, both values, and the commands that go on from there."""
+def test_the_card_of_a_changed_request_shows_both_values(
+    errs: Errs, name: str, before: str, now: str
+) -> None:
+    """It also names the place that differs, and the commands to type next."""
     errs.shell.edit("support.py", before, now)
     assert errs.runs(name, "replay", "support.tape", "support.py").exit == 1
 
@@ -33,13 +35,13 @@ def test_another_question(errs: Errs, name: str, before: str, now: str) -> None:
         "another-word": "agent.py -- one three",
     }.items(),
 )
-def test_another_run(errs: Errs, name: str, words: str) -> None:
-    """What the agent asks otherwise, more or less than when it was recorded."""
+def test_a_changed_missing_or_extra_call_diverges(errs: Errs, name: str, words: str) -> None:
+    """The agent makes other, fewer or more calls than it made in the recording."""
     assert errs.runs(name, "replay", "agent.tape", *words.split()).exit == 1
 
 
-def test_an_agent_that_fails_at_replay(errs: Errs) -> None:
-    """Its own traceback, and one line of ours; an agent that failed before has to fail again."""
+def test_an_agent_that_fails_only_at_replay_shows_its_traceback(errs: Errs) -> None:
+    """tracefork adds one line. An agent that failed in the recording must fail again."""
     errs.shell.write("fails.py", FAILS)
     assert errs.runs("fails-at-replay", "replay", "agent.tape", "fails.py").exit == 3
     errs.shell.tracefork("record", "fails.py")
@@ -47,8 +49,8 @@ def test_an_agent_that_fails_at_replay(errs: Errs) -> None:
     assert errs.runs("fails-no-more", "replay", "fails.tape").exit == 1
 
 
-def test_a_recording_that_was_cut_off(errs: Errs) -> None:
-    """It replays to its end; who asks for more is told that there is no more."""
+def test_an_extra_call_past_a_cut_off_recording_is_reported_as_such(errs: Errs) -> None:
+    """The tape replays up to its end."""
     killed = "import os, signal\n" + (errs.folder / "agent.py").read_text()
     errs.shell.write("killed.py", killed + "os.kill(os.getpid(), signal.SIGKILL)\n")
     errs.shell.tracefork("record", "killed.py")
@@ -57,8 +59,10 @@ def test_a_recording_that_was_cut_off(errs: Errs) -> None:
 
 
 @pytest.mark.parametrize("command", ["fork", "try"])
-def test_a_fork_of_another_agent(errs: Errs, command: str) -> None:
-    """What was never forked leaves no branch; what it shows is the same card."""
+def test_a_fork_that_diverges_before_its_fork_point_leaves_no_branch(
+    errs: Errs, command: str
+) -> None:
+    """It shows the same card as a replay."""
     errs.shell.edit("support.py", "Be brief", "Be kind")
     words = [command, "support.tape", "support.py", "--at=1" if command == "fork" else "--at=0"]
     assert errs.runs(f"{command}-of-another-agent", *words).exit == 1
@@ -66,8 +70,8 @@ def test_a_fork_of_another_agent(errs: Errs, command: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["fork", "--allow-writes"], ["try"]])
-def test_a_fork_of_an_agent_that_fails_by_itself(errs: Errs, words: list[str]) -> None:
-    """Its own exception is shown: the card would blame it for what it did not come to ask."""
+def test_a_fork_shows_the_exception_of_a_failing_agent(errs: Errs, words: list[str]) -> None:
+    """A card would blame the agent for the calls that it did not get to make."""
     text = (errs.folder / "agent.py").read_text()
     errs.shell.write("agent.py", text.replace("    print(", "    len(3)\n    print("))
     command, *options = words
@@ -76,7 +80,7 @@ def test_a_fork_of_an_agent_that_fails_by_itself(errs: Errs, words: list[str]) -
     assert {path.name for path in errs.folder.glob("*.tape")} == {"agent.tape", "support.tape"}
 
 
-def test_a_fork_that_would_write(errs: Errs) -> None:
-    """It stops before it changes the world a second time, and says how that is allowed."""
+def test_a_fork_stops_before_a_side_effect_and_names_the_option(errs: Errs) -> None:
+    """It does not change the world a second time unless you allow it."""
     words = ["fork", "agent.tape", "agent.py", "--at=0"]
     assert errs.runs("a-fork-that-writes", *words).exit == 4

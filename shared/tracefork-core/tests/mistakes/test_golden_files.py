@@ -1,4 +1,4 @@
-"""What golden files are worth: one other word is noticed, and nothing is written unasked."""
+"""Golden files are compared exactly, and written only on request."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import tracefork_core as tracefork
 from tracefork_testkit.golden import hold_to, refused
 
 
-def test_one_other_word_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is compared to the byte; a file that is not there is no agreement either."""
+def test_one_changed_word_fails_the_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing golden file fails too."""
     monkeypatch.delenv("TRACEFORK_GOLDEN", raising=False)
     path = tmp_path / "said.txt"
     with pytest.raises(AssertionError, match="TRACEFORK_GOLDEN=write"):
@@ -26,8 +28,8 @@ def test_one_other_word_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert path.read_text() == "no tapes\n"
 
 
-def test_what_is_not_refused_is_no_mistake(tmp_path: Path) -> None:
-    """What passes fails the test of it; what is refused is told with its class."""
+def test_refused_fails_if_nothing_is_raised(tmp_path: Path) -> None:
+    """It returns the error with its class."""
 
     def harmless(here: Path) -> None:
         here.touch()

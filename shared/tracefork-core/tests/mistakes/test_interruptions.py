@@ -1,4 +1,4 @@
-"""Ctrl-C at every stage, and SIGTERM: what was recorded is kept, and is said to be."""
+"""Ctrl-C at every stage, and SIGTERM: what was recorded is kept, and the output says so."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ThreadPoolExecutor().submit(late)
 
 
 def heeding() -> None:
-    """Take Ctrl-C as a program in a terminal does: what a shell runs behind it ignores it."""
+    """Restore the default of Ctrl-C, which a shell turns off for programs in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -68,8 +68,8 @@ def stopped(errs: Errs, *words: str, by: signal.Signals = signal.SIGINT) -> Done
 
 
 @pytest.mark.parametrize("stage", AGENTS)
-def test_a_recording_is_stopped(errs: Errs, stage: str) -> None:
-    """The agent ends as Python ends it; the tape is whole, and has all up to there."""
+def test_ctrl_c_leaves_a_complete_tape_of_the_recording(errs: Errs, stage: str) -> None:
+    """The agent gets a KeyboardInterrupt, and the tape holds everything up to it."""
     errs.shell.write(f"{stage}.py", AGENTS[stage])
     words = ["record", f"{stage}.py"]
     assert errs.told(f"stopped-while-{stage}", words, stopped(errs, *words)).exit == 130
@@ -79,8 +79,8 @@ def test_a_recording_is_stopped(errs: Errs, stage: str) -> None:
         assert len(tape.exchanges) == (2 if stage == "waiting" else 0)
 
 
-def test_a_replay_is_stopped(errs: Errs) -> None:
-    """Nothing is proven, and the tape is as it was."""
+def test_ctrl_c_leaves_the_replayed_tape_unchanged(errs: Errs) -> None:
+    """The exit code is 130: the replay proves nothing."""
     errs.shell.write("running.py", AGENTS["running"])
     words = ["replay", "agent.tape", "running.py"]
     before = (errs.folder / "agent.tape").read_bytes()
@@ -88,8 +88,8 @@ def test_a_replay_is_stopped(errs: Errs) -> None:
     assert (errs.folder / "agent.tape").read_bytes() == before
 
 
-def test_a_recording_is_ended_from_outside(errs: Errs) -> None:
-    """SIGTERM ends it as it ends any Python, at once: the tape opens, and says it is incomplete."""
+def test_sigterm_leaves_an_incomplete_tape_that_opens(errs: Errs) -> None:
+    """SIGTERM ends the process at once, like any Python."""
     errs.shell.write("waiting.py", AGENTS["waiting"])
     done = stopped(errs, "record", "waiting.py", by=signal.SIGTERM)
     assert (done.exit, done.err) == (-signal.SIGTERM, "")
@@ -122,7 +122,7 @@ def good(outcome):
 
 
 def interrupted(errs: Errs, *words: str) -> Done:
-    """Run a command, and press Ctrl-C once there is a file `ready`."""
+    """Run a command, and press Ctrl-C once the file `ready` exists."""
     running = subprocess.Popen(
         [sys.executable, "-m", "tracefork_core.cli.main", *words],
         cwd=errs.folder,
@@ -145,8 +145,8 @@ def interrupted(errs: Errs, *words: str) -> Done:
 
 
 @pytest.mark.parametrize("verb", RUNS_IT)
-def test_a_document_says_that_it_was_stopped(errs: Errs, verb: str) -> None:
-    """With --json there is one, however a command ends: whoever reads it is told."""
+def test_json_reports_an_interrupted_command(errs: Errs, verb: str) -> None:
+    """With --json there is one document, however a command ends."""
     errs.shell.write("ready.py", READY)
     done = interrupted(errs, verb, *RUNS_IT[verb], "--json")
     assert done.exit == 130, done
@@ -155,8 +155,8 @@ def test_a_document_says_that_it_was_stopped(errs: Errs, verb: str) -> None:
     assert "Traceback" not in done.err
 
 
-def test_a_worker_that_is_being_started_says_nothing(errs: Errs) -> None:
-    """It loads what it is given, and hears of Ctrl-C when it has a job."""
+def test_ctrl_c_while_a_worker_starts_prints_no_traceback(errs: Errs) -> None:
+    """The worker is still loading modules, and handles Ctrl-C once it has a job."""
     errs.shell.write("desk.py", "def run():\n    return 1\n")
     errs.shell.write("oracles.py", LOADED_IN_A_WORKER)
     words = ["--agent=desk:run", "--oracle=oracles:good", "--yes", "--stub-writes"]

@@ -1,4 +1,4 @@
-"""Mistakes of the machine: no disk, no permission, no home, no reader, no terminal."""
+"""Failures of the machine: full disks, permissions, no home, no reader, no terminal."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ with httpx2.Client(verify=False) as client:
 """
 
 
-def test_a_full_disk(errs: Errs) -> None:
-    """The agent goes on to its end; then it is said, and what was on the tape is still there."""
+def test_a_full_disk_ends_the_recording_but_not_the_agent(errs: Errs) -> None:
+    """The message comes after the agent, and the tape keeps what it has."""
     errs.shell.write("large.py", LARGE)
     assert errs.runs("no-disk", "record", "large.py").exit == 5
     with Tape.open(errs.folder / "large.tape") as tape:
@@ -42,7 +42,7 @@ def test_a_full_disk(errs: Errs) -> None:
 
 
 def begun(errs: Errs, before: str, *words: str) -> Done:
-    """Run a command in a Python where something was done before."""
+    """Run a command in a Python that first runs other code."""
     code = f"import os, sys\n{before}\nfrom tracefork_core.cli.main import main\n"
     # As for the installed command, the current folder is no place to import from.
     done = errs.shell.python("-P", "-c", f"{code}sys.exit(main({list(words)!r}))")
@@ -57,16 +57,16 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 """
 
 
-def test_a_disk_that_was_full_before(errs: Errs) -> None:
-    """The agent is not even begun."""
+def test_a_full_disk_is_reported_before_the_agent_starts(errs: Errs) -> None:
+    """The agent prints nothing."""
     words = ["record", "agent.py"]
     done = errs.told("no-disk-at-all", words, begun(errs, FULL, *words))
     assert (done.exit, done.out) == (5, "")
 
 
 @pytest.mark.parametrize("words", [["ls"], ["record", "agent.py"]])
-def test_a_folder_that_was_removed(errs: Errs, words: list[str]) -> None:
-    """Of the one it is in, a shell tells nothing."""
+def test_a_removed_current_folder_is_reported(errs: Errs, words: list[str]) -> None:
+    """A shell does not tell you that the folder is gone."""
     before = "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')"
     done = begun(errs, before, *words)
     assert (done.exit, done.out) == (2, "")
@@ -74,16 +74,16 @@ def test_a_folder_that_was_removed(errs: Errs, words: list[str]) -> None:
     assert done.err.count("\n") == 1
 
 
-def test_a_home_that_cannot_be_written(errs: Errs) -> None:
-    """The run is recorded all the same: only its command has to be typed again."""
+def test_an_unwritable_home_does_not_stop_a_recording(errs: Errs) -> None:
+    """Only the command of the run is not stored, so you must type it again."""
     errs.shell.write("quiet.py", "print('here')\n")
     errs.shell.write("file", "")
     home = str(errs.folder / "file")
     assert errs.runs("no-home", "record", "quiet.py", TRACEFORK_HOME=home).exit == 0
 
 
-def test_a_file_in_place_of_a_folder(errs: Errs) -> None:
-    """Where a folder would have to be: whoever types, root too, cannot write there."""
+def test_a_file_in_place_of_a_folder_is_refused(errs: Errs) -> None:
+    """No user can write there, not even root."""
     assert errs("no-place", "record", "-o", "agent.py/x.tape", "agent.py").exit == 2
 
 
@@ -98,8 +98,8 @@ os.geteuid() or os.seteuid(65534)
 """
 
 
-def test_a_tape_that_may_not_be_read(errs: Errs) -> None:
-    """The reason of the system is passed on."""
+def test_an_unreadable_tape_is_reported_with_the_systems_reason(errs: Errs) -> None:
+    """The mode of the file is 0, and the user is not root."""
     words = ["show", "agent.tape"]
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -110,8 +110,8 @@ def test_a_tape_that_may_not_be_read(errs: Errs) -> None:
 
 
 @pytest.mark.parametrize("words", [["ls"], ["show", "agent.tape"], ["replay", "gone.tape"]])
-def test_nobody_reads_any_more(errs: Errs, words: list[str]) -> None:
-    """As behind `| head -1`: no complaint of ours, and none of Python's while it exits."""
+def test_a_closed_pipe_causes_no_error_output(errs: Errs, words: list[str]) -> None:
+    """As behind `| head -1`: neither tracefork nor Python complains."""
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "tracefork_core.cli.main", *words]
@@ -128,23 +128,23 @@ def test_nobody_reads_any_more(errs: Errs, words: list[str]) -> None:
     assert done.returncode == (2 if "gone.tape" in words else 0)
 
 
-def test_nobody_can_type(errs: Errs) -> None:
-    """Without standard input nobody is asked, as where it is no terminal."""
+def test_without_standard_input_blame_asks_for_yes(errs: Errs) -> None:
+    """It behaves as without a terminal."""
     words = ["blame", "support.tape", "support.py", "--oracle=exit"]
     closed = "os.close(0); sys.stdin = None"
     assert errs.told("nobody-to-ask-at-all", words, begun(errs, closed, *words)).exit == 2
 
 
-def test_a_narrow_screen_loses_no_word(errs: Errs) -> None:
-    """A sentence is one line however narrow the screen is, and NO_COLOR is kept to."""
+def test_a_narrow_screen_does_not_shorten_an_error(errs: Errs) -> None:
+    """A sentence is one line at every width, and NO_COLOR is respected."""
     wide = errs("no-script", "record", "gone.py")
     assert errs.shell.tracefork("record", "gone.py", COLUMNS="20").err == wide.err
     assert errs.shell.tracefork("record", "gone.py", COLUMNS="none").err == wide.err
     assert errs.shell.tracefork("record", "gone.py", FORCE_COLOR="1").err == wide.err
 
 
-def test_a_folder_that_may_not_be_written(errs: Errs) -> None:
-    """What a system says of a place is passed on, whoever runs into it."""
+def test_an_unwritable_folder_is_reported_with_the_systems_reason(errs: Errs) -> None:
+    """`tracefork gc` cannot delete there."""
     with TemporaryDirectory() as place:
         folder = Path(place, "work")
         folder.mkdir()
@@ -158,8 +158,8 @@ def test_a_folder_that_may_not_be_written(errs: Errs) -> None:
         assert errs.told("no-writing", ["gc"], begun(errs, begun_as, "gc")).exit == 5
 
 
-def test_a_disk_that_is_full_before_a_fork(errs: Errs) -> None:
-    """Nothing is left of the branch that was not made."""
+def test_a_fork_on_a_full_disk_leaves_no_branch(errs: Errs) -> None:
+    """The exit code is 5."""
     words = ["fork", "agent.tape", "agent.py", "--at", "1", "--allow-writes"]
     done = errs.told("no-disk-for-a-fork", words, begun(errs, FULL, *words))
     assert done.exit == 5

@@ -1,4 +1,4 @@
-"""Mistakes in Python: what `record`, `replay`, `fork` and `blame` are given, and where."""
+"""Invalid arguments of `record`, `replay`, `fork` and `blame` in Python."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ GIVEN: dict[str, Callable[[Any], object]] = {
 
 
 def enter(scope: Any) -> None:
-    """Begin a block that does nothing."""
+    """Enter a block that does nothing."""
     with scope:
         pass
 
 
 def generates() -> Any:
-    """Be no function that a block could be around."""
+    """A generator function, which no session can surround."""
     yield 1
 
 
@@ -62,13 +62,13 @@ def run(tmp_path: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
 
 
 def said(error: BaseException, folder: Path) -> list[str]:
-    """Return an error as Python names it in the last lines of a traceback."""
+    """Return an error as in the last lines of a traceback."""
     return normalised(f"{type(error).__name__}: {error}", (folder, "HERE"))
 
 
 @pytest.mark.parametrize("name", GIVEN)
-def test_what_cannot_be_given(run: Path, name: str) -> None:
-    """It raises one error of ours, that says what would do; nothing is written."""
+def test_an_invalid_argument_raises_a_usage_error_and_writes_nothing(run: Path, name: str) -> None:
+    """The message says what is valid."""
     before = sorted(run.iterdir())
     with pytest.raises(tracefork.UsageError) as raised:
         GIVEN[name](run)
@@ -76,7 +76,7 @@ def test_what_cannot_be_given(run: Path, name: str) -> None:
     assert sorted(run.iterdir()) == before
 
 
-def test_a_block_is_entered_once(run: Path) -> None:
+def test_an_open_block_cannot_be_entered_again(run: Path) -> None:
     """Each run is a block of its own."""
     scope = tracefork.record(run / "x.tape")
     with scope, pytest.raises(tracefork.UsageError) as raised:
@@ -84,8 +84,8 @@ def test_a_block_is_entered_once(run: Path) -> None:
     golden("python-a-block-entered-twice", said(raised.value, run))
 
 
-def test_a_tape_that_is_recorded_is_not_replayed_inside(run: Path, http: httpx2.Client) -> None:
-    """A replay inside of a replay answers its own block; the outer one then misses its question."""
+def test_a_nested_replay_answers_only_its_own_block(run: Path, http: httpx2.Client) -> None:
+    """So the outer replay misses its request and diverges."""
     outer = tracefork.replay(run / "run.tape")
     with pytest.raises(tracefork.DivergenceError) as raised, outer as replayed:
         with tracefork.replay(run / "run.tape"):
@@ -93,7 +93,7 @@ def test_a_tape_that_is_recorded_is_not_replayed_inside(run: Path, http: httpx2.
     golden("python-a-replay-in-a-replay", said(raised.value, run))
 
 
-def test_no_error_of_ours_is_retried_as_another(run: Path) -> None:
-    """They are RuntimeErrors: policies that retry what is passing leave them alone."""
+def test_errors_of_tracefork_are_runtime_errors(run: Path) -> None:
+    """Retry policies for network errors and timeouts leave them alone."""
     with pytest.raises(RuntimeError):
         enter(tracefork.replay(run / "gone.tape"))

@@ -1,4 +1,4 @@
-"""Standard streams that nobody reads, that are full, or that are closed."""
+"""Standard streams that are closed, full, or no longer read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-m", "tracefork_core.cli.main"]
 
 
 def run(errs: Errs, *words: str, **streams: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with streams of its own."""
+    """Run a command with the given streams."""
     given = {"stderr": subprocess.PIPE, "env": errs.shell.full_environment(), **streams}
     done = subprocess.run([*COMMAND, *words], cwd=errs.folder, check=False, **given)
     assert b"Traceback" not in (done.stderr or b"")
@@ -28,7 +28,7 @@ def run(errs: Errs, *words: str, **streams: Any) -> subprocess.CompletedProcess[
 
 
 def unread(errs: Errs, *words: str, **given: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run a command behind which nobody reads, as behind `| true`."""
+    """Run a command whose output is not read, as behind `| true`."""
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as closed:
@@ -47,10 +47,10 @@ def unread(errs: Errs, *words: str, **given: Any) -> subprocess.CompletedProcess
         (["scan", "agent.tape", "--mask", "WORD"], 1),
     ],
 )
-def test_who_does_not_read_on_gets_the_exit_code(
+def test_an_unread_command_keeps_its_exit_code(
     errs: Errs, words: list[str], more: list[str], code: int
 ) -> None:
-    """A leak or a damaged tape that nobody reads about is one: no complaint, and the exit code."""
+    """A leak or a corrupt tape is still reported by the exit code, without a complaint."""
     damaged = bytearray((errs.folder / "agent.tape").read_bytes())
     damaged[-3000] ^= 1
     (errs.folder / "damaged.tape").write_bytes(damaged)
@@ -68,8 +68,8 @@ def test_who_does_not_read_on_gets_the_exit_code(
 @pytest.mark.parametrize(
     "words", [["ls"], ["ls", "--json"], ["verify", "--integrity", "agent.tape"], ["doctor"]]
 )
-def test_a_result_that_cannot_be_written_is_said(errs: Errs, words: list[str]) -> None:
-    """Once, on stderr, with --json too."""
+def test_an_unwritable_result_is_reported_on_stderr(errs: Errs, words: list[str]) -> None:
+    """It is reported once, also with --json."""
     with Path("/dev/full").open("wb") as full:
         done = run(errs, *words, stdout=full)
     said = Done(done.returncode, "", done.stderr.decode())
@@ -78,8 +78,8 @@ def test_a_result_that_cannot_be_written_is_said(errs: Errs, words: list[str]) -
 
 @pytest.mark.parametrize("words", [["ls"], ["ls", "--json"], ["replay", "agent.tape", "agent.py"]])
 @pytest.mark.parametrize("closed", [0, 1, 2])
-def test_a_stream_that_is_closed_is_no_mistake(errs: Errs, words: list[str], closed: int) -> None:
-    """As behind `>&-`: what nobody can be told is not said."""
+def test_a_closed_standard_stream_is_no_error(errs: Errs, words: list[str], closed: int) -> None:
+    """As with `>&-`: what cannot be written is left out."""
     script = f'{" ".join(COMMAND)} "$@" {closed}>&-'
     environment = errs.shell.full_environment()
     done = subprocess.run(
@@ -102,7 +102,7 @@ httpx2.get(os.environ["PROVIDER"] + "/echo")
 
 
 def test_an_agent_that_closes_stderr_is_recorded_and_replayed(errs: Errs) -> None:
-    """What we have to say then nobody hears."""
+    """The messages of tracefork are lost then."""
     errs.shell.write("closing.py", CLOSING)
     assert run(errs, "record", "closing.py").returncode == 0
     assert run(errs, "replay", "closing.tape", "closing.py").returncode == 0
@@ -112,7 +112,7 @@ def test_an_agent_that_closes_stderr_is_recorded_and_replayed(errs: Errs) -> Non
 
 @pytest.mark.parametrize("before", ["", "os.system('true'); "], ids=["", "and our door"])
 def test_an_agent_that_closes_our_files_stops_the_recording(errs: Errs, before: str) -> None:
-    """It goes on; then it is said, and what was on the tape is still there."""
+    """The agent continues. The error comes at its end, and the tape keeps what it has."""
     closing = f"{before}os.closerange(3, 256)"
     errs.shell.write("closing.py", CLOSING.replace("os.close(2)", closing))
     done = run(errs, "record", "closing.py")

@@ -1,4 +1,4 @@
-"""Mistakes with tapes: none, another file, a folder, a newer format, somebody else's, in use."""
+"""Invalid tapes: missing, another file, a folder, a newer format, another machine's, in use."""
 
 from __future__ import annotations
 
@@ -70,16 +70,18 @@ FILES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_no_tape_is_said_to_be_none(errs: Errs, name: str) -> None:
-    """A newer tape is read as far as it is known, and replays; of the others nothing is read."""
+def test_a_file_that_is_no_tape_is_refused(errs: Errs, name: str) -> None:
+    """A newer tape is read as far as its format is known, and replays. Other files are not read."""
     FILES[name](errs.folder / "agent.tape")
     done = errs.runs(name, "replay", "agent.tape", "agent.py")
     assert done.exit == {"no-tape": 2, "a-folder": 2, "a-newer-tape": 0}.get(name, 5)
     assert not done.out or name == "a-newer-tape"
 
 
-def test_every_command_says_the_same_of_it(errs: Errs, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whichever command is given what is no tape: the sentence is that of the replay."""
+def test_every_command_reports_an_invalid_tape_alike(
+    errs: Errs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The sentence is that of `tracefork replay`."""
     text(errs.folder / "agent.tape")
     for words in (
         ["replay", "agent.tape"],
@@ -101,26 +103,26 @@ def test_every_command_says_the_same_of_it(errs: Errs, capsys: pytest.CaptureFix
         assert (said.out, said.err.count("agent.tape is not a tape")) == ("", 1)
 
 
-def test_a_list_goes_on_behind_what_is_no_tape(
+def test_ls_and_scan_continue_after_an_invalid_tape(
     errs: Errs, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`ls` and `scan` name it, and tell of the others."""
+    """They name it, and list the others."""
     text(errs.folder / "notes.tape")
     assert errs("scan-a-text", "scan", ".").exit == 5
     assert main(["ls"]) == 0
     assert "notes.tape: " in capsys.readouterr().out
 
 
-def test_a_branch_without_its_parent(errs: Errs) -> None:
-    """A branch holds its own exchanges only, and says what is missing."""
+def test_a_branch_without_its_parent_names_the_missing_tape(errs: Errs) -> None:
+    """A branch holds only its own exchanges."""
     words = ["fork", "agent.tape", "--at=1", "--text=Hi", "agent.py"]
     assert errs.shell.tracefork(*words).exit == 0
     (errs.folder / "agent.tape").unlink()
     assert errs("a-branch-alone", "show", "agent.1.tape").exit == 5
 
 
-def test_somebody_elses_tape(errs: Errs) -> None:
-    """No command is taken from a tape; what is sealed or has no bodies says how to go on."""
+def test_a_tape_of_another_machine_says_what_is_needed_to_replay(errs: Errs) -> None:
+    """tracefork takes no command from a tape. Tapes without bodies or patterns say what to do."""
     assert errs("a-strangers-tape", "replay", "agent.tape").exit == 2
     errs.shell.write("quiet.py", "print('here')\n")
     shell = errs.shell
@@ -133,8 +135,8 @@ def test_somebody_elses_tape(errs: Errs) -> None:
     assert errs("another-tape-of-that-name", "replay", "masked.tape").exit == 2
 
 
-def test_a_sealed_tape_without_its_key(errs: Errs, own_key: str) -> None:
-    """Who holds no key is told where one is looked for."""
+def test_a_sealed_tape_says_where_keys_are_looked_for(errs: Errs, own_key: str) -> None:
+    """Both when sealing without a recipient and when opening without the key."""
     errs.shell.write("quiet.py", "print('here')\n")
     sealed = ["record", "--mode=sealed", "-o", "sealed.tape", "quiet.py"]
     assert errs("sealed-for-nobody", *sealed).exit == 2
@@ -152,8 +154,8 @@ with record("busy.tape"):
 """
 
 
-def test_a_tape_that_is_being_recorded(errs: Errs) -> None:
-    """It can be read as far as it is; a second recorder is refused, and the first goes on."""
+def test_a_second_recorder_of_a_tape_is_refused(errs: Errs) -> None:
+    """The first recording continues and stays intact."""
     running = subprocess.Popen(
         [sys.executable, "-c", RECORDER],
         cwd=errs.folder,
@@ -204,15 +206,19 @@ def test_a_tape_that_is_being_recorded(errs: Errs) -> None:
         "import-of-nothing": "import --langgraph-sqlite gone.db -o new.tape",
     }.items(),
 )
-def test_what_a_tape_is_asked_for_and_does_not_have(errs: Errs, name: str, words: str) -> None:
-    """It says what there is; nothing is written, and nothing overwritten."""
+def test_a_missing_part_of_a_tape_is_refused_with_what_exists(
+    errs: Errs, name: str, words: str
+) -> None:
+    """Nothing is written or overwritten."""
     before = sorted(errs.folder.iterdir())
     assert errs(name, *words.split()).exit == 2
     assert sorted(errs.folder.iterdir()) == before
 
 
 @pytest.mark.parametrize("command", ["show", "replay", "ls", "verify", "scan"])
-def test_a_name_that_is_too_long_is_said(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The file system refuses it, before anybody could say that there is no such tape."""
+def test_a_file_name_that_is_too_long_is_reported(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file system refuses the name before tracefork can look for the tape."""
     assert main([command, "a" * 300]) == 2
     assert "300 characters" in capsys.readouterr().err

@@ -1,7 +1,7 @@
-"""Concurrent agents whose last prompt shows the order in which everything came.
+"""Concurrent agents whose last prompt shows the order in which everything arrived.
 
-Each takes the URL of a provider whose answers take their time, joins what it is told in the order
-of arrival, sends the join, and returns it. Run as a script: NAME URL.
+Each agent takes the URL of a provider with delayed answers, joins the answers in the order of
+arrival, sends the joined text, and returns the answer. Run as a script: NAME URL.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def said(answer: httpx2.Response) -> str:
 
 
 class Sync:
-    """A client that asks one thing at a time, in whatever thread it is asked."""
+    """A client that sends one request at a time, from any thread."""
 
     def __init__(self, url: str) -> None:
         self.client = httpx2.Client(verify=False, base_url=url)
@@ -52,7 +52,7 @@ class Async:
 
 
 def sync(main: Callable[[Sync], str]) -> None:
-    """Make a program of a function."""
+    """Register a function as a program."""
 
     def run(url: str) -> str:
         model = Sync(url)
@@ -63,7 +63,7 @@ def sync(main: Callable[[Sync], str]) -> None:
 
 
 def runs(main: Callable[..., Any]) -> None:
-    """Make a program of a coroutine function, which takes one model or two."""
+    """Register a coroutine function, which takes one client or two, as a program."""
 
     async def under_clients(url: str) -> str:
         here, there = Async(url), Sync(url)
@@ -132,7 +132,7 @@ async def in_the_order_of_completion(model: Async) -> str:
 
 @runs
 async def tried_again_until_completed(model: Async) -> str:
-    """Coroutines that nobody started, and that draw and sleep: each its own."""
+    """Coroutines without tasks of their own draw and sleep, each on its own lane."""
 
     async def stubborn(i: int) -> str:
         first = await model.ask(f"{i}")
@@ -145,7 +145,7 @@ async def tried_again_until_completed(model: Async) -> str:
 
 @runs
 async def all_at_once(model: Async) -> str:
-    """Who goes through a set of tasks finds them in the order in which they were started."""
+    """Iterating over a set of tasks gives them in the order in which they were started."""
     tasks = [asyncio.create_task(model.ask(f"{i}")) for i in range(9)]
     done, _ = await asyncio.wait(set(tasks))
     came = [task.result() for task in done]
@@ -266,7 +266,7 @@ async def mixture(here: Async, there: Sync) -> str:
 
 @runs
 async def limits(model: Async) -> str:
-    """Some answers come before a limit, and some after it."""
+    """Some answers arrive before a timeout, and some after it."""
     came: list[Any] = []
     tasks = [asyncio.create_task(model.ask(f"slow {i}" if i % 2 else f"{i}")) for i in range(4)]
     done, pending = await asyncio.wait(tasks, timeout=0.06)
@@ -279,7 +279,7 @@ async def limits(model: Async) -> str:
 
 @runs
 async def heartbeats(model: Async) -> str:
-    """A task sleeps beside the others, and what it notes stands between their answers."""
+    """A task sleeps beside the others, and its notes appear between their answers."""
     came: list[Any] = []
 
     async def beat() -> None:
@@ -326,7 +326,7 @@ def limits_in_threads(model: Sync) -> str:
 
 @sync
 def patience(model: Sync) -> str:
-    """A thread looks for an answer every few milliseconds."""
+    """A thread checks for an answer every few milliseconds."""
     came: list[Any] = []
     with ThreadPoolExecutor(1) as executor:
         job = executor.submit(model.ask, "slow")
@@ -338,7 +338,7 @@ def patience(model: Sync) -> str:
 
 @sync
 def idle_workers(model: Sync) -> str:
-    """Threads that share a queue end when there was nothing in it for a while, each by itself."""
+    """Threads that share a queue end when it was empty for a while, each at its own time."""
     came: list[Any] = []
     work, done = Queue[str](), Queue[str]()
 

@@ -1,4 +1,4 @@
-"""The alarm of a process goes off by the real clock, in the sleep in which it went off."""
+"""The alarm of a process fires by the real clock, during the same sleep as when recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracefork_testkit import Hold, ProviderServer, Reply
 
 @contextmanager
 def alarms_to(handler: Callable[[int, object], object]) -> Iterator[None]:
-    """Have a function called when the alarm goes off."""
+    """Call a function when the alarm fires."""
     before = signal.signal(signal.SIGALRM, handler)
     try:
         yield
@@ -30,7 +30,7 @@ def alarms_to(handler: Callable[[int, object], object]) -> Iterator[None]:
 
 @pytest.fixture
 def went_off() -> Iterator[list[int]]:
-    """Return the list to which a signal's handler adds a number."""
+    """Return the list to which the signal handler appends its signal."""
     found: list[int] = []
     with alarms_to(lambda number, _: found.append(number)):
         yield found
@@ -57,10 +57,10 @@ def tell(url: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("sleep", [sleeping, sleeping_on_a_loop, sleeping_in_a_thread])
-def test_it_goes_off_in_the_sleep_in_which_it_went_off(
+def test_an_alarm_fires_during_the_same_sleep_at_replay(
     sleep: Callable[[], None], tape: Path, provider: ProviderServer, went_off: list[int]
 ) -> None:
-    """A sleep takes its time where an alarm goes off in it, so what is asked next is the same."""
+    """That sleep takes its time, so the next request is the recorded one."""
 
     def run() -> None:
         went_off.clear()
@@ -76,10 +76,10 @@ def test_it_goes_off_in_the_sleep_in_which_it_went_off(
     assert again.digest == again.tape.digest
 
 
-def test_a_sleep_without_one_takes_no_time(
+def test_a_pending_alarm_does_not_make_a_replay_sleep(
     tape: Path, provider: ProviderServer, went_off: list[int]
 ) -> None:
-    """One that would go off later is the limit of something else, of a test say."""
+    """An alarm far in the future may be the timeout of a test."""
 
     def run() -> float:
         signal.setitimer(signal.ITIMER_REAL, 60)
@@ -94,8 +94,8 @@ def test_a_sleep_without_one_takes_no_time(
         assert run() < 1
 
 
-def test_it_goes_off_by_the_real_clock_while_an_answer_is_awaited(tape: Path) -> None:
-    """A replay takes no time to answer: what goes by an alarm that went off there diverges."""
+def test_an_alarm_that_fired_during_a_request_is_late_at_replay(tape: Path) -> None:
+    """The answer comes at once, so an agent that depends on the alarm diverges."""
     hold, late = Hold(), []
 
     def release(number: int, frame: object) -> None:

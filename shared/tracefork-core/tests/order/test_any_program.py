@@ -1,4 +1,4 @@
-"""A concurrent agent made up at random replays equal: tasks, threads, streams, programs, limits."""
+"""A random concurrent agent replays equal: tasks, threads, streams, subprocesses, timeouts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ EXAMPLES = int(os.environ.get("TRACEFORK_REPEAT", "20"))
 
 @dataclass(frozen=True)
 class Do:
-    """A step of an agent: what it does, with what, and the steps it is made of."""
+    """A step of an agent: an action, its parameter, and the steps inside it."""
 
     what: str
     number: int = 0
@@ -33,7 +33,7 @@ class Do:
 
 
 class Agent:
-    """Does what it is told and notes everything in the order it happens."""
+    """Runs steps, and notes everything in the order in which it happens."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -92,8 +92,8 @@ class Agent:
     def job(self, do: Do) -> None:
         """Do a step in a thread.
 
-        Two threads that wait for nothing outside race one another in any Python, and nobody knows
-        who is first. So what fails asks before it does, and nobody looks at what came meanwhile.
+        Two threads that do not wait for anything outside race each other in any Python: their order
+        is unknown. So a failing step makes a request first, and no step here reads earlier notes.
         """
         match do.what:
             case "ask":
@@ -178,8 +178,8 @@ def recorded(path: Path) -> int:
 @given(do=STEPS)
 @example(do=Do("within", 9, (Do("within", 5, (Do("sleep", 9),)),)))
 @example(do=Do("within", 2, (Do("in a thread", 2, (Do("sleep", 1),)),)))
-def test_it_replays_equal(do: Do) -> None:
-    """What was noted, in which order, and what was asked at the end."""
+def test_a_random_agent_replays_equal(do: Do) -> None:
+    """All notes, their order, and the last request are equal."""
     with tempfile.TemporaryDirectory() as folder:
         tape = Path(folder) / "run.tape"
         with ProviderServer(script) as provider, record(tape):
@@ -192,8 +192,8 @@ def test_it_replays_equal(do: Do) -> None:
 
 @_SETTINGS
 @given(do=STEPS, where=st.floats(0, 1))
-def test_its_forks_replay_equal(do: Do, where: float) -> None:
-    """Wherever it is forked, and whatever order live answers come in among the recorded ones."""
+def test_forks_of_a_random_agent_replay_equal(do: Do, where: float) -> None:
+    """At any fork point, in whatever order live answers arrive among the recorded ones."""
     with tempfile.TemporaryDirectory() as folder:
         tape = Path(folder) / "run.tape"
         with ProviderServer(script) as provider:

@@ -1,4 +1,4 @@
-"""A request that is cancelled ends in the same round of the event loop as when it was recorded."""
+"""A cancelled request ends in the same round of the event loop as when it was recorded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOW = {"model": "m", "messages": [{"role": "user", "content": "@slow 30"}]}
 
 @tracefork.tool(effect="read")
 async def careful() -> None:
-    """Take some rounds to tidy up."""
+    """Take some rounds to clean up."""
     try:
         await asyncio.Event().wait()
     finally:
@@ -49,8 +49,10 @@ Asking = Callable[[httpx2.AsyncClient], Awaitable[None]]
     ("asking", "after"),
     [(_connecting, 0.0), (_connecting, 0.3), (_reading, 0.3), (_calling, 0.01)],
 )
-def test_it_takes_as_many_rounds(tape: Path, asking: Asking, after: float) -> None:
-    """While it connects, waits for an answer, reads one, or tidies up after itself."""
+def test_a_cancelled_request_ends_after_the_recorded_number_of_rounds(
+    tape: Path, asking: Asking, after: float
+) -> None:
+    """It is cancelled while it connects, waits, reads, or cleans up."""
 
     async def rounds(url: str) -> int:
         async with httpx2.AsyncClient(verify=False, base_url=url) as client:
@@ -72,8 +74,8 @@ def test_it_takes_as_many_rounds(tape: Path, asking: Asking, after: float) -> No
             assert asyncio.run(rounds(url)) == recorded
 
 
-def test_who_is_done_first_stays_first(tape: Path, provider: ProviderServer) -> None:
-    """Of two races that end in one moment the one that has a request to cancel ends later."""
+def test_the_first_of_two_tasks_to_end_stays_first(tape: Path, provider: ProviderServer) -> None:
+    """Of two races that end at once, the one that has a request to cancel ends later."""
 
     async def first(*racing: Awaitable[Any]) -> list[bool]:
         tasks = [asyncio.ensure_future(one) for one in racing]

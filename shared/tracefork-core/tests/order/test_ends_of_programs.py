@@ -1,4 +1,4 @@
-"""The end of a program that an agent waits for comes again where it came."""
+"""A subprocess that an agent waits for ends at the recorded point of the order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Way = Callable[[], Awaitable[None]]
 
 
 async def beside_an_answer(url: str, way: Way) -> list[str]:
-    """Return what came first: a program, or an answer that takes longer."""
+    """Return what came first: the end of a subprocess, or an answer that takes longer."""
     came = []
     async with httpx2.AsyncClient(verify=False, timeout=20) as client:
 
@@ -81,10 +81,10 @@ async def given_up() -> None:
 @pytest.mark.parametrize(
     "way", [waited_for, heard_out, by_anyio, in_a_thread, with_a_limit, given_up]
 )
-def test_what_came_after_a_program_comes_after_it_again(
+def test_an_answer_recorded_after_a_subprocess_replays_after_it(
     tape: Path, provider: ProviderServer, way: Way
 ) -> None:
-    """A replay has the answer at once, and the program takes its time."""
+    """A replay has the answer at once, while the subprocess takes its time."""
     with record(tape):
         recorded = asyncio.run(beside_an_answer(provider.url, way))
     assert recorded == ["a program", "an answer"]
@@ -94,16 +94,16 @@ def test_what_came_after_a_program_comes_after_it_again(
     assert replaying.reordered == 0
 
 
-def test_what_python_asks_about_the_machine_is_no_part_of_a_run(tape: Path) -> None:
-    """It looks for a library with a program; where that is known already it does not."""
+def test_subprocesses_of_find_library_are_not_on_the_tape(tape: Path) -> None:
+    """Python starts one to look for a library, unless it knows the library already."""
     with record(tape):
         ctypes.util.find_library("c")
     with Tape.open(tape) as recorded:
         assert [reads.site for reads in recorded.chance.reads if reads.source == "program"] == []
 
 
-def test_an_anyio_that_is_loaded_later_is_shown_too(tape: Path) -> None:
-    """Its processes are of a class of its own."""
+def test_subprocesses_of_an_anyio_imported_later_are_recorded(tape: Path) -> None:
+    """Its processes have a class of their own."""
     code = f"""if True:
         import asyncio, sys, tracefork_core
         with tracefork_core.record({str(tape)!r}):
@@ -116,8 +116,8 @@ def test_an_anyio_that_is_loaded_later_is_shown_too(tape: Path) -> None:
         assert [r.values for r in recorded.chance.reads if r.source == "program"] == [[1, 0]]
 
 
-def test_a_program_that_is_waited_for_once_more_is_told_of_once(tape: Path) -> None:
-    """Whether it has ended by the time that it is waited for first is no part of the run."""
+def test_the_end_of_a_subprocess_is_recorded_once(tape: Path) -> None:
+    """Also if the agent waits for it again, whether or not it has ended before the first wait."""
 
     def run(head_start: float) -> None:
         for _ in range(2):
@@ -136,8 +136,10 @@ def test_a_program_that_is_waited_for_once_more_is_told_of_once(tape: Path) -> N
         assert ends == [[1, 0, 2, 1]]
 
 
-def test_a_program_that_was_cut_short_is_so_again(tape: Path, provider: ProviderServer) -> None:
-    """By a limit of the task that waits, which lets it go on and asks for it again."""
+def test_a_wait_for_a_subprocess_that_timed_out_times_out_again(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """The subprocess continues after the timeout, and the task waits for it again."""
 
     async def run() -> list[object]:
         came: list[object] = []
@@ -163,10 +165,10 @@ def test_a_program_that_was_cut_short_is_so_again(tape: Path, provider: Provider
     assert [len(values) for values in ends] == [2]  # The one that came; its number and its turn.
 
 
-def test_a_program_that_waits_for_what_only_a_recording_does_stops_nobody(
+def test_a_subprocess_that_does_not_end_at_replay_does_not_block_it(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as a server that the agent asked: at replay it is asked nothing, and runs for ever."""
+    """The recorded agent stopped it through a server, which gets no request at replay."""
     stop = tmp_path / "stop"
     code = f"while not __import__('os').path.exists({str(stop)!r}): __import__('time').sleep(0.01)"
 
@@ -203,8 +205,10 @@ def test_a_program_that_waits_for_what_only_a_recording_does_stops_nobody(
     assert replaying.digest == replaying.tape.digest
 
 
-def test_a_fork_keeps_the_place_of_a_program(tape: Path, provider: ProviderServer) -> None:
-    """What came before the fork point comes where it came."""
+def test_a_subprocess_ends_at_the_same_point_in_a_fork(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """What came before the fork point stays in the recorded order."""
 
     def run() -> list[str]:
         return asyncio.run(beside_an_answer(provider.url, waited_for))

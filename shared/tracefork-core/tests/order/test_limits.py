@@ -1,4 +1,4 @@
-"""Limits and timers of an agent's own: what fired fires again, and what was kept is kept."""
+"""Timeouts and timers of an agent: those that fired fire again, and the others do not."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def ask(client: httpx2.Client, url: str, text: str) -> str:
     return str(client.post(**asking(url, text)).json()["choices"][0]["message"]["content"])
 
 
-def test_a_limit_that_was_kept_is_kept_by_a_slow_replay(
+def test_a_timeout_that_did_not_fire_does_not_fire_in_a_slow_replay(
     tape: Path, provider: ProviderServer
 ) -> None:
-    """A thread has two seconds more for what it had in time when this was recorded."""
+    """A thread gets two seconds more than its timeout for what was in time when recorded."""
 
     def run(busy: float) -> None:
         ready = threading.Event()
@@ -57,10 +57,10 @@ def test_a_limit_that_was_kept_is_kept_by_a_slow_replay(
     assert replaying.digest == replaying.tape.digest
 
 
-def test_a_timer_of_a_loop_that_ended_is_not_waited_for(
+def test_a_replay_does_not_wait_for_a_timer_of_a_closed_loop(
     tape: Path, provider: ProviderServer
 ) -> None:
-    """It fired when this was recorded, and its loop ends before that at replay."""
+    """The timer fired in the recording, but at replay its loop ends earlier."""
 
     def run(busy: float) -> list[str]:
         came: list[str] = []
@@ -90,10 +90,8 @@ def test_a_timer_of_a_loop_that_ended_is_not_waited_for(
     assert replaying.digest == replaying.tape.digest
 
 
-def test_a_limit_that_was_over_when_it_began_is_so_again(
-    tape: Path, provider: ProviderServer
-) -> None:
-    """Who came too late for a deadline does so in a replay that is quicker."""
+def test_a_timeout_that_began_expired_expires_again(tape: Path, provider: ProviderServer) -> None:
+    """The recorded agent was too slow for a deadline, and a faster replay misses it too."""
 
     async def run(busy: float) -> list[str]:
         came: list[str] = []
@@ -127,10 +125,10 @@ def test_a_limit_that_was_over_when_it_began_is_so_again(
 
 
 @pytest.mark.parametrize("lib", [httpx, httpx2])
-def test_the_limits_of_a_client_are_not_counted_among_the_agents(
+def test_timeouts_inside_a_client_do_not_shift_those_of_the_agent(
     tape: Path, provider: ProviderServer, lib: Any
 ) -> None:
-    """A client reads each piece of a body within a limit; there is no client to read at replay."""
+    """A client reads each piece of a body under a timeout, but does not run at replay."""
 
     async def run() -> list[str]:
         came: list[str] = []
@@ -164,8 +162,8 @@ def test_the_limits_of_a_client_are_not_counted_among_the_agents(
     assert [(reads.site.rpartition(".")[2], reads.values[0]) for reads in timers] == [("run", 1)]
 
 
-def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:
-    """A limit that fired while an answer was on its way fires at replay, where none comes."""
+def test_a_timeout_that_cancelled_a_request_cancels_it_again(tape: Path) -> None:
+    """At replay it fires although no answer is on its way."""
     hold = Hold(after_chunks=0)
 
     def script(request: ModelRequest) -> Reply:
@@ -193,7 +191,7 @@ def test_what_was_cancelled_is_cancelled_again(tape: Path) -> None:
 
 
 def test_a_timer_keeps_the_context_it_was_given(tape: Path) -> None:
-    """An empty one is a context too: what it does not hold is not there when the timer fires."""
+    """An empty context counts too: its variables have their defaults when the timer fires."""
     here: ContextVar[str] = ContextVar("here", default="nothing")
 
     async def run() -> str:

@@ -1,9 +1,9 @@
 """Many jobs on a small pool replay at once, although they start in another order than recorded.
 
-In what order threads submit jobs is a race of the program, and so is which jobs a pool starts with.
-At replay all threads of the pool may then hold jobs whose turn has not come, while the job whose
-turn is due is queued behind them. The tests bring that about by force. Neither of the times that a
-thread or task waits in vain may be used up: they are set to longer than a test may take.
+The order in which threads submit jobs is a race of the program, and so is which jobs a pool starts
+with. At replay all threads of the pool may then hold jobs whose turn has not come, while the job
+whose turn is due is queued behind them. The tests force that. They set the two times that a thread
+or task waits in vain to longer than a test may take, so using one up fails the test.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def ask(client: httpx2.Client, text: str) -> str:
 
 
 class Submitting:
-    """Lets jobs be submitted in an order of our choice, from wherever."""
+    """Makes threads submit their jobs in a chosen order."""
 
     def __init__(self, order: Jobs) -> None:
         self._order = list(order)
@@ -149,10 +149,10 @@ def jobs_on_a_loop(url: str, order: Jobs) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("agent", [jobs_of_threads, jobs_of_tasks, jobs_on_a_loop])
-def test_jobs_that_start_in_another_order_are_not_waited_for(
+def test_jobs_that_start_in_another_order_replay_without_waiting(
     agent: Agent, tape: Path, provider: ProviderServer
 ) -> None:
-    """Every answer is the recorded one, and some turns are counted as overtaken."""
+    """Every answer is the recorded one, and some turns count as overtaken."""
     with record(tape):
         recorded = agent(provider.url, FORWARD)
     with replay(tape) as replaying:
@@ -165,7 +165,7 @@ def test_jobs_that_start_in_another_order_are_not_waited_for(
 def test_jobs_that_start_in_the_recorded_order_keep_it(
     agent: Agent, tape: Path, provider: ProviderServer
 ) -> None:
-    """The control: no turn is overtaken where none has to be."""
+    """The control: no turn is overtaken without need."""
     with record(tape):
         recorded = agent(provider.url, FORWARD)
     with replay(tape) as replaying:
@@ -173,7 +173,9 @@ def test_jobs_that_start_in_the_recorded_order_keep_it(
     assert (replaying.digest, replaying.reordered) == (replaying.tape.digest, 0)
 
 
-def test_jobs_of_a_fork_are_not_waited_for_either(tape: Path, provider: ProviderServer) -> None:
+def test_jobs_of_a_fork_that_start_in_another_order_do_not_wait(
+    tape: Path, provider: ProviderServer
+) -> None:
     """Before the fork point they are answered from the tape, in another order too."""
     with record(tape):
         jobs_of_threads(provider.url, FORWARD)
@@ -202,10 +204,10 @@ def waiting_for_a_program() -> None:
 
 
 @pytest.mark.parametrize("slow", [computing, sleeping, waiting_for_a_program])
-def test_a_thread_that_is_only_slow_is_not_overtaken(
+def test_a_slow_thread_is_not_overtaken(
     slow: Callable[[], None], tape: Path, provider: ProviderServer
 ) -> None:
-    """A thread that will ask by itself is waited for, with a tape that does not know it is slow."""
+    """A replay waits for a thread that will make its request, though it was fast when recorded."""
 
     def run(before: Callable[[], None]) -> list[str]:
         ended: list[str] = []

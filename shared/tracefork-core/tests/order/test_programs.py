@@ -1,4 +1,4 @@
-"""Whatever runs at once: a replay delivers in the recorded order, so all prompts are the same."""
+"""Concurrent programs replay with deliveries in the recorded order, so all prompts are equal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(json.dumps(answers))
 
 @pytest.fixture
 def provider() -> Iterator[ProviderServer]:
-    """Serve answers that take their time, another each, some of them at the same moment."""
+    """Serve different answers with random delays, some of which end at the same moment."""
     chance = random.Random()
 
     def script(request: ModelRequest) -> Reply:
@@ -49,8 +49,10 @@ def provider() -> Iterator[ProviderServer]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_it_replays_in_the_recorded_order(name: str, tape: Path, provider: ProviderServer) -> None:
-    """Several recordings, several replays of each: one answer, one digest, nobody went ahead."""
+def test_a_concurrent_program_replays_in_the_recorded_order(
+    name: str, tape: Path, provider: ProviderServer
+) -> None:
+    """Several recordings, each replayed several times: one answer, one digest, no overtaking."""
     run = PROGRAMS[name]
     for _ in range(RECORDINGS):
         with record(tape, overwrite=True):
@@ -61,8 +63,10 @@ def test_it_replays_in_the_recorded_order(name: str, tape: Path, provider: Provi
             assert (replaying.digest, replaying.reordered) == (replaying.tape.digest, 0)
 
 
-def test_they_replay_in_another_process(tmp_path: Path, provider: ProviderServer) -> None:
-    """Another process, with another seed for its hashes, delivers in the same order."""
+def test_concurrent_programs_replay_in_another_process(
+    tmp_path: Path, provider: ProviderServer
+) -> None:
+    """A process with another hash seed delivers in the same order."""
     first = {}
     for name, program in PROGRAMS.items():
         with record(tmp_path / f"{name}.tape"):
@@ -75,8 +79,10 @@ def test_they_replay_in_another_process(tmp_path: Path, provider: ProviderServer
     assert json.loads(ran.stdout) == first
 
 
-def test_lanes_are_named_alike_in_two_recordings(tape: Path, provider: ProviderServer) -> None:
-    """Tasks, jobs and threads are named when they are started, whenever they first ask."""
+def test_lanes_have_the_same_names_in_three_recordings(
+    tape: Path, provider: ProviderServer
+) -> None:
+    """Tasks, jobs and threads get their names when they start, not at their first request."""
     names = []
     for _ in range(3):
         with record(tape, overwrite=True):
@@ -87,10 +93,10 @@ def test_lanes_are_named_alike_in_two_recordings(tape: Path, provider: ProviderS
     assert "main/branch.2/leaves.1/ask.2" in names[0]
 
 
-def test_without_waiting_for_quiet_it_does_not(
+def test_without_waiting_for_quiet_a_replay_diverges(
     tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: delivered as it comes, threads and tasks get ahead of one another."""
+    """The control: threads and tasks get ahead of one another."""
 
     async def at_once(*_: object, **__: object) -> None:
         return None
@@ -108,10 +114,10 @@ def test_without_waiting_for_quiet_it_does_not(
 
 
 @pytest.mark.parametrize("name", ["heartbeats", "limits", "a_sleep_cut_short", "limits_in_threads"])
-def test_without_the_turns_of_sleeps_and_limits_it_does_not(
+def test_without_the_turns_of_sleeps_and_timeouts_a_replay_diverges(
     name: str, tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: a replay takes no time, and what the agent waits for comes too late in it."""
+    """The control: the answers of a replay come at once, so sleeps and timeouts end too late."""
     with record(tape):
         PROGRAMS[name](provider.url)
     monkeypatch.setattr("tracefork_core.session.session.recorded_waits", lambda _: [])

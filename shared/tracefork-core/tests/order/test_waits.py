@@ -1,4 +1,4 @@
-"""Sleeps of an agent's own, and what waits: a replay does not sleep, and ends as it ended."""
+"""Sleeps and waits of an agent: a replay does not sleep, and keeps the recorded order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(client: httpx2.Client, url: str, text: str) -> str:
 
 
 def test_a_replay_does_not_sleep(tape: Path, provider: ProviderServer) -> None:
-    """Backing off took the recording its time; the replay takes none of it."""
+    """Sleeps between requests took two seconds in the recording."""
 
     def run() -> float:
         began = time.monotonic()
@@ -49,8 +49,8 @@ def test_a_replay_does_not_sleep(tape: Path, provider: ProviderServer) -> None:
         assert run() < 0.7
 
 
-def test_who_cannot_wait_on_a_loop_does_not_stop_who_does(tape: Path) -> None:
-    """A task that waits for its turn is on the loop that a client without `await` asks on."""
+def test_a_blocking_call_on_a_loop_does_not_block_waiting_tasks(tape: Path) -> None:
+    """The blocking client runs on the loop on which tasks wait for their turns."""
     ended: list[list[str]] = []
 
     async def run(url: str) -> list[str]:
@@ -84,8 +84,8 @@ def test_who_cannot_wait_on_a_loop_does_not_stop_who_does(tape: Path) -> None:
     assert ended[0] == ended[1]
 
 
-def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:
-    """`speed=1` keeps the pace of a stream and of sleeps, `speed=4` goes four times as fast."""
+def test_a_replay_at_speed_one_takes_the_recorded_time(tape: Path) -> None:
+    """`speed=1` keeps the pace of streams and sleeps; `speed=4` is four times as fast."""
 
     def run(url: str) -> tuple[float, float]:
         with httpx2.Client(verify=False) as client:
@@ -110,16 +110,16 @@ def test_a_replay_at_speed_one_takes_its_time(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("speed", [0, -1, math.inf, math.nan])
-def test_a_speed_is_a_number_above_zero(tape: Path, speed: float) -> None:
-    """No replay begins that would stand still or fail in the middle."""
+def test_an_invalid_speed_is_refused(tape: Path, speed: float) -> None:
+    """Such a replay would stand still or fail in the middle, so it does not begin."""
     with record(tape):
         pass
     with pytest.raises(UsageError, match="a number above 0"), replay(tape, speed=speed):
         pytest.fail("it began")
 
 
-def test_the_backing_off_of_an_sdk_is_not_slept(tape: Path) -> None:
-    """Its retries wait for half a second, more or less by chance; replayed they are the same."""
+def test_the_backoff_of_an_sdk_takes_no_time_at_replay(tape: Path) -> None:
+    """It waits about half a second, with jitter. The replay makes the same retries."""
 
     def run(url: str) -> tuple[str, float]:
         client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=3)
@@ -158,10 +158,10 @@ def of_its_pipe(program: list[str]) -> str:
 
 
 @pytest.mark.parametrize("reads", [of_its_output, of_its_pipe])
-def test_who_waits_for_a_program_is_waited_for_while_it_computes(
+def test_a_replay_waits_for_a_thread_whose_subprocess_computes(
     tape: Path, reads: Callable[[list[str]], str]
 ) -> None:
-    """A thread that another program works for is not at rest: an answer does not overtake it."""
+    """Such a thread is not at rest, so no answer overtakes it."""
     hold = Hold()
 
     def answer(request: ModelRequest) -> Reply:
@@ -194,8 +194,8 @@ def test_who_waits_for_a_program_is_waited_for_while_it_computes(
         assert replaying.digest == replaying.tape.digest
 
 
-def test_sleeps_side_by_side_on_one_lane_end_as_they_ended(tape: Path) -> None:
-    """A branch that runs anew while its first run goes on has the lane of that."""
+def test_parallel_sleeps_on_one_lane_end_in_the_recorded_order(tape: Path) -> None:
+    """A branch that runs again while its first run is active shares that run's lane."""
 
     async def run(url: str) -> str:
         origin, came = lane_here(), list[str]()
@@ -225,7 +225,7 @@ def test_sleeps_side_by_side_on_one_lane_end_as_they_ended(tape: Path) -> None:
 
 
 def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: ProviderServer) -> None:
-    """What the recording did not do cannot be over before it is."""
+    """The tape does not know when it ends."""
     with record(tape), httpx2.Client(verify=False) as client:
         ask(client, provider.url, "hi")
     with replay(tape), httpx2.Client(verify=False) as client:
@@ -235,8 +235,8 @@ def test_a_sleep_that_was_not_recorded_takes_its_time(tape: Path, provider: Prov
         assert time.monotonic() - began >= 0.05
 
 
-def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
-    """It looks for work all the time and asks for nothing: a replay waits for none of its looks."""
+def test_a_polling_thread_does_not_slow_a_replay(tape: Path) -> None:
+    """It polls for work and makes no request. A replay does not wait for its polls."""
 
     def run(url: str) -> float:
         stop = threading.Event()
@@ -265,8 +265,8 @@ def test_a_thread_in_the_background_does_not_slow_a_replay(tape: Path) -> None:
         assert run(url) < 0.4
 
 
-def test_the_tape_says_in_which_turn_a_wait_was_over(tape: Path) -> None:
-    """Of a sleep that was cut short, that it was; of a limit, which one of its place it was."""
+def test_the_tape_holds_how_each_sleep_and_timeout_ended(tape: Path) -> None:
+    """For a sleep, that it was cut short; for timeouts at a call site, which one fired."""
 
     async def agent() -> None:
         for seconds in (0.01, 60):
@@ -282,7 +282,7 @@ def test_the_tape_says_in_which_turn_a_wait_was_over(tape: Path) -> None:
 
 
 def test_equal_requests_of_many_threads_get_their_own_answers(tape: Path) -> None:
-    """Which thread asks first changes from run to run; which answer is whose does not."""
+    """The order in which threads ask changes from run to run, but each gets its own answer."""
 
     def run(url: str) -> dict[int, str]:
         answers = {}
@@ -306,8 +306,8 @@ def test_equal_requests_of_many_threads_get_their_own_answers(tape: Path) -> Non
             assert run(url) == first
 
 
-def test_everything_is_put_back(tape: Path) -> None:
-    """After the block, sleeping, tasks, threads and pools are Python's own again."""
+def test_a_session_restores_sleeps_threads_pools_and_subprocesses(tape: Path) -> None:
+    """Each attribute is the identical object again, also after an error."""
 
     def held() -> list[object]:
         return [

@@ -37,7 +37,7 @@ def waiting(told: list[str], who: str) -> OnImport:
 
 
 def test_two_arrivals_for_one_module_are_both_called(told: list[str]) -> None:
-    """Once each, also if the module is loaded again."""
+    """Each is called once, even if the module is loaded again."""
     finders = list(sys.meta_path)
     both = [waiting(told, who) for who in ("one", "two")]
     import_module(NAME)
@@ -50,14 +50,14 @@ def test_two_arrivals_for_one_module_are_both_called(told: list[str]) -> None:
 
 
 def test_an_arrival_that_is_off_is_not_called(told: list[str]) -> None:
-    """The control: switched off before the module is loaded."""
+    """The control: it is switched off before the module is loaded."""
     waiting(told, "one").off()
     import_module(NAME)
     assert told == []
 
 
 def test_the_module_keeps_its_own_loader(told: list[str]) -> None:
-    """The wrapped loader answers as the real one, and afterwards it is the real one."""
+    """The wrapped loader acts like the real one, and is replaced by it afterwards."""
     plain = importlib.util.find_spec(NAME)
     on_import = waiting(told, "one")
     spec = importlib.util.find_spec(NAME)

@@ -1,4 +1,4 @@
-"""Attributes are replaced and put back: in reverse order, for many users, and never over others."""
+"""Patches are undone in reverse order, shared by many users, and never undo others' patches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Client(Base):
 
 
 def loud(original: Any) -> Any:
-    """Return a method that shouts what `original` says."""
+    """Return a method that appends an exclamation mark to the result of `original`."""
 
     def send(self: Client) -> str:
         return f"{original(self)}!"
@@ -38,7 +38,7 @@ def loud(original: Any) -> Any:
 
 
 def test_undo_restores_the_identical_attributes_in_reverse_order() -> None:
-    """Static methods stay static, and what was inherited is inherited again."""
+    """Static methods stay static, and inherited attributes are inherited again."""
     before, patches = dict(vars(Client)), Patches()
     for _ in range(2):
         patches.wrap(Client, "send", loud)
@@ -51,8 +51,8 @@ def test_undo_restores_the_identical_attributes_in_reverse_order() -> None:
     assert "inherited" not in vars(Client)
 
 
-def test_undo_keeps_a_later_patch_of_somebody_else() -> None:
-    """A tracer that wraps a client during a session goes on working after it."""
+def test_undo_keeps_a_later_patch_of_another_library() -> None:
+    """A tracer that wraps a client during a session continues to work after it."""
     patches, theirs, original = Patches(), Patches(), Client.send
     patches.wrap(Client, "send", loud)
     theirs.wrap(Client, "send", loud)
@@ -62,8 +62,8 @@ def test_undo_keeps_a_later_patch_of_somebody_else() -> None:
     Client.send = original  # type: ignore[method-assign]
 
 
-def test_undo_keeps_a_class_that_somebody_else_gave_an_object() -> None:
-    """The class of an object is put back only while it is still ours."""
+def test_undo_keeps_a_class_that_another_library_gave_an_object() -> None:
+    """The class of an object is restored only if it is still tracefork's."""
 
     class Ours(Client):
         pass
@@ -84,7 +84,7 @@ def test_undo_keeps_a_class_that_somebody_else_gave_an_object() -> None:
 
 
 def test_a_missing_attribute_names_the_library_and_its_version() -> None:
-    """A private name that a new release has dropped: the error says which release."""
+    """If a new release drops a private name, the error says which release."""
     library = ModuleType("somelib")
     library.__version__ = "9.1"  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
@@ -98,7 +98,7 @@ def test_a_missing_attribute_names_the_library_and_its_version() -> None:
 
 
 def test_the_first_user_patches_and_the_last_restores() -> None:
-    """Sessions that end in any order leave the patches in place for those that are open."""
+    """Sessions may end in any order; the patches stay while one of them is open."""
     original = Client.send
     shared = Shared(lambda patches: patches.wrap(Client, "send", loud))
     shared.on()
@@ -111,7 +111,7 @@ def test_the_first_user_patches_and_the_last_restores() -> None:
 
 
 def test_patches_that_fail_halfway_are_undone() -> None:
-    """Each session that tries gets the error, and nothing is left behind."""
+    """Each session that tries gets the error, and no patch stays."""
     original = Client.send
 
     def put_in(patches: Patches) -> None:
@@ -126,7 +126,7 @@ def test_patches_that_fail_halfway_are_undone() -> None:
 
 
 def test_threads_that_switch_at_once_patch_once() -> None:
-    """Eight threads open and close at once; the wrapper is there once, and gone at the end."""
+    """Eight threads open and close at once; there is one wrapper, and none at the end."""
     original, together = Client.send, threading.Barrier(8, timeout=20)
     shared = Shared(lambda patches: patches.wrap(Client, "send", loud))
     heard: list[str] = []

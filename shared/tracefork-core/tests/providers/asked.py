@@ -1,4 +1,4 @@
-"""Requests as a seam sees them, one of each way that a model is asked."""
+"""Requests as a seam sees them, one for each wire format and endpoint."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Ask:
 
 
 def asks(url: str, **body: Any) -> Ask:
-    """Return a request of a URL and the fields of its body."""
+    """Return a request to a URL with these fields in its body."""
     return Ask(url, json.dumps(body).encode())
 
 

@@ -1,4 +1,4 @@
-"""What the tests of providers share: exchanges made by hand, and recorded ones."""
+"""Exchanges for the tests of providers: made by hand, and recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ask = Callable[..., ModelCall]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One exchange with a real provider, as somebody's test suite recorded it."""
+    """An exchange with a real provider, from the recordings of a public test suite."""
 
     cassette: str
     method: str
@@ -45,7 +45,7 @@ class Recorded:
 
 @pytest.fixture
 def ask() -> Ask:
-    """Decode an exchange given as Python values; a list answers as a stream of events."""
+    """Decode an exchange given as Python values; a list is answered as a stream of events."""
 
     def ask(url: str, request: Any, answer: Any, status: int = 200) -> ModelCall:
         if isinstance(answer, list):
@@ -63,7 +63,7 @@ def ask() -> Ask:
 
 @pytest.fixture(scope="session")
 def traffic() -> list[Recorded]:
-    """Give every recorded exchange; skip where the recordings are not at hand."""
+    """Return every recorded exchange; skip the test if the recordings are not installed."""
     if not TRAFFIC.is_dir():
         pytest.skip("recorded traffic of real providers is not ours to publish")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

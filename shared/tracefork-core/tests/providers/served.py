@@ -1,4 +1,4 @@
-"""A local server that answers each request as it is told, a chunk at a time."""
+"""A local server that sends given answers, one chunk at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .asked import Ask
 
 @contextmanager
 def served(reply: Callable[[Ask], Answer]) -> Iterator[str]:
-    """Serve answers on a port of this machine and give the address."""
+    """Serve answers on a port of this machine and return its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

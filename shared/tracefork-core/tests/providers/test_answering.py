@@ -1,4 +1,4 @@
-"""Answers made up for a request: what was to be said is what is read back."""
+"""Generated answers decode to the text and tool calls that they were made from."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def payloads(body: bytes) -> list[Any]:
 
 @settings(max_examples=300, deadline=None)
 @given(way=st.sampled_from(EVERY_WAY), text=st.none() | TEXTS, calls=CALLS)
-def test_an_answer_decodes_to_what_it_says(
+def test_an_answer_decodes_to_its_text_and_calls(
     way: str, text: str | None, calls: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    """Of any text and any calls, in every format, whole or streamed, nothing is lost or added."""
+    """Any text and calls, in every format, whole or streamed; nothing is lost or added."""
     request = WAYS[way]
     if text is None and not calls:
         text = ""
@@ -70,8 +70,8 @@ def test_an_answer_decodes_to_what_it_says(
 
 
 @every_way
-def test_another_text_reads_as_another(way: str) -> None:
-    """The comparison above can fail."""
+def test_another_text_or_call_fails_the_comparison(way: str) -> None:
+    """The negative control."""
     request = WAYS[way]
     yes, no = (request.read(answer(request, text=text)) for text in ("yes", "no"))
     assert yes.text != no.text
@@ -83,7 +83,7 @@ def test_another_text_reads_as_another(way: str) -> None:
 
 @every_way
 def test_equal_answers_have_equal_bytes(way: str) -> None:
-    """Ids are made up from what is asked and said, so they differ where that does."""
+    """Ids are derived from request and answer, so they differ only if those differ."""
     request = WAYS[way]
     calls = [("f", {"a": 1}), ("f", {"a": 1})]
     first, again = (answer(request, text="yo", tool_calls=calls) for _ in range(2))
@@ -96,7 +96,7 @@ def test_equal_answers_have_equal_bytes(way: str) -> None:
 
 @every_way
 def test_only_a_stream_has_several_chunks(way: str) -> None:
-    """Each event is a chunk of its own; a whole body is one, and says how long it is."""
+    """Each event is a chunk. A whole body is one chunk, with its length in a header."""
     request = WAYS[way]
     made = answer(request, text="a long enough text, of many words")
     streamed = request.read(made).stream
@@ -107,7 +107,7 @@ def test_only_a_stream_has_several_chunks(way: str) -> None:
 
 @every_way
 def test_tokens_are_counted(way: str) -> None:
-    """What was said costs more the longer it is; a chat stream counts where it is asked to."""
+    """A longer answer has more tokens. A chat stream has counts if the request asks for them."""
     request = WAYS[way]
     short, long = (request.read(answer(request, text="a" * n)).usage for n in (4, 400))
     if way in ("chat-stream", "chat-stream-choices", "azure-stream", "local-stream"):
@@ -120,8 +120,8 @@ def test_tokens_are_counted(way: str) -> None:
     assert (short.input_tokens or 0) > 0
 
 
-def test_a_chat_stream_ends_as_openai_ends_it() -> None:
-    """The role opens it, the finish reason, the usage and `[DONE]` end it."""
+def test_a_chat_stream_begins_and_ends_like_openais() -> None:
+    """It begins with the role, and ends with the finish reason, the usage and `[DONE]`."""
     made = answer(WAYS["chat-stream-usage"], text="yo")
     assert made.chunks[-1] == b"data: [DONE]\n\n"
     chunks = payloads(made.body)
@@ -131,14 +131,14 @@ def test_a_chat_stream_ends_as_openai_ends_it() -> None:
     assert [bool(chunk["usage"]) for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
 
 
-def test_as_many_choices_come_as_were_asked_for() -> None:
-    """Each says the same."""
+def test_an_answer_has_as_many_choices_as_requested() -> None:
+    """All choices are equal."""
     read = WAYS["chat-stream-choices"].read(answer(WAYS["chat-stream-choices"], text="yo"))
     assert [message.parts for message in read.output] == [read.output[0].parts] * 3
 
 
-def test_the_kind_of_a_call_is_that_of_the_tool() -> None:
-    """A custom tool is called with text, a built-in one by its own item, an old function alone."""
+def test_a_call_has_the_kind_of_its_tool() -> None:
+    """Custom tools are called with text, built-in ones by an item; an old function alone."""
     tools = [{"type": "custom", "custom": {"name": "sql"}}]
     custom = answer(CHAT.but(tools=tools), text=None, tool_calls=[("sql", "select 1")])
     call = json.loads(custom.body)["choices"][0]["message"]["tool_calls"][0]
@@ -156,8 +156,8 @@ def test_the_kind_of_a_call_is_that_of_the_tool() -> None:
     assert choice["finish_reason"] == "function_call"
 
 
-def test_a_call_that_was_demanded_by_name_ends_as_a_text() -> None:
-    """OpenAI says `stop` there; where the model chose by itself it says `tool_calls`."""
+def test_a_call_forced_by_name_finishes_with_stop() -> None:
+    """If the model chose the tool itself, OpenAI's finish reason is `tool_calls`."""
     named = {"type": "function", "function": {"name": "f"}}
     for choice, reason in ((named, "stop"), ("required", "tool_calls")):
         request = CHAT.but(tool_choice=choice)
@@ -165,8 +165,8 @@ def test_a_call_that_was_demanded_by_name_ends_as_a_text() -> None:
         assert read.finish_reasons == (reason,)
 
 
-def test_arguments_may_be_broken_where_they_are_text() -> None:
-    """OpenAI's formats carry arguments that are no JSON; the others have no place for them."""
+def test_arguments_may_be_invalid_json_where_they_are_text() -> None:
+    """OpenAI's formats send arguments as text. The other formats need an object."""
     for way in ("chat", "chat-stream", "responses", "responses-stream"):
         request = WAYS[way]
         read = request.read(answer(request, text=None, tool_calls=[("f", '{"a": ')]))
@@ -176,8 +176,8 @@ def test_arguments_may_be_broken_where_they_are_text() -> None:
             answer(WAYS[way], text=None, tool_calls=[("f", '{"a": ')])
 
 
-def test_gemini_is_told_that_no_model_made_a_call() -> None:
-    """Generations that demand a signature get the word for none, on the first call of a step."""
+def test_a_call_for_gemini_has_a_placeholder_signature() -> None:
+    """Models that demand a signature get it on the first call of a step."""
     calls: list[Any] = [("f", {}), ("g", {})]
     new = json.loads(answer(WAYS["gemini"], text=None, tool_calls=calls).body)
     parts = new["candidates"][0]["content"]["parts"]
@@ -211,14 +211,14 @@ def nested(depth: int) -> dict[str, Any]:
     ],
 )
 def test_an_impossible_answer_is_refused(request_: Ask, said: dict[str, Any], why: str) -> None:
-    """The message says why, and keeps the query of the address to itself."""
+    """The message says why, and does not contain the query of the URL."""
     with pytest.raises(UsageError, match=why) as refused:
         answer(request_, **said)
     assert "s3cret" not in str(refused.value)
 
 
 @every_way
-def test_arguments_are_read_back_to_the_depth_that_is_allowed(way: str) -> None:
+def test_arguments_of_the_maximum_depth_are_read_back(way: str) -> None:
     """The deepest arguments that are not refused survive every format."""
     deepest = nested(115)
     read = WAYS[way].read(answer(WAYS[way], text=None, tool_calls=[("f", deepest)]))

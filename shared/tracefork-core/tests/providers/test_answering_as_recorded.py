@@ -1,4 +1,4 @@
-"""What an answer takes over from the one that was recorded, and what it must not."""
+"""What an answer copies from the recorded one, and what it must not copy."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def recorded(body: Any, *headers: tuple[str, str], status: int = 200) -> Answer:
 
 
 def streamed(request: Ask, answer_: Answer) -> tuple[Ask, Answer]:
-    """Return the request and what it was answered as they would be with a stream."""
+    """Return the request and its answer as a stream."""
     request = request.but(stream=True)
     return request, answer(request, answer_, text=None, tool_calls=CALL)
 
 
-def test_ids_model_and_headers_are_those_of_the_recording() -> None:
-    """An agent that keeps them asks its next question as it did; what was of the bytes goes."""
+def test_ids_model_and_headers_are_copied_from_the_recording() -> None:
+    """So an agent that uses them sends the recorded request next. Headers of the body go."""
     call = {"id": "call_7", "type": "function", "function": {"name": "g", "arguments": "{}"}}
     before = recorded(
         {
@@ -90,8 +90,10 @@ def test_ids_model_and_headers_are_those_of_the_recording() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_anthropics_thinking_stays_before_a_call_and_goes_with_a_text(stream: bool) -> None:
-    """A call that comes back without it is refused; another text was not what it led to."""
+def test_anthropics_thinking_is_kept_before_a_call_but_not_before_another_text(
+    stream: bool,
+) -> None:
+    """A call without its thinking is refused; another text did not follow from it."""
     request, before = MESSAGES, recorded(MESSAGE)
     if stream:
         request, before = streamed(request, before)
@@ -106,8 +108,8 @@ def test_anthropics_thinking_stays_before_a_call_and_goes_with_a_text(stream: bo
     assert usage.input_tokens == 97
 
 
-def test_the_thinking_of_a_chat_stays_before_a_call_and_goes_with_a_text() -> None:
-    """Some servers refuse a call that comes back without it."""
+def test_thinking_of_a_chat_is_kept_before_a_call_but_not_before_another_text() -> None:
+    """Some servers refuse a call without its thinking."""
     message = {"content": "yes", "reasoning_content": "hmm"}
     before = recorded({"choices": [{"message": message, "finish_reason": "stop"}]})
     assert b"hmm" in answer(CHAT, before, text=None, tool_calls=CALL).body
@@ -116,8 +118,8 @@ def test_the_thinking_of_a_chat_stays_before_a_call_and_goes_with_a_text() -> No
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_response_the_provider_keeps_gets_an_id_of_its_own(stream: bool) -> None:
-    """By its recorded id, the next request would go on from what was recorded, not from this."""
+def test_a_response_stored_by_the_provider_gets_a_new_id(stream: bool) -> None:
+    """With the recorded id, the next request would continue from the recorded response."""
     request, before = RESPONSES, recorded(RESPONSE)
     if stream:
         request, before = streamed(request, before)
@@ -135,7 +137,7 @@ def test_a_response_the_provider_keeps_gets_an_id_of_its_own(stream: bool) -> No
 
 
 def test_geminis_signature_stays_with_the_call_it_signs() -> None:
-    """Another call gets the word for none; ids are given where the recording had them."""
+    """Another call gets the placeholder. Calls have ids if the recorded ones had."""
     part = {"functionCall": {"name": "f", "args": {"a": 1}, "id": "x1"}, "thoughtSignature": "s1g"}
     body = {"candidates": [{"content": {"parts": [part]}}], "responseId": "r1"}
     same = answer(GEMINI, recorded(body), text=None, tool_calls=CALL)
@@ -147,8 +149,8 @@ def test_geminis_signature_stays_with_the_call_it_signs() -> None:
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))
-def test_nothing_is_taken_from_a_failure_or_from_noise(way: str) -> None:
-    """An answer in place of an error, or of what cannot be read, is made up as a whole."""
+def test_nothing_is_copied_from_an_error_or_unreadable_bytes(way: str) -> None:
+    """The answer is then generated as a whole."""
     request = WAYS[way]
     plain = answer(request, text="yo")
     failed = recorded({"error": {"message": "no"}}, ("retry-after", "9"), status=429)

@@ -1,4 +1,4 @@
-"""Whole responses given as documents, and refusals, in the form of each provider."""
+"""Response documents and errors in the format of each provider."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ STREAMS = [
 
 @pytest.mark.parametrize(("whole", "streamed"), STREAMS)
 def test_a_document_reads_the_same_as_a_stream(whole: str, streamed: str) -> None:
-    """Thinking, refusals, tools of the provider's: a stream carries all that a document holds."""
+    """Thinking, refusals, provider tools: a stream carries everything that a document holds."""
     document = DOCUMENTS[whole]
     one, other = WAYS[whole], WAYS[streamed]
     read, again = (ask.read(from_document(ask, document)) for ask in (one, other))
@@ -114,13 +114,13 @@ def test_a_document_reads_the_same_as_a_stream(whole: str, streamed: str) -> Non
 
 
 @pytest.mark.parametrize("way", sorted(DOCUMENTS))
-def test_a_whole_document_goes_out_as_it_is(way: str) -> None:
-    """Nothing is added, nothing is left out."""
+def test_a_whole_document_is_sent_unchanged(way: str) -> None:
+    """Nothing is added and nothing is left out."""
     assert json.loads(from_document(WAYS[way], DOCUMENTS[way]).body) == DOCUMENTS[way]
 
 
-def test_a_signature_of_geminis_stands_on_the_last_piece_of_its_text() -> None:
-    """The pieces before it are not signed."""
+def test_geminis_signature_is_on_the_last_piece_of_its_text() -> None:
+    """The pieces before it have none."""
     part = {"text": "a text of many words", "thoughtSignature": "s"}
     document = {"candidates": [{"content": {"parts": [part]}}]}
     made = json.loads(from_document(WAYS["gemini-array"], document).body)
@@ -130,8 +130,8 @@ def test_a_signature_of_geminis_stands_on_the_last_piece_of_its_text() -> None:
     assert signed == [False] * (len(pieces) - 1) + [True]
 
 
-def test_other_answers_of_a_provider_are_documents_too() -> None:
-    """Vectors, counts, and a prompt that was refused."""
+def test_vectors_counts_and_refused_prompts_are_documents_too() -> None:
+    """They need none of the fields of a generation."""
     vectors = {"data": [{"embedding": [1.0]}], "model": "e"}
     assert EMBEDDINGS.read(from_document(EMBEDDINGS, vectors)).output
     counting = Ask(f"{MESSAGES.url}/count_tokens", MESSAGES.body)
@@ -156,7 +156,7 @@ def test_other_answers_of_a_provider_are_documents_too() -> None:
     ],
 )
 def test_a_document_of_another_kind_is_refused(request_: Ask, document: Any, why: str) -> None:
-    """The message says what a response to this request has."""
+    """The message names the field that a response to this request needs."""
     with pytest.raises(UsageError, match=why):
         from_document(request_, document)
 
@@ -173,7 +173,7 @@ WORDS = {
 
 
 def word(way: str, status: int) -> str:
-    """Return the word of the provider that is asked; Azure has none but the number."""
+    """Return the provider's word for a status; Azure has only the number."""
     openai, anthropic, google = WORDS[status]
     if way.startswith("azure"):
         return str(status)
@@ -184,8 +184,8 @@ def word(way: str, status: int) -> str:
 
 @pytest.mark.parametrize("status", WORDS)
 @pytest.mark.parametrize("way", sorted(WAYS))
-def test_a_refusal_has_the_form_of_the_provider(way: str, status: int) -> None:
-    """Its message is read back, with the provider's word for the status."""
+def test_an_error_has_the_format_of_the_provider(way: str, status: int) -> None:
+    """Its message and the provider's word for the status are read back."""
     request = WAYS[way]
     made = failure_answer(request, status, "not now \U0001f600")
     read = request.read(made)
@@ -196,8 +196,8 @@ def test_a_refusal_has_the_form_of_the_provider(way: str, status: int) -> None:
     assert read.error.type == word(way, status)
 
 
-def test_retry_after_has_the_form_of_the_provider() -> None:
-    """In seconds and, where they are no whole ones, in milliseconds; Google says it in the body."""
+def test_retry_after_has_the_format_of_the_provider() -> None:
+    """In seconds, and in milliseconds if they are fractional; Google puts it into the body."""
     plain = dict(failure_answer(CHAT, 429, "slow", 7).headers)
     assert plain["retry-after"] == "7"
     assert "retry-after-ms" not in plain
@@ -208,8 +208,8 @@ def test_retry_after_has_the_form_of_the_provider() -> None:
     assert json.loads(failure_answer(AZURE, 429, "slow").body)["error"]["code"] == "429"
 
 
-def test_geminis_array_holds_its_refusal() -> None:
-    """A stream that is an array is one when it fails, too; events fail with a plain body."""
+def test_an_error_of_a_gemini_array_stream_is_an_array() -> None:
+    """An error of an event stream is a plain body."""
     array, events = (WAYS[way] for way in ("gemini-array", "gemini-events"))
     (refusal,) = json.loads(failure_answer(array, 503, "busy").body)
     assert refusal == json.loads(failure_answer(events, 503, "busy").body)
@@ -217,6 +217,6 @@ def test_geminis_array_holds_its_refusal() -> None:
 
 
 def test_an_error_needs_an_error_status() -> None:
-    """200 is none."""
+    """200 is refused."""
     with pytest.raises(UsageError, match="200"):
         failure_answer(CHAT, 200, "fine")

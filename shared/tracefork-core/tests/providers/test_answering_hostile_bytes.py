@@ -1,4 +1,4 @@
-"""Recordings, documents and requests of any shape: an answer, an edit, or a word why not."""
+"""Recordings, documents and requests of any shape are answered, edited, or refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MANY = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[Hea
 @MANY
 @given(st.sampled_from(EVERY_WAY), st.lists(OBJECTS, min_size=1, max_size=4), st.booleans())
 def test_any_recording_can_be_answered_after(way: str, found: list[Any], events: bool) -> None:
-    """Whatever a tape holds for an answer, what is said instead is read back."""
+    """Whatever the recorded answer is, the new answer is read back."""
     lines = [b"data: " + json.dumps(one).encode() + b"\n\n" for one in found]
     body = b"".join(lines) if events else json.dumps(found[0]).encode()
     kind = "text/event-stream" if events else "application/json"
@@ -48,8 +48,8 @@ def test_any_recording_can_be_answered_after(way: str, found: list[Any], events:
 
 @MANY
 @given(st.sampled_from(EVERY_WAY), OBJECTS)
-def test_any_document_is_given_or_refused(way: str, document: Any) -> None:
-    """A document of wrong types is sent as far as it goes, or refused with a word."""
+def test_any_document_is_sent_or_refused(way: str, document: Any) -> None:
+    """A document with wrong types is sent as far as possible, or refused with a UsageError."""
     request = WAYS[way]
     for field in ("choices", "output", "content", "candidates"):
         with suppress(UsageError):
@@ -59,7 +59,7 @@ def test_any_document_is_given_or_refused(way: str, document: Any) -> None:
 @MANY
 @given(st.sampled_from(EVERY_WAY), OBJECTS, st.sampled_from(CHANGES))
 def test_any_request_is_edited_or_refused(way: str, body: Any, change: dict[str, Any]) -> None:
-    """A request of wrong types is changed, or refused with a word."""
+    """A request with wrong types is edited, or refused with a UsageError."""
     with suppress(UsageError):
         url, changed = edit(Ask(WAYS[way].url, json.dumps(body).encode()), **change)
         assert url

@@ -1,4 +1,4 @@
-"""Traffic recorded against the real providers: each answer can be given again in its own words."""
+"""Recorded traffic of real providers: each answer can be made again from its text and calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .asked import Ask
 
 
 def calls(traffic: list[Any]) -> list[tuple[Any, Ask, ModelCall]]:
-    """Return what asked a model for words, and got some."""
+    """Return the calls that asked a model for text and got some."""
     found = [(one, one.decode()) for one in traffic]
     return [
         (one, Ask(one.url, one.request, tuple(one.request_headers)), call)
@@ -32,7 +32,7 @@ def recorded(one: Any) -> Answer:
 
 
 def again(request: Ask, call: ModelCall, before: Answer | None) -> ModelCall:
-    """Answer a request with what a call said, and read that."""
+    """Answer a request with the text and calls of a recorded one, and decode that."""
     said = [(one.name, one.arguments) for one in call.tool_calls]
     text = call.text if call.text or not said else None
     return request.read(answer(request, before, text=text, tool_calls=said))  # type: ignore[arg-type]
@@ -43,8 +43,8 @@ def said(call: ModelCall) -> tuple[Any, ...]:
     return call.text, made, call.finish_reasons, call.stream
 
 
-def test_every_answer_is_given_again(traffic: list[Any]) -> None:
-    """Text, tool calls and finish reason of N of N are equal, made up or after the recording."""
+def test_every_answer_can_be_made_again(traffic: list[Any]) -> None:
+    """Text, tool calls and finish reason of N of N are equal, with and without the recording."""
     done: Counter[str] = Counter()
     for one, request, call in calls(traffic):
         # One server said nothing of how it ended; what is made up ends as such answers do.
@@ -56,8 +56,8 @@ def test_every_answer_is_given_again(traffic: list[Any]) -> None:
     assert sum(done.values()) > 300
 
 
-def test_ids_and_counts_are_taken_over(traffic: list[Any]) -> None:
-    """Said again, an answer is the recorded one to whoever keeps its ids or counts its tokens."""
+def test_ids_and_counts_are_copied(traffic: list[Any]) -> None:
+    """The new answer equals the recorded one for an agent that uses its ids or token counts."""
     for one, request, call in calls(traffic):
         read = again(request, call, recorded(one))
         assert (read.response_id, read.response_model) == (call.response_id, call.response_model)
@@ -66,8 +66,8 @@ def test_ids_and_counts_are_taken_over(traffic: list[Any]) -> None:
         assert not asks_usage or read.usage == call.usage, one.cassette
 
 
-def test_other_words_are_noticed(traffic: list[Any]) -> None:
-    """The comparison above can fail: another text or another call reads as another."""
+def test_another_text_or_call_is_noticed(traffic: list[Any]) -> None:
+    """The negative control of the comparison above."""
     for one, request, call in calls(traffic):
         other = request.read(
             answer(request, recorded(one), text="other", tool_calls=[("other", {"a": [one.url]})])
@@ -78,7 +78,7 @@ def test_other_words_are_noticed(traffic: list[Any]) -> None:
 
 
 def test_a_recorded_document_is_sent_whole_or_streamed(traffic: list[Any]) -> None:
-    """Each JSON answer reads the same when it is given as a document, and as a stream of it."""
+    """Each JSON answer decodes to the same call as a whole document and as a stream."""
     seen: Counter[str] = Counter()
     for one, request, call in calls(traffic):
         if call.stream or not one.response.startswith(b"{"):
@@ -111,7 +111,7 @@ CHANGES: dict[str, tuple[Any, Callable[[ModelCall, ModelCall], bool]]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_every_real_request_can_be_edited(traffic: list[Any], change: str) -> None:
-    """What was changed reads as changed in N of N; only a message that is the only one stays."""
+    """N of N decode as edited; only a request's single message cannot be dropped."""
     value, shows = CHANGES[change]
     done = 0
     for one, request, call in calls(traffic):

@@ -1,4 +1,4 @@
-"""The SDKs read what was made up for them, over real sockets, as they read their provider."""
+"""The SDKs read generated answers over real sockets, as they read their provider's."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DOCUMENTS: dict[str, Any] = {
 
 
 def reply(request: Ask) -> Answer:
-    """Answer who asks the model `fail`, `document` or another one."""
+    """Answer by the name of the model: `fail`, `document` or another one."""
     asked = request.url.encode() + request.body
     if b"fail" in asked:
         return failure_answer(request, 429, "slow down", 0.25)
@@ -51,7 +51,7 @@ def reply(request: Ask) -> Answer:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """Serve made-up answers."""
+    """Serve generated answers."""
     with served(reply) as address:
         yield address
 
@@ -105,7 +105,7 @@ def generation_says(parts: list[Any]) -> bool:
 
 
 def test_openai_reads_a_completion(url: str) -> None:
-    """Whole, as chunks, and put together by the SDK's own stream helper."""
+    """Whole, as chunks, and combined by the SDK's own stream helper."""
     asked: Any = {"model": "m", "messages": ASKED}
     with open_ai(url) as client:
         create = client.chat.completions.create
@@ -126,7 +126,7 @@ def test_openai_reads_a_completion(url: str) -> None:
 
 
 def test_openai_reads_a_response(url: str) -> None:
-    """Whole, as typed events, and put together by the SDK's own stream helper."""
+    """Whole, as typed events, and combined by the SDK's own stream helper."""
     asked: Any = {"model": "m", "input": "hi"}
     with open_ai(url) as client:
         assert response_says(client.responses.create(**asked))
@@ -155,8 +155,8 @@ async def test_openai_reads_both_on_an_event_loop(url: str) -> None:
             assert response_says(await stream.get_final_response())
 
 
-def test_azure_is_read_by_its_own_client(url: str) -> None:
-    """The deployment is in the path, the wire is that of chat."""
+def test_azures_client_reads_a_completion(url: str) -> None:
+    """The deployment is in the path, and the wire format is that of chat completions."""
     http = openai.DefaultHttpx2Client(verify=CONTEXT)
     with openai.AzureOpenAI(
         azure_endpoint=url, api_key="k", api_version="2024-12-01", http_client=http
@@ -170,7 +170,7 @@ def test_azure_is_read_by_its_own_client(url: str) -> None:
 
 
 def test_anthropic_reads_a_message(url: str) -> None:
-    """Whole, as events, and put together by the SDK's own stream helper."""
+    """Whole, as events, and combined by the SDK's own stream helper."""
     asked: Any = {"model": "m", "max_tokens": 9, "messages": ASKED}
     with claude(url) as client:
         whole = client.messages.create(**asked)
@@ -193,8 +193,8 @@ async def test_anthropic_reads_a_message_on_an_event_loop(url: str) -> None:
             assert message_says(await stream.get_final_message())
 
 
-async def test_gemini_is_read_by_googles_client(url: str) -> None:
-    """Whole and streamed, by the blocking client and by the one on an event loop."""
+async def test_googles_client_reads_a_generation(url: str) -> None:
+    """Whole and streamed, by the blocking and by the asynchronous client."""
     asked: Any = {"model": "gemini-3-pro", "contents": "hi"}
 
     def blocking() -> None:
@@ -219,7 +219,7 @@ async def test_gemini_is_read_by_googles_client(url: str) -> None:
 
 
 def test_sdks_put_a_streamed_document_together(url: str) -> None:
-    """Thinking, refusals and the provider's own tools come out of the stream helpers whole."""
+    """The stream helpers return thinking, refusals and calls of the provider's tools complete."""
     asked: Any = {"model": "document", "messages": ASKED}
     with open_ai(url) as client:
         final = list(client.responses.create(model="document", input="hi", stream=True))[-1]
@@ -239,8 +239,8 @@ def test_sdks_put_a_streamed_document_together(url: str) -> None:
     assert (content[1].input, content[3].text, content[4].input) == ({"query": "q"}, "yo", {"a": 1})
 
 
-def test_sdks_raise_their_own_error_for_a_refusal(url: str) -> None:
-    """A 429 is the SDK's own error for too many requests, with the provider's message in it."""
+def test_sdks_raise_their_own_error_for_a_429(url: str) -> None:
+    """It contains the message."""
     asked: Any = {"model": "fail", "messages": ASKED}
     with open_ai(url) as client:
         with pytest.raises(openai.RateLimitError, match="slow down") as raised:
@@ -258,8 +258,8 @@ def test_sdks_raise_their_own_error_for_a_refusal(url: str) -> None:
     assert refused.value.code == 429
 
 
-def test_an_array_of_geminis_arrives_as_one(url: str) -> None:
-    """Without `alt=sse` the stream is one JSON array, in pieces."""
+def test_a_gemini_stream_without_sse_arrives_as_a_json_array(url: str) -> None:
+    """Without `alt=sse` in the URL it is one JSON array, in pieces."""
     path = "/v1beta/models/gemini-3-pro:streamGenerateContent"
     with httpx2.Client(verify=CONTEXT) as client:
         body = client.post(url + path, json={"contents": [{"parts": [{"text": "hi"}]}]}).json()

@@ -40,7 +40,7 @@ def delta(index: int, kind: str, **fields: str) -> dict[str, Any]:
 
 
 def test_a_whole_message_becomes_the_neutral_view(ask: Ask) -> None:
-    """Blocks are parts, the system is apart from the history, the stop reason is kept."""
+    """Blocks are parts, the system prompt is outside the history, the stop reason is kept."""
     body = {
         "type": "message",
         "id": "m1",
@@ -69,7 +69,7 @@ def test_a_whole_message_becomes_the_neutral_view(ask: Ask) -> None:
 
 
 def test_blocks_of_the_history_keep_their_kinds(ask: Ask) -> None:
-    """Attachments, tool results and tools run by the provider are told apart."""
+    """Attachments, tool results and calls of the provider's tools are different parts."""
     source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     searched: Json = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
     found: Json = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
@@ -96,7 +96,7 @@ def test_blocks_of_the_history_keep_their_kinds(ask: Ask) -> None:
 
 
 def test_a_stream_reads_like_the_whole_message(ask: Ask) -> None:
-    """Deltas are put together per block, and the usage is the last word on every count."""
+    """Deltas are joined per block, and the last usage counts."""
     chunks = [
         started(role="assistant", content=[], usage={"input_tokens": 5, "output_tokens": 1}),
         block(0, type="thinking", thinking="", signature=""),
@@ -132,7 +132,7 @@ def test_a_stream_reads_like_the_whole_message(ask: Ask) -> None:
 
 
 def test_an_error_inside_a_stream_keeps_the_earlier_events(ask: Ask) -> None:
-    """An overloaded provider leaves half a message and a reason."""
+    """An overloaded provider sends half a message and an error."""
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "later"}}
     view = ask(URL, HI, [started(), delta(0, "text_delta", text="par"), error])
     assert view.text == "par"
@@ -141,7 +141,7 @@ def test_an_error_inside_a_stream_keeps_the_earlier_events(ask: Ask) -> None:
 
 
 def test_input_tokens_include_cached_ones(ask: Ask) -> None:
-    """Anthropic's three kinds of input tokens add up; their shares stay readable."""
+    """Anthropic's three kinds of input tokens are added; each stays readable."""
     usage = {
         "input_tokens": 3,
         "cache_read_input_tokens": 100,
@@ -157,7 +157,7 @@ def test_input_tokens_include_cached_ones(ask: Ask) -> None:
 
 
 def test_counting_tokens_is_an_operation_of_its_own(ask: Ask) -> None:
-    """The count is the input; nothing was generated."""
+    """The count is the input; nothing is generated."""
     view = ask(f"{URL}/count_tokens?beta=true", HI, {"input_tokens": 42})
     assert (view.operation, view.output) == ("count_tokens", ())
     assert view.usage is not None
@@ -165,7 +165,7 @@ def test_counting_tokens_is_an_operation_of_its_own(ask: Ask) -> None:
 
 
 def test_vertex_names_the_model_in_the_path(ask: Ask) -> None:
-    """The body on Vertex AI has a version where the model would be."""
+    """The body on Vertex AI has a version in place of the model."""
     body = {"anthropic_version": "vertex-2023-10-16", "messages": HI["messages"]}
     host = "https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/l"
     view = ask(f"{host}/publishers/anthropic/models/claude-x@1:streamRawPredict", body, {})
@@ -173,7 +173,7 @@ def test_vertex_names_the_model_in_the_path(ask: Ask) -> None:
 
 
 def test_tools_offered_are_listed(ask: Ask) -> None:
-    """A tool of the caller is a function; one of the provider keeps its versioned type."""
+    """A tool of the caller is a function; a provider's tool keeps its versioned type."""
     mine = {"name": "f", "description": "d", "input_schema": {"type": "object"}}
     theirs = {"type": "web_search_20250305", "name": "web_search"}
     view = ask(URL, HI | {"tools": [mine, theirs]}, {})

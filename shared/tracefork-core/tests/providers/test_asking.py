@@ -1,4 +1,4 @@
-"""Requests put otherwise: every change on every wire, and nothing else with it."""
+"""Edited requests: each change in every wire format, and no other change with it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def edited(request: Ask, **changes: Any) -> Ask:
 
 
 def reading(request: Ask, **changes: Any) -> ModelCall:
-    """Read a request as it is after these changes."""
+    """Decode a request after these changes."""
     request = edited(request, **changes)
     return request.read(NOTHING)
 
 
 @pytest.mark.parametrize("way", sorted(WAYS))
-def test_model_and_temperature_are_where_the_wire_has_them(way: str) -> None:
-    """The model is in the body, the path or the deployment; nothing else differs."""
+def test_model_and_temperature_are_changed_in_their_own_place(way: str) -> None:
+    """The model is in the body, the path or the deployment; nothing else changes."""
     request = WAYS[way]
     before, after = request.read(NOTHING), reading(request, model="new-1", temperature=0.25)
     assert after.request_model == "new-1" != before.request_model
@@ -37,8 +37,8 @@ def test_model_and_temperature_are_where_the_wire_has_them(way: str) -> None:
     assert edited(request).json == request.json
 
 
-def test_a_path_keeps_all_but_the_model() -> None:
-    """The method, the query and the project stay; what needs quoting is quoted."""
+def test_a_new_model_in_the_path_keeps_the_rest_of_it() -> None:
+    """Method, query and project stay; characters are quoted where needed."""
     url, _ = edit(WAYS["gemini-events"], model="models/new 1")
     assert url.endswith("/v1beta/models/new%201:streamGenerateContent?alt=sse")
     escaped = Ask(GEMINI.url.replace(":generate", "%3Agenerate"), GEMINI.body)
@@ -71,7 +71,7 @@ INSTRUCTED = [
 
 @pytest.mark.parametrize("request_", [*INSTRUCTED, CHAT, RESPONSES, MESSAGES, GEMINI])
 def test_a_system_prompt_is_replaced_or_added(request_: Ask) -> None:
-    """There is one afterwards, in the words given, and the history stands."""
+    """There is exactly one afterwards, and the history stays."""
     before, after = request_.read(NOTHING), reading(request_, system="new")
     leading = [message for message in after.input if message.role in ("system", "developer")]
     said = after.system or leading[0].parts
@@ -82,7 +82,7 @@ def test_a_system_prompt_is_replaced_or_added(request_: Ask) -> None:
 
 
 def test_a_new_system_prompt_keeps_its_cache_mark() -> None:
-    """A developer's stays a developer's, a cached one cached."""
+    """A developer message keeps its role, and a cached prompt its mark."""
     assert edited(INSTRUCTED[0], system="new").json["messages"][0]["role"] == "developer"
     assert edited(INSTRUCTED[4], system="new").json["system"] == [
         {"type": "text", "text": "new", "cache_control": {"type": "ephemeral"}}
@@ -143,23 +143,23 @@ LONG = {
 
 
 @pytest.mark.parametrize("wire", LONG)
-def test_the_last_words_of_the_user_are_replaced(wire: str) -> None:
-    """All the text of the last message with any; its attachments and the other messages stay."""
+def test_the_last_text_of_the_user_is_replaced(wire: str) -> None:
+    """All text of the last message that has any; attachments and other messages stay."""
     before, after = LONG[wire].read(NOTHING), reading(LONG[wire], prompt="new")
     image = BlobPart("image", "image/png", "AAAA")
     assert after.input[1] == Message("user", (image, TextPart("new")))
     assert (after.input[0], after.input[2:]) == (before.input[0], before.input[2:])
 
 
-def test_words_given_alone_are_replaced_too() -> None:
-    """A request may be one string."""
+def test_an_input_of_a_single_string_is_replaced() -> None:
+    """A request may hold one string in place of messages."""
     assert edited(RESPONSES, prompt="new").json["input"] == "new"
     with pytest.raises(UsageError, match="'messages'"):
         edit(CHAT.but(messages=[{"role": "system", "content": "x"}]), prompt="new")
 
 
 def test_any_value_can_be_set_by_its_pointer() -> None:
-    """What is there is replaced, a field may be new, `-` appends, escapes are undone."""
+    """Values are replaced, new fields added, `-` appends, and escapes are decoded."""
     request = CHAT.but(metadata={"a/b": 1, "c~d": 2})
     changed = edited(
         request,
@@ -195,17 +195,17 @@ def test_any_value_can_be_set_by_its_pointer() -> None:
         (Ask(CHAT.url, CHAT.body, (("Content-Encoding", "gzip"),)), {"model": "m"}, "compressed"),
     ],
 )
-def test_a_change_without_a_place_is_refused(
+def test_a_change_that_the_request_cannot_express_is_refused(
     request_: Ask, change: dict[str, Any], why: str
 ) -> None:
-    """The message says which, and what there is instead."""
+    """The message says which change, and what the request has."""
     with pytest.raises(UsageError) as refused:
         edit(request_, **change)
     assert "s3cret" not in str(refused.value)
 
 
-def test_embeddings_can_be_asked_of_another_model() -> None:
-    """They have a model and values like any request."""
+def test_the_model_of_an_embeddings_request_can_be_changed() -> None:
+    """Values can be set too, as in any request."""
     changed = edited(EMBEDDINGS, model="e2", set={"/input": "ho"}).json
     assert (changed["model"], changed["input"]) == ("e2", "ho")
     one = {"model": "models/old", "content": {"parts": [{"text": "hi"}]}}

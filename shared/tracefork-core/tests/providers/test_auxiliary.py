@@ -1,4 +1,4 @@
-"""Requests about tokens are told apart from those that ask a model."""
+"""Auxiliary requests, such as token counts, are not calls of a model."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ ENCODING = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tikt
 
 @pytest.mark.parametrize("url", COUNTS)
 def test_a_token_count_is_auxiliary(url: str) -> None:
-    """Of every provider that has one, posted; what is read at such a place is something else."""
+    """For every provider that has one, and only with POST."""
     assert is_auxiliary("POST", url)
     assert not is_auxiliary("GET", url)
 
 
 @pytest.mark.parametrize("url", MODELS)
-def test_a_call_of_a_model_is_not(url: str) -> None:
-    """Nor what has such a path in its query."""
+def test_a_model_call_is_not_auxiliary(url: str) -> None:
+    """Nor is a request with such a path in its query."""
     assert not is_auxiliary("POST", url)
 
 
 def test_downloads_of_tokenizers_are_auxiliary() -> None:
-    """It is fetched once on each machine; other files of that host are not it."""
+    """Each machine downloads them once; other files of that host are not auxiliary."""
     assert is_auxiliary("GET", ENCODING)
     assert not is_auxiliary("GET", ENCODING.replace("encodings", "other"))
     assert not is_auxiliary("POST", ENCODING)
@@ -50,7 +50,7 @@ PRICES = (
 
 
 def test_downloads_of_model_prices_are_auxiliary() -> None:
-    """LiteLLM fetches it where it is imported; other files of that host are an agent's own."""
+    """LiteLLM downloads them when it is imported; other files of that host are not auxiliary."""
     assert is_auxiliary("GET", PRICES)
     assert not is_auxiliary("GET", PRICES.replace("BerriAI/litellm", "somebody/prompts"))
 
@@ -67,8 +67,8 @@ TOKENIZER = "https://huggingface.co/Xenova/llama-3-tokenizer/resolve/main/tokeni
         "https://cas-bridge.xethub.hf.co/x/y?response-content-disposition=tokenizer.json",
     ],
 )
-def test_a_tokenizer_is_auxiliary(url: str) -> None:
-    """Which of its files are fetched depends on the cache of the machine."""
+def test_files_of_a_tokenizer_are_auxiliary(url: str) -> None:
+    """Which of them are downloaded depends on the cache of the machine."""
     assert is_auxiliary("GET", url)
     assert is_auxiliary("HEAD", url)
     assert not is_auxiliary("POST", url)
@@ -78,5 +78,5 @@ def test_a_tokenizer_is_auxiliary(url: str) -> None:
     "url", ["https://huggingface.co/x/resolve/main/data.json", "https://huggingface.co/api/models"]
 )
 def test_other_files_are_part_of_the_run(url: str) -> None:
-    """What an agent reads there is what it works with."""
+    """An agent works with the files that it reads there."""
     assert not is_auxiliary("GET", url)

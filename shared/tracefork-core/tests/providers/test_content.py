@@ -1,4 +1,4 @@
-"""Content encodings: undone, in order, and never past the limit."""
+"""Content encodings are undone, in order, and within the size limit."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CODINGS = {
 
 @pytest.mark.parametrize("name", CODINGS)
 def test_each_coding_is_undone(name: str) -> None:
-    """The name is read in any case, and the plain bytes come back."""
+    """In any case of its name, and with the plain bytes as the result."""
     assert decompress(CODINGS[name](PLAIN), name.upper()) == PLAIN
 
 
 def test_raw_deflate_is_undone_too() -> None:
-    """Servers that mean the other deflate are understood."""
+    """Some servers send raw deflate under the name of zlib's format."""
     assert decompress(raw_deflate(PLAIN), "deflate") == PLAIN
 
 
@@ -60,13 +60,13 @@ def test_gzip_members_and_zstd_frames_are_joined() -> None:
 
 @pytest.mark.parametrize("name", CODINGS)
 def test_a_body_already_decoded_is_taken_as_it_is(name: str) -> None:
-    """Recorders that keep the header and drop the coding do no harm."""
+    """Some recorders decompress a body but keep the header."""
     assert decompress(PLAIN, name) == PLAIN
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate"])
 def test_a_truncated_body_decompresses_up_to_the_cut(name: str) -> None:
-    """An abandoned download is readable as far as it went."""
+    """An abandoned download can be read as far as it arrived."""
     noise = bytes(range(256)) * 40
     plain = decompress(CODINGS[name](noise)[:-20], name)
     assert plain is not None
@@ -75,7 +75,7 @@ def test_a_truncated_body_decompresses_up_to_the_cut(name: str) -> None:
 
 @pytest.mark.parametrize("name", CODINGS)
 def test_a_bomb_is_refused_without_being_unpacked(name: str) -> None:
-    """Growth stops just past the limit, whatever the body would have become."""
+    """Decompression stops just past the limit, whatever the full size is."""
     bomb = CODINGS[name](bytes(32 * 2**20))
     tracemalloc.start()
     try:
@@ -86,13 +86,13 @@ def test_a_bomb_is_refused_without_being_unpacked(name: str) -> None:
 
 
 def test_a_plain_body_has_the_same_limit() -> None:
-    """The limit is on what is read, compressed or not."""
+    """The limit is on the result, compressed or not."""
     assert decompress(b"aaaa", "", limit=4) == b"aaaa"
     assert decompress(b"aaaaa", "", limit=4) is None
 
 
 def test_an_undecodable_body_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown coding, or one whose library is missing, is not guessed at."""
+    """With an unknown coding, or one whose library is not installed."""
     assert decompress(PLAIN, "compress") is None
     for module in ("brotli", "backports.zstd", "compression.zstd"):
         monkeypatch.setitem(sys.modules, module, None)
@@ -100,8 +100,8 @@ def test_an_undecodable_body_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decompress(zstd.compress(PLAIN), "zstd") is None
 
 
-def test_brotli_without_a_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Releases that cannot bound their output are not trusted with a stranger's body."""
+def test_a_brotli_without_an_output_limit_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releases that cannot limit their output could be filled up by a hostile body."""
 
     class Unbounded:
         def is_finished(self) -> bool:

@@ -1,4 +1,4 @@
-"""Messages left out and tools no longer offered: what is left is a request a provider takes."""
+"""After dropping messages or tools, the request is still one that the provider accepts."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ LONG = {
 
 
 @pytest.mark.parametrize("wire", LONG)
-def test_no_call_and_no_answer_is_left_alone(wire: str) -> None:
-    """Whichever message goes, each call that stays has its answer, and the other way round."""
+def test_every_call_keeps_its_result_and_every_result_its_call(wire: str) -> None:
+    """Whichever message is dropped."""
     before = len(LONG[wire].read(NOTHING).input)
     for index in range(before):
         read = Ask(*edit(LONG[wire], drop_message=index)).read(NOTHING)
@@ -100,7 +100,7 @@ def test_no_call_and_no_answer_is_left_alone(wire: str) -> None:
 
 
 def test_dropping_a_message_drops_its_calls_and_answers_only() -> None:
-    """One answer takes one call along; an assistant that still says something stays."""
+    """A dropped result drops only its call. An assistant message with text stays."""
     kept = Ask(*edit(LONG["chat"], drop_message=2)).json["messages"]
     assert [call["id"] for call in kept[1]["tool_calls"]] == ["b"]
     kept = Ask(*edit(LONG["chat"], drop_message=5)).json["messages"]
@@ -114,8 +114,8 @@ def test_dropping_a_message_drops_its_calls_and_answers_only() -> None:
     assert Ask(*edit(LONG["chat"], drop_message=-1)).json["messages"][-1]["role"] == "tool"
 
 
-def test_a_message_goes_when_nothing_is_left_in_it() -> None:
-    """An assistant that only made the call, or only thought before it, has nothing to say."""
+def test_a_message_left_empty_is_dropped() -> None:
+    """An assistant message with only the dropped call, or with thinking before it, is empty."""
     silent = LONG["chat"].but(messages=LONG["chat"].json["messages"][4:6])
     assert len(Ask(*edit(silent, drop_message=1)).json["messages"]) == 1
     asked = [USER, {"role": "assistant", "content": None, "tool_calls": calls("c")}]
@@ -182,7 +182,7 @@ OFFERS = {
 
 @pytest.mark.parametrize("wire", OFFERS)
 def test_only_the_tools_named_are_offered(wire: str) -> None:
-    """In their order; a choice of one that is gone is gone, a choice of one that stays stays."""
+    """In their order. A choice of a dropped tool is dropped, any other choice stays."""
     request = OFFERS[wire]
     kept = Ask(*edit(request, tools=["h", "f"]))
     assert [tool.name for tool in kept.read(NOTHING).tools] == ["f", "h"]
@@ -198,14 +198,14 @@ def test_only_the_tools_named_are_offered(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", OFFERS)
-def test_no_tool_is_no_word_of_tools(wire: str) -> None:
-    """An empty list, or a choice with nothing to choose from, is what providers refuse."""
+def test_without_tools_every_field_about_tools_is_dropped(wire: str) -> None:
+    """Providers refuse an empty list, or a choice without tools."""
     kept = Ask(*edit(OFFERS[wire], tools=[])).json
     assert not [key for key in kept if "tool" in key.lower() or "function" in key]
 
 
 @pytest.mark.parametrize("wire", OFFERS)
 def test_keeping_an_unknown_tool_is_refused(wire: str) -> None:
-    """The message says what is offered."""
+    """The message lists the tools that the request offers."""
     with pytest.raises(UsageError, match="'zap'"):
         edit(OFFERS[wire], tools=["f", "zap"])

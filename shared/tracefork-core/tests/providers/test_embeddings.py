@@ -1,4 +1,4 @@
-"""OpenAI's embeddings: inputs of every shape, vectors as they came."""
+"""OpenAI's embeddings: inputs of every shape, and unchanged vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ URL = "https://api.openai.com/v1/embeddings"
 
 
 def test_each_input_and_each_vector_is_a_message(ask: Ask) -> None:
-    """A batch keeps its order, and usage counts input alone."""
+    """A batch keeps its order, and the usage has input tokens only."""
     request = {"model": "e", "input": ["a", "b"], "encoding_format": "float"}
     body = {
         "model": "e-1",
@@ -33,7 +33,7 @@ def test_each_input_and_each_vector_is_a_message(ask: Ask) -> None:
 
 
 def test_a_list_of_token_ids_is_one_input(ask: Ask) -> None:
-    """Token ids are not mistaken for a batch; a list of such lists is one."""
+    """A list of such lists is a batch."""
     flat = ask(URL, {"model": "e", "input": [1, 2]}, {})
     batch = ask(URL, {"model": "e", "input": [[1], [2]]}, {})
     assert flat.input == (Message("user", (GenericPart("tokens", [1, 2]),)),)

@@ -1,4 +1,4 @@
-"""Gemini: contents, both forms of stream, its own arithmetic, counts and embeddings."""
+"""Gemini: contents, both kinds of stream, its token arithmetic, counts and embeddings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chunk(*parts: dict[str, Any], reason: str | None = None, **body: object) -> 
 
 
 def test_a_whole_answer_becomes_the_neutral_view(ask: Ask) -> None:
-    """The model comes from the path, its role is the assistant, settings have neutral names."""
+    """The model is in the path, its role becomes assistant, and settings have neutral names."""
     request = HI | {
         "systemInstruction": {"parts": [{"text": "be brief"}]},
         "generationConfig": {"maxOutputTokens": 5, "topP": 0.5, "stopSequences": ["x"]},
@@ -65,7 +65,7 @@ def test_a_whole_answer_becomes_the_neutral_view(ask: Ask) -> None:
 
 @pytest.mark.parametrize("snake", [False, True])
 def test_both_spellings_of_a_request_are_read(ask: Ask, snake: bool) -> None:
-    """The API takes camelCase and snake_case, so clients send either."""
+    """The API accepts camelCase and snake_case, so clients send either."""
     answer, inline = (
         ("function_response", "inline_data")
         if snake
@@ -91,7 +91,7 @@ def test_both_spellings_of_a_request_are_read(ask: Ask, snake: bool) -> None:
 
 @pytest.mark.parametrize("form", ["events", "array"])
 def test_a_stream_reads_like_the_whole_answer(ask: Ask, form: str) -> None:
-    """Events and a JSON array are the same stream; the last usage counts."""
+    """As events and as a JSON array; the last usage counts."""
     first = {"promptTokenCount": 4, "candidatesTokenCount": 1}
     chunks = [
         chunk({"text": "h", "thought": True}, usageMetadata=first),
@@ -106,7 +106,7 @@ def test_a_stream_reads_like_the_whole_answer(ask: Ask, form: str) -> None:
     assert (view.usage.input_tokens, view.usage.output_tokens) == (4, 6)
 
 
-def test_an_array_cut_short_gives_its_whole_chunks(ask: Ask) -> None:
+def test_a_truncated_array_gives_its_complete_chunks(ask: Ask) -> None:
     """A stream abandoned inside a chunk still gives the chunks before it."""
     body = json.dumps([chunk({"text": "y"}), chunk({"text": "o"}), chunk({"text": "!"})]).encode()
     assert ask(STREAM, HI, body[:-40]).text == "yo"
@@ -114,7 +114,7 @@ def test_an_array_cut_short_gives_its_whole_chunks(ask: Ask) -> None:
 
 
 def test_thoughts_and_tool_prompts_are_counted(ask: Ask) -> None:
-    """Gemini counts thoughts beside its candidates and tool prompts beside the prompt."""
+    """Gemini's counts of candidates and prompt leave them out."""
     usage = {
         "promptTokenCount": 10,
         "toolUsePromptTokenCount": 5,
@@ -142,7 +142,7 @@ def test_code_run_by_the_provider_is_a_server_tool(ask: Ask) -> None:
 
 
 def test_a_refused_prompt_has_its_reason(ask: Ask) -> None:
-    """Without a candidate the reason is the prompt's."""
+    """There is no candidate, so the finish reason is that of the prompt."""
     view = ask(URL, HI, {"promptFeedback": {"blockReason": "SAFETY"}})
     assert (view.output, view.finish_reasons, view.error) == ((), ("SAFETY",), None)
 
@@ -159,7 +159,7 @@ def test_tools_offered_are_listed(ask: Ask) -> None:
 
 
 def test_an_error_has_googles_word_for_it(ask: Ask) -> None:
-    """The status word is the type, and an array around the error changes nothing."""
+    """The status word is the type, also if an array surrounds the error."""
     error = {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}
     for body in (error, json.dumps([error]).encode()):
         found = ask(URL, HI, body, 429).error
@@ -168,7 +168,7 @@ def test_an_error_has_googles_word_for_it(ask: Ask) -> None:
 
 
 def test_vertex_and_tuned_models_are_named(ask: Ask) -> None:
-    """The model is the path segment before the method, wherever it stands."""
+    """The model is the path segment before the method, at any depth."""
     vertex = "https://aiplatform.googleapis.com/v1/projects/p/locations/l"
     view = ask(f"{vertex}/publishers/google/models/gemini-x:generateContent", HI, {})
     assert (view.provider, view.request_model) == ("gcp.vertex_ai", "gemini-x")
@@ -177,7 +177,7 @@ def test_vertex_and_tuned_models_are_named(ask: Ask) -> None:
 
 
 def test_counts_and_embeddings_are_operations_of_their_own(ask: Ask) -> None:
-    """Neither generates anything, and neither loses its input."""
+    """Neither generates text, and both keep their input."""
     counted = ask(f"{BASE}:countTokens", HI, {"totalTokens": 8})
     assert (counted.operation, counted.text) == ("count_tokens", "")
     assert counted.usage is not None

@@ -1,4 +1,4 @@
-"""Bytes nobody vouches for: random, cut short, rewired, or nested without end."""
+"""Hostile bytes: random, truncated, of wrong types, or nested too deep."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def url(path: str) -> str:
 def test_random_bytes_never_raise(
     path: str, headers: list[tuple[str, str]], request: bytes, status: int | None, answer: bytes
 ) -> None:
-    """Any bytes on either side give a call or None."""
+    """Any request and response bytes decode to a call or to None."""
     call = decode("POST", url(path), headers, request, status, headers, answer)
     assert call is None or isinstance(call, ModelCall)
 
@@ -81,7 +81,7 @@ def test_random_bytes_never_raise(
 def test_wrong_types_in_every_place_never_raise(
     path: str, request: Any, answers: list[Any], streamed: bool
 ) -> None:
-    """Known words with values of any type, whole or streamed, are read or left out."""
+    """Known fields with values of any type, whole or streamed, are read or left out."""
     lines = [b"data: " + json.dumps(answer).encode() + b"\n\n" for answer in answers]
     body = b"".join(lines) if streamed else json.dumps((answers or [None])[0]).encode()
     headers = [("content-type", "text/event-stream" if streamed else "application/json")]
@@ -93,8 +93,8 @@ def test_wrong_types_in_every_place_never_raise(
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("depth", [200, 100_000])
-def test_nesting_without_end_is_not_followed(path: str, depth: int) -> None:
-    """A body deeper than the bound is not read, and nothing overflows."""
+def test_a_body_nested_too_deep_is_not_read(path: str, depth: int) -> None:
+    """It causes no RecursionError."""
     hi = b'{"messages": [{"content": "hi"}], "choices": [{"message": {"content": "yo"}}], "x":'
     deep = hi + b"[" * depth + b"]" * depth + b"}"
     call = decode("POST", url(path), [], deep, 200, [], deep)
@@ -102,8 +102,8 @@ def test_nesting_without_end_is_not_followed(path: str, depth: int) -> None:
     assert (call.input, call.output) == ((), ())
 
 
-def test_nesting_within_the_bound_is_read() -> None:
-    """A deep but decent tool schema is no attack."""
+def test_a_body_nested_within_the_limit_is_read() -> None:
+    """Schemas of tools may be deep."""
     schema: dict[str, Any] = {}
     for _ in range(60):
         schema = {"properties": schema}
@@ -118,15 +118,15 @@ def test_nesting_within_the_bound_is_read() -> None:
     "number", ["-1", "1.5", "true", '"7"', "1e999", "1e300", "9" * 400, "9" * 5000, "null", "{}"]
 )
 def test_an_invalid_count_is_not_reported(number: str) -> None:
-    """Usage holds whole numbers that figures can be made of, or nothing."""
+    """Usage holds exact whole numbers, or None."""
     body = f'{{"usage": {{"prompt_tokens": {number}, "completion_tokens": 2}}}}'.encode()
     call = decode("POST", url(PATHS[0]), [], b"{}", 200, [], body)
     assert call is not None
     assert call.usage is None or call.usage.input_tokens is None
 
 
-def test_an_index_out_of_the_blue_costs_nothing() -> None:
-    """Positions claimed by a stream are names, not sizes."""
+def test_a_huge_index_in_a_stream_costs_no_memory() -> None:
+    """The indexes of a stream are used as keys, not as sizes."""
     choice = {"index": 10**15, "delta": {"content": "a", "tool_calls": [{"index": 10**15}]}}
     body = b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
     call = decode("POST", url(PATHS[0]), [], b"{}", 200, [], body)

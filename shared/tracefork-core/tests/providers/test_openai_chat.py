@@ -1,4 +1,4 @@
-"""Chat completions: messages, tools, streams and usage in every dialect."""
+"""Chat completions: messages, tools, streams and usage of every compatible server."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def call(
 
 
 def test_a_whole_answer_becomes_the_neutral_view(ask: Ask) -> None:
-    """Names, text, settings and the reason to stop are found where the convention puts them."""
+    """Names, text, settings and finish reason are in the fields of the convention."""
     request = HI | {
         "temperature": 0,
         "max_completion_tokens": 5,
@@ -67,7 +67,7 @@ def test_a_whole_answer_becomes_the_neutral_view(ask: Ask) -> None:
 
 
 def test_a_conversation_with_tools_and_images_keeps_every_part(ask: Ask) -> None:
-    """Each block of each message is a part of the kind the convention names."""
+    """Each block of each message becomes a part of the matching kind."""
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     link = {"type": "image_url", "image_url": {"url": "https://x/y.png"}}
     audio = {"type": "input_audio", "input_audio": {"data": "BBBB", "format": "wav"}}
@@ -95,7 +95,7 @@ def test_a_conversation_with_tools_and_images_keeps_every_part(ask: Ask) -> None
 
 
 def test_a_stream_reads_like_the_whole_answer(ask: Ask) -> None:
-    """Text, reasoning and interleaved tool calls are put together by index."""
+    """Text, reasoning and interleaved tool calls are joined by index."""
     chunks = [
         {"id": "", "model": "", "choices": []},
         delta(role="assistant", reasoning_content="hm", content=""),
@@ -120,21 +120,21 @@ def test_a_stream_reads_like_the_whole_answer(ask: Ask) -> None:
 
 
 def test_tool_calls_streamed_without_an_index_stay_apart(ask: Ask) -> None:
-    """A server that sends whole calls, told apart by their ids alone, loses none."""
+    """If a server sends whole calls, their ids tell them apart."""
     calls = [{"id": f"t{n}", "function": {"name": f"f{n}", "arguments": "{}"}} for n in (1, 2)]
     view = ask(URL, HI, [delta(tool_calls=[calls[0]]), delta(tool_calls=[calls[1]])])
     assert view.tool_calls == (ToolCallPart("t1", "f1", {}), ToolCallPart("t2", "f2", {}))
 
 
 def test_several_choices_are_several_messages(ask: Ask) -> None:
-    """Choices keep their order by index, and the convenience properties read the first."""
+    """Choices are ordered by index, and the properties of the call use the first."""
     view = ask(URL, HI, [delta(1, content="b"), delta(0, "stop", content="a"), delta(1, "length")])
     assert [message.parts for message in view.output] == [(TextPart("a"),), (TextPart("b"),)]
     assert (view.finish_reasons, view.text) == (("stop", "length"), "a")
 
 
 def test_thinking_blocks_of_a_stream_are_joined(ask: Ask) -> None:
-    """Content that arrives as lists of blocks is merged kind by kind."""
+    """Content that arrives as lists of blocks is joined by kind."""
     thinking = [{"type": "thinking", "thinking": [{"type": "text", "text": "so"}]}]
     view = ask(URL, HI, [delta(content=thinking), delta(content=thinking), delta(content="done")])
     assert view.output[0].parts == (ReasoningPart("soso"), TextPart("done"))
@@ -154,7 +154,7 @@ def test_tools_offered_are_listed(ask: Ask) -> None:
 
 
 def test_usage_has_cached_and_reasoning_tokens(ask: Ask) -> None:
-    """The finer counts are read from each dialect's own place for them."""
+    """Each server has its own fields for them."""
     openai = {
         "prompt_tokens": 10,
         "completion_tokens": 7,
@@ -174,7 +174,7 @@ def test_usage_has_cached_and_reasoning_tokens(ask: Ask) -> None:
 
 
 def test_reasoning_counted_beside_the_completion_is_output_too(ask: Ask) -> None:
-    """The provider's total decides whether the completion leaves reasoning out."""
+    """The provider's total shows whether completion tokens leave out reasoning."""
     usage = {
         "prompt_tokens": 10,
         "completion_tokens": 7,
@@ -191,7 +191,7 @@ def test_reasoning_counted_beside_the_completion_is_output_too(ask: Ask) -> None
 
 
 def test_an_error_body_is_an_error(ask: Ask) -> None:
-    """Type and message come from the body, whatever the dialect; the status is the last resort."""
+    """Type and message come from the body of any server, else the type is the status."""
     openai = {"error": {"message": "bad", "type": "invalid_request_error", "code": "x"}}
     router = {"error": {"message": "who", "code": 401}}
     vllm = {"object": "error", "message": "no such model", "type": "NotFoundError"}
@@ -207,7 +207,7 @@ def test_an_error_body_is_an_error(ask: Ask) -> None:
 
 
 def test_an_error_inside_a_stream_keeps_the_earlier_events(ask: Ask) -> None:
-    """A stream that breaks gives its text and its error."""
+    """A broken stream gives its text and its error."""
     view = ask(URL, HI, [delta(content="par"), {"error": {"type": "overloaded", "message": "m"}}])
     assert view.text == "par"
     assert view.error is not None

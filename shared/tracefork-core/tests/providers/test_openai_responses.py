@@ -1,4 +1,4 @@
-"""Responses: items in and out, server tools, streams that end early."""
+"""Responses: input and output items, provider tools, and streams that end early."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CALL: dict[str, Json] = {
 
 
 def test_a_whole_response_becomes_the_neutral_view(ask: Ask) -> None:
-    """Instructions are the system, all output items are one message."""
+    """Instructions are the system prompt, and all output items are one message."""
     thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hmm"}]}
     search: Json = {"type": "web_search_call", "id": "ws", "status": "completed"}
     body = {
@@ -71,8 +71,8 @@ def test_a_whole_response_becomes_the_neutral_view(ask: Ask) -> None:
     assert view.usage.reasoning_output_tokens == 2
 
 
-def test_input_items_are_messages_one_by_one(ask: Ask) -> None:
-    """Each item of the input is one message with the role that speaks in it."""
+def test_each_input_item_is_a_message(ask: Ask) -> None:
+    """Its role fits the kind of the item."""
     image: Json = {"type": "input_image", "image_url": "https://x/y.png"}
     items: list[Json] = [
         {"role": "developer", "content": "rules"},
@@ -98,7 +98,7 @@ def test_input_items_are_messages_one_by_one(ask: Ask) -> None:
 
 
 def test_a_stream_gives_its_final_response(ask: Ask) -> None:
-    """The completed event says everything, whatever the deltas said."""
+    """The completed event counts, whatever the deltas contain."""
     chunks = [
         {"type": "response.created", "response": {"id": "r1", "model": "m", "output": []}},
         {"type": "response.output_text.delta", "output_index": 0, "delta": "wrong"},
@@ -109,7 +109,7 @@ def test_a_stream_gives_its_final_response(ask: Ask) -> None:
 
 
 def test_a_truncated_stream_gives_what_arrived(ask: Ask) -> None:
-    """Finished items stand as they are; the unfinished one is put together from its deltas."""
+    """Finished items are read as sent; an unfinished one is joined from its deltas."""
     added = CALL | {"arguments": ""}
     arguments = "response.function_call_arguments.delta"
     summary = "response.reasoning_summary_text.delta"
@@ -132,13 +132,13 @@ def test_a_truncated_stream_gives_what_arrived(ask: Ask) -> None:
 
 
 def test_an_unfinished_response_has_its_reason(ask: Ask) -> None:
-    """The reason stands for the bare word `incomplete`."""
+    """The reason replaces the bare status `incomplete`."""
     why = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
     assert ask(URL, HI, why).finish_reasons == ("max_output_tokens",)
 
 
 def test_a_failure_is_read_from_a_body_or_an_event(ask: Ask) -> None:
-    """Both forms give the code and the message."""
+    """Both have a code and a message."""
     error = {"code": "server_error", "message": "oops"}
     whole = ask(URL, HI, {"status": "failed", "error": error})
     event = ask(URL, HI, [{"type": "error", **error}])
@@ -148,7 +148,7 @@ def test_a_failure_is_read_from_a_body_or_an_event(ask: Ask) -> None:
 
 
 def test_tools_inside_a_namespace_are_listed_after_it(ask: Ask) -> None:
-    """A model can call what a namespace holds, so the list holds it."""
+    """The model can call the tools inside a namespace."""
     inner = {"type": "function", "name": "rate", "parameters": {"type": "object"}}
     tools = [{"type": "namespace", "name": "fx", "tools": [inner]}, {"type": "tool_search"}]
     view = ask(URL, HI | {"tools": tools}, {})

@@ -1,4 +1,4 @@
-"""Prices: by the library's own lists, or not at all."""
+"""Prices come from the library's price lists, or are None."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_geminis_thoughts_are_output() -> None:
 
 
 def test_a_provider_without_an_extractor_is_priced_by_the_plain_counts() -> None:
-    """Where the library cannot read the usage object, the neutral counts are enough."""
+    """If the library cannot read the usage object, the neutral counts are used."""
     bare = call("openai", "gpt-4o-2024-08-06", {})
     assert cost(bare, AT) == Decimal("12.5") / MILLION
 
@@ -77,7 +77,7 @@ def test_the_price_list_of_the_day_applies() -> None:
 
 
 def test_azure_is_priced_by_the_model_that_answered() -> None:
-    """A deployment's name is anybody's choice."""
+    """The name of a deployment can be anything."""
     asked = call("azure.ai.openai", "gpt-4o", chat_usage(MILLION, 0))
     assert cost(asked, AT) is None
     answered = replace(asked, response_model="gpt-4o-2024-08-06")
@@ -100,24 +100,24 @@ def test_azure_is_priced_by_the_model_that_answered() -> None:
     ids=["host", "provider", "model", "elsewhere", "no usage", "empty", "nameless", "odd", "unit"],
 )
 def test_an_unknown_price_is_none(unknown: ModelCall) -> None:
-    """An unknown host, provider, model or usage has no price, and none is made up."""
+    """For an unknown host, provider, model or usage."""
     assert cost(unknown, AT) is None
 
 
 def test_counting_tokens_is_free() -> None:
-    """A count bills nothing, though it reports input tokens."""
+    """A count costs 0, though it reports input tokens."""
     counted = replace(call("anthropic", "claude-x", {}), operation="count_tokens")
     assert cost(counted, AT) == 0
 
 
 def test_without_the_library_there_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra is optional: its absence is an answer, not an error."""
+    """The library is optional, so its absence is no error."""
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     assert cost(call("openai", "gpt-4o", chat_usage(1, 1)), AT) is None
 
 
 def test_pricing_touches_no_network_and_starts_no_thread() -> None:
-    """The library's updater stays off; the guard is shown to see what it forbids."""
+    """The library's updater does not run. The control shows what the guard detects."""
     program = """
 import socket, sys, threading
 from datetime import datetime

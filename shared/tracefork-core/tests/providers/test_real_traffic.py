@@ -1,4 +1,4 @@
-"""Traffic recorded against the real providers: every model call is read, and read right."""
+"""Recorded traffic of real providers: every model call is read correctly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def models(traffic: list[Any]) -> list[Any]:
 
 
 def chunks(one: Any) -> list[dict[str, Any]]:
-    """Read a stream in the plainest way there is, to hold the real reader against."""
+    """Read a stream in the simplest way, to compare the real reader with."""
     lines = one.response.decode().split("\n")
     payloads = [line[5:].strip() for line in lines if line.startswith("data:")]
     return [json.loads(payload) for payload in payloads if payload != "[DONE]"]
@@ -43,7 +43,7 @@ def is_stream(one: Any) -> bool:
 
 
 def reported(one: Any) -> dict[str, Any] | None:
-    """Find the usage object in the raw answer; a stream's is merged over its chunks."""
+    """Return the usage object of the raw answer, merged over the chunks of a stream."""
     found: dict[str, Any] = {}
     for body in chunks(one) if is_stream(one) else [json.loads(one.response)]:
         for holder in (body, body.get("message"), body.get("response")):
@@ -54,7 +54,7 @@ def reported(one: Any) -> dict[str, Any] | None:
 
 
 def expected(api: str, raw: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Add up input and output tokens as each provider documents its own counts."""
+    """Add up input and output tokens as each provider documents its counts."""
     if api == "gemini":
         output = raw.get("candidatesTokenCount", 0) + raw.get("thoughtsTokenCount", 0)
         return raw["promptTokenCount"], output or None
@@ -67,7 +67,7 @@ def expected(api: str, raw: dict[str, Any]) -> tuple[int | None, int | None]:
 
 
 def test_every_model_call_is_read(traffic: list[Any]) -> None:
-    """Of every provider, N of N calls have a model and an output, an error or a count."""
+    """N of N calls of each provider have a model and an output, an error or a count."""
     seen: Counter[str] = Counter()
     read: Counter[str] = Counter()
     for one in models(traffic):
@@ -94,8 +94,8 @@ def test_every_model_call_is_read(traffic: list[Any]) -> None:
     assert sum(seen.values()) > 400
 
 
-def test_everything_else_is_let_alone(traffic: list[Any]) -> None:
-    """What is not read is only what this room does not speak, and all of that is left."""
+def test_other_exchanges_are_not_read_as_model_calls(traffic: list[Any]) -> None:
+    """They are exactly those in formats that tracefork does not know."""
     left = [one for one in traffic if one.decode() is None]
     calls = models(traffic)
     assert left
@@ -105,7 +105,7 @@ def test_everything_else_is_let_alone(traffic: list[Any]) -> None:
 
 
 def test_usage_equals_the_reported_usage(traffic: list[Any]) -> None:
-    """Counts follow each provider's arithmetic, and its own object is kept unchanged."""
+    """Counts follow each provider's arithmetic, and its usage object is kept unchanged."""
     checked: Counter[str] = Counter()
     for one in models(traffic):
         call, raw = one.decode(), reported(one)
@@ -121,8 +121,8 @@ def test_usage_equals_the_reported_usage(traffic: list[Any]) -> None:
     assert min(checked.values()) > 10
 
 
-def test_streams_are_put_together_without_loss(traffic: list[Any]) -> None:
-    """Text and tool arguments are those of the deltas, joined in the plainest way."""
+def test_streams_are_joined_without_loss(traffic: list[Any]) -> None:
+    """Text and tool arguments equal the deltas, joined in the simplest way."""
     streams = [one for one in models(traffic) if is_stream(one)]
     assert len(streams) > 20
     for one in streams:
@@ -144,8 +144,8 @@ def test_streams_are_put_together_without_loss(traffic: list[Any]) -> None:
             assert call.tool_calls[0].arguments == json.loads(written), one.cassette
 
 
-def test_nothing_known_is_filed_as_unknown(traffic: list[Any]) -> None:
-    """Parts that only their provider's name describes are the few that are known to be so."""
+def test_generic_parts_are_only_those_without_a_neutral_kind(traffic: list[Any]) -> None:
+    """Each kind of part that keeps its provider's name is on a short list."""
     generic: Counter[str] = Counter()
     for one in models(traffic):
         call = one.decode()
@@ -165,7 +165,7 @@ def test_nothing_known_is_filed_as_unknown(traffic: list[Any]) -> None:
 def test_a_real_answer_cut_or_broken_anywhere_never_raises(
     traffic: list[Any], data: st.DataObject
 ) -> None:
-    """A truncated stream gives a prefix of its text; a broken body gives what it gives."""
+    """A truncated stream gives a prefix of its text, and a broken body gives what can be read."""
     one = data.draw(st.sampled_from(models(traffic)))
     cut = data.draw(st.integers(0, len(one.response)))
     whole, part = one.decode(), one.decode(one.response[:cut])
@@ -179,7 +179,7 @@ def test_a_real_answer_cut_or_broken_anywhere_never_raises(
 
 
 def test_a_changed_count_is_noticed(traffic: list[Any]) -> None:
-    """The comparison above can fail: one token more in the answer is one token more read."""
+    """The control of the comparison above: one token more in the answer is one more read."""
     one = next(
         one for one in models(traffic) if b'"completion_tokens":' in one.response.replace(b" ", b"")
     )

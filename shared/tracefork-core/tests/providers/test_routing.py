@@ -1,4 +1,4 @@
-"""Which exchanges are model calls, and whose."""
+"""Which exchanges are model calls, and of which provider."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def route(url: str, request: object, method: str = "POST") -> ModelCall | None:
 def test_the_path_makes_it_a_call_and_the_host_names_the_provider(
     url: str, provider: str | None
 ) -> None:
-    """Every compatible server is read; only a host that is known is named."""
+    """Every compatible server is read; only a known host has a provider name."""
     call = route(url, CHAT)
     assert call is not None
     assert (call.provider, call.request_model) == (provider, "m")
 
 
 def test_azure_names_its_deployment_in_the_path() -> None:
-    """The body of an Azure request may leave the model out."""
+    """The body of an Azure request may leave out the model."""
     host = "https://x.openai.azure.com/openai/deployments/my-gpt"
     call = route(f"{host}/chat/completions?api-version=2024-12-01", {"messages": []})
     assert call is not None
@@ -74,12 +74,12 @@ def test_azure_names_its_deployment_in_the_path() -> None:
     ],
 )
 def test_anything_else_is_not_a_model_call(method: str, url: str, request_body: object) -> None:
-    """Another method, another path, or a stranger's body of another shape gives None."""
+    """Another method or path, or a body of another shape at an unknown host, gives None."""
     assert route(url, request_body, method) is None
 
 
 def test_a_known_provider_needs_no_readable_request() -> None:
-    """A request that cannot be read is still a call where the host says what it was."""
+    """An unreadable request to a known host is still a call."""
     known = decode(
         "POST", "https://api.openai.com/v1/chat/completions", [], b"\xff", 400, [], b"\xff"
     )
@@ -89,13 +89,13 @@ def test_a_known_provider_needs_no_readable_request() -> None:
     assert decode("POST", "http://localhost/chat/completions", [], b"\xff", 400, [], b"") is None
 
 
-def test_the_public_names_are_these() -> None:
-    """The namespace holds what `__all__` lists, and the list is sorted."""
+def test_the_public_names_are_sorted_and_exist() -> None:
+    """Each name in `__all__` is an attribute of the package."""
     assert sorted(providers.__all__) == providers.__all__
     assert all(hasattr(providers, name) for name in providers.__all__)
 
 
-def test_importing_the_room_loads_nothing_heavy() -> None:
+def test_importing_providers_loads_no_heavy_library() -> None:
     """Prices and brotli are loaded when they are first needed."""
     program = (
         "import sys, tracefork_core.providers\n"

@@ -1,4 +1,4 @@
-"""Server-sent events: lines, fields and chunk boundaries as the standard has them."""
+"""Server-sent events: lines, fields and chunk boundaries as in the standard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVENTS = [
 
 
 def test_events_are_split_as_the_standard_says() -> None:
-    """CRLF, LF and CR end lines, U+2028 does not; comments and data-less events vanish."""
+    """CRLF, LF and CR end lines, U+2028 does not; comments and events without data are dropped."""
     decoder = SseDecoder()
     assert decoder.feed(STREAM) == EVENTS
     assert decoder.close() == []
@@ -39,7 +39,7 @@ def test_events_are_split_as_the_standard_says() -> None:
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=30))
 def test_chunk_boundaries_change_nothing(cuts: list[int]) -> None:
-    """However the bytes are cut, inside characters and line ends too, the events are the same."""
+    """Also boundaries inside characters and line ends."""
     decoder = SseDecoder()
     edges = [0, *sorted(cuts), len(STREAM)]
     found = [
@@ -51,7 +51,7 @@ def test_chunk_boundaries_change_nothing(cuts: list[int]) -> None:
 
 
 def test_an_event_is_given_as_soon_as_it_is_complete() -> None:
-    """Nothing waits for bytes that a complete event does not need."""
+    """A complete event does not wait for later bytes."""
     decoder = SseDecoder()
     assert decoder.feed(b"data: a\r\n\r") == [SseEvent("a")]
     assert decoder.feed(b"\ndata: b") == []
@@ -60,12 +60,12 @@ def test_an_event_is_given_as_soon_as_it_is_complete() -> None:
 
 @pytest.mark.parametrize("tail", [b"", b"\n", b"\r\n"])
 def test_an_event_cut_off_is_given_only_at_the_end(tail: bytes) -> None:
-    """The standard drops an unfinished event; closing the decoder asks for it."""
+    """The standard drops an unfinished event; closing the decoder returns it."""
     decoder = SseDecoder()
     assert decoder.feed(b"data: half" + tail) == []
     assert decoder.close() == [SseEvent("half")]
 
 
 def test_broken_utf8_is_replaced() -> None:
-    """Bytes that are no character cost that character alone."""
+    """An invalid byte replaces only its own character."""
     assert SseDecoder().feed(b"data: a\xffb\n\n") == [SseEvent("a\ufffdb")]

@@ -1,4 +1,4 @@
-"""One digest for one run: equal bytes have equal digests, and one changed byte changes it."""
+"""Equal runs have equal digests, and one changed byte changes the digest."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def digest_of(tape: Path, agent: Agent, url: str) -> str | None:
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.__name__)
 def test_two_recordings_of_one_agent_have_one_digest(tape: Path, agent: Agent) -> None:
-    """Also at another time, at another pace and on another loopback port."""
+    """Also at another time, at another pace and with another loopback port."""
     with ProviderServer() as server:
         first = digest_of(tape, agent, server.url)
     with (
@@ -71,8 +71,8 @@ def test_two_recordings_of_one_agent_have_one_digest(tape: Path, agent: Agent) -
 
 
 @pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.__name__)
-def test_a_provider_that_answers_otherwise_gives_another_digest(tape: Path, agent: Agent) -> None:
-    """Negative control: the digest covers what comes back."""
+def test_another_answer_changes_the_digest(tape: Path, agent: Agent) -> None:
+    """The negative control: the digest covers answers."""
     with ProviderServer() as server:
         first = digest_of(tape, agent, server.url)
     with ProviderServer(script=lambda request: Reply(text="other")) as server:
@@ -99,7 +99,7 @@ def test_one_changed_byte_changes_the_digest(
     body: bytes,
     accept: str,
 ) -> None:
-    """Method, path, query, a semantic header, the body, the status: each is covered."""
+    """It covers method, path, query, semantic headers and body."""
 
     def ask(method: str, path: str, body: bytes, accept: str) -> Agent:
         return lambda url: http.request(
@@ -115,7 +115,7 @@ def test_one_changed_byte_changes_the_digest(
 def test_one_changed_status_changes_the_digest(
     tape: Path, http: httpx2.Client, status: int, *, same: bool
 ) -> None:
-    """Two answers that differ in their status alone are two runs."""
+    """Two answers that differ only in their status are two runs."""
 
     def agent(url: str) -> object:
         return http.post(f"{url}/v1/chat/completions", json={"model": "m", "messages": HELLO})

@@ -1,4 +1,4 @@
-"""What a run keeps is its mode: named on the tape, obeyed by what reads it."""
+"""The mode of a run decides what its tape stores, and readers of the tape respect it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MODES = get_args(Mode)
 
 
 def readers(mode: Mode, own_key: str) -> list[str]:
-    """Return whom a tape is sealed for."""
+    """Return the readers for whom a tape is sealed."""
     return [own_key] if mode == "sealed" else []
 
 
@@ -28,7 +28,7 @@ def ask(http: httpx2.Client, provider: ProviderServer, text: bytes = b"the quest
 def test_a_tape_names_its_mode_and_has_one_digest(
     tape: Path, provider: ProviderServer, http: httpx2.Client, own_key: str, mode: Mode
 ) -> None:
-    """The same run has the same digest in every mode, where nothing in it is secret."""
+    """Without secrets in it, a run has the same digest in every mode."""
     with record(tape.with_name("plain.tape"), mode="raw") as plain:
         ask(http, provider)
     with record(tape, mode=mode, seal_to=readers(mode, own_key)) as run:
@@ -42,7 +42,7 @@ def test_a_tape_names_its_mode_and_has_one_digest(
 def test_a_tape_with_bodies_replays(
     tape: Path, provider: ProviderServer, http: httpx2.Client, own_key: str, mode: Mode
 ) -> None:
-    """Sealed or not; and another question is still a divergence."""
+    """Sealed or not. Another request still diverges."""
     with record(tape, mode=mode, seal_to=readers(mode, own_key)):
         answer = ask(http, provider)
     with replay(tape):
@@ -51,10 +51,10 @@ def test_a_tape_with_bodies_replays(
         ask(http, provider, b"another question")
 
 
-def test_a_metadata_tape_compares_and_does_not_replay(
+def test_a_metadata_tape_is_compared_but_not_replayed(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Neither question nor answer is in its file; a replay is refused before the agent runs."""
+    """It holds no requests or answers. A replay is refused before the agent runs."""
     with record(tape, mode="metadata"):
         ask(http, provider)
     with Tape.open(tape) as opened:
@@ -73,7 +73,7 @@ def test_a_sealed_tape_needs_its_passphrase(
     http: httpx2.Client,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without it there is one error that says what to set; with another one it does not open."""
+    """Without it one error says what to set, and another passphrase does not open the tape."""
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "correct horse battery staple")
     with record(tape, mode="sealed"):
         ask(http, provider)
@@ -93,7 +93,7 @@ def test_a_sealed_tape_needs_its_passphrase(
 
 
 def test_an_unknown_mode_is_refused(tape: Path) -> None:
-    """Before anything is written."""
+    """Nothing is written."""
     with pytest.raises(UsageError, match="no mode 'private'"):
         with record(tape, mode="private"):  # type: ignore[arg-type]
             raise AssertionError("the agent ran")

@@ -1,4 +1,4 @@
-"""record(offline=True): a run that must not reach anybody, and is recorded all the same."""
+"""record(offline=True) records a run that must not reach any server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracefork_core import EgressError, Tape, record, replay
 
 
 class LocalModel(httpx2.BaseTransport):
-    """A model that lives in the process of the agent."""
+    """A model in the agent's own process."""
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         return httpx2.Response(200, json={"said": request.read().decode()})
@@ -27,7 +27,7 @@ class LocalModel(httpx2.BaseTransport):
 
 @pytest.fixture
 def listening() -> Iterator[int]:
-    """Listen on a port, and make sure that nobody came."""
+    """Listen on a port, and check that no connection arrived."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
         yield server.getsockname()[1]
@@ -36,7 +36,7 @@ def listening() -> Iterator[int]:
 
 
 def test_a_local_model_is_recorded_offline(tape: Path) -> None:
-    """Nothing leaves, everything is on the tape, and it replays."""
+    """No byte leaves the process, everything is on the tape, and it replays."""
 
     def run() -> object:
         with httpx2.Client(transport=LocalModel()) as client:
@@ -50,8 +50,8 @@ def test_a_local_model_is_recorded_offline(tape: Path) -> None:
         assert run() == first == {"said": "hello"}
 
 
-def test_a_connection_is_refused_where_it_is_tried(tape: Path, listening: int) -> None:
-    """The error names this file, what it tried, and that it is offline; the block repeats it."""
+def test_offline_refuses_a_connection_at_the_line_that_makes_it(tape: Path, listening: int) -> None:
+    """The error names this file, the address and the offline option; the block raises it again."""
 
     def agent() -> None:
         with pytest.raises(EgressError, match=r"test_offline\.py:\d+ tried to reach .*while"):
@@ -68,8 +68,8 @@ def test_a_connection_is_refused_where_it_is_tried(tape: Path, listening: int) -
 
 # The standard library leaves the socket of a refused connection to the collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_seam_is_refused_as_well(tape: Path, listening: int) -> None:
-    """Also where the agent swallows it, and with the exchanges of before on the tape."""
+def test_offline_refuses_requests_that_cross_a_seam(tape: Path, listening: int) -> None:
+    """Also if the agent swallows the error. Earlier exchanges stay on the tape."""
 
     def agent() -> None:
         with httpx2.Client(transport=LocalModel()) as client:
@@ -84,15 +84,15 @@ def test_a_seam_is_refused_as_well(tape: Path, listening: int) -> None:
     gc.collect()
 
 
-def test_a_look_up_is_refused(tape: Path) -> None:
-    """A name says more than nothing to whoever resolves it."""
+def test_offline_refuses_a_name_lookup(tape: Path) -> None:
+    """A look-up tells the resolver a name."""
     with pytest.raises(EgressError, match=r"tried to look up model\.test while offline"):
         with record(tape, offline=True), suppress(OSError):
             socket.getaddrinfo("model.test", 443)
 
 
 def test_a_python_child_is_offline_too(tape: Path, listening: int) -> None:
-    """What it tried is raised when the block ends."""
+    """The block raises the error of its connection when it ends."""
     code = f"import socket; socket.create_connection(('127.0.0.1', {listening}))"
     with pytest.raises(EgressError, match=r"tried to reach .* while offline"):
         with record(tape, offline=True):
@@ -100,8 +100,8 @@ def test_a_python_child_is_offline_too(tape: Path, listening: int) -> None:
     assert b"while offline" in child.stderr
 
 
-def test_without_offline_it_is_counted(tape: Path) -> None:
-    """Negative control: a recording lets connections through and names them."""
+def test_without_offline_a_connection_is_counted(tape: Path) -> None:
+    """The negative control: a recording allows connections and names them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with record(tape) as run, contextlib.closing(socket.create_connection(("127.0.0.1", port))):

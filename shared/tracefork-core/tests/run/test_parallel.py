@@ -1,4 +1,4 @@
-"""Several sessions: after one another, in two threads, in two tasks, and without a context."""
+"""Several sessions: one after the other, in two threads, in two tasks, and without a context."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def bodies(tape: Path) -> list[bytes]:
 def test_sequential_sessions_have_a_tape_each(
     tmp_path: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """What is asked between two blocks is on neither tape."""
+    """Requests between two blocks are on neither tape."""
     for n in (1, 2):
         with record(tmp_path / f"{n}.tape"):
             http.get(f"{provider.url}/bytes/{n}")
@@ -36,7 +36,7 @@ def test_sequential_sessions_have_a_tape_each(
 def test_two_threads_record_and_replay_side_by_side(
     tmp_path: Path, provider: ProviderServer
 ) -> None:
-    """Each thread opens a session in its own context: its exchanges go to its own tape."""
+    """Each thread opens a session in its own context, which records to its own tape."""
     both = threading.Barrier(2, timeout=20)
 
     def run(n: int) -> bytes:
@@ -59,7 +59,7 @@ def test_two_threads_record_and_replay_side_by_side(
 
 
 async def test_two_tasks_record_side_by_side(tmp_path: Path, provider: ProviderServer) -> None:
-    """A task carries its session to the tasks it starts, and to no other."""
+    """A task passes its session to the tasks that it starts, and to no other."""
     both = asyncio.Barrier(2)
 
     async def run(client: httpx2.AsyncClient, n: int) -> None:
@@ -74,13 +74,13 @@ async def test_two_tasks_record_side_by_side(tmp_path: Path, provider: ProviderS
     assert bodies(tmp_path / "2.tape") == [b"\0\1"] * 3
 
 
-def test_a_thread_without_context_is_not_guessed_for(
+def test_with_two_sessions_a_thread_without_context_is_refused(
     tmp_path: Path,
     provider: ProviderServer,
     http: httpx2.Client,
     elder: Callable[[Callable[[], Any]], Any],
 ) -> None:
-    """Between two open sessions it gets a UsageError that says what to do; nothing is sent."""
+    """Its UsageError says what to do, and nothing is sent."""
 
     def ask() -> bytes:
         return http.get(f"{provider.url}/bytes/1").content
@@ -93,10 +93,10 @@ def test_a_thread_without_context_is_not_guessed_for(
     assert (bodies(tmp_path / "1.tape"), bodies(tmp_path / "2.tape")) == ([b"\0"], [])
 
 
-def test_a_pool_serves_whoever_submits(
+def test_a_pool_job_belongs_to_the_session_that_submitted_it(
     tmp_path: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A job belongs to the session that handed it in, whichever thread does it."""
+    """It does not matter which thread runs the job."""
     with ThreadPoolExecutor(1) as pool, record(tmp_path / "1.tape"):
         with record(tmp_path / "2.tape"):
             pool.submit(http.get, f"{provider.url}/bytes/2").result()

@@ -1,4 +1,4 @@
-"""The search for a race, on made-up agents whose outcome is a function of the order."""
+"""The search for a race, on simulated agents whose outcome is a function of the order."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NUMBERS = st.integers(2, 6)
 
 
 def at_once(count: int) -> set[frozenset[int]]:
-    """Return all pairs: everything overlaps."""
+    """Return all pairs: every exchange overlaps every other."""
     return {frozenset(pair) for pair in combinations(range(count), 2)}
 
 
 @contextmanager
 def at_most(steps: int) -> Iterator[None]:
-    """Let the search for the smallest reordering take that many runs."""
+    """Limit the runs of the search for the smallest reordering."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(racing, "MOST_STEPS", steps)
         yield
@@ -34,7 +34,7 @@ def at_most(steps: int) -> Iterator[None]:
 
 @dataclass
 class Agent:
-    """Asks `count` things at once; `breaks` says of an order whether the outcome changes.
+    """Makes `count` calls at once; `breaks` decides from their order whether the outcome changes.
 
     `stops` is how much of an order is carried out before the change is seen.
     """
@@ -63,8 +63,8 @@ def has(order: list[int], *pairs: Pair) -> bool:
 
 
 @given(NUMBERS, st.integers(0, 30))
-def test_an_agent_that_minds_no_order_has_no_race(count: int, seeds: int) -> None:
-    """Nothing changes, nothing is found, and equal orders are counted once."""
+def test_an_agent_that_works_in_every_order_has_no_race(count: int, seeds: int) -> None:
+    """Nothing is reported, and equal orders are counted once."""
     agent = Agent(count, lambda order: False)
     found = search(range(count), at_once(count), agent.attempt, range(seeds))
     assert found.smallest is None
@@ -75,8 +75,8 @@ def test_an_agent_that_minds_no_order_has_no_race(count: int, seeds: int) -> Non
 
 
 @given(NUMBERS, st.data())
-def test_a_pair_that_matters_is_found_alone(count: int, data: st.DataObject) -> None:
-    """One exchange before one other changes the outcome: that, and what lies between, is told."""
+def test_the_search_reports_only_the_pair_that_matters(count: int, data: st.DataObject) -> None:
+    """One exchange before another changes the outcome; those between the two are reported too."""
     late, early = data.draw(st.sampled_from(sorted(combinations(range(count), 2))))
     agent = Agent(count, lambda order: has(order, (early, late)))
     found = search(range(count), at_once(count), agent.attempt, range(40))
@@ -88,8 +88,10 @@ def test_a_pair_that_matters_is_found_alone(count: int, data: st.DataObject) -> 
 
 
 @given(st.integers(3, 6), st.data())
-def test_what_is_found_is_minimal_and_changes_the_outcome(count: int, data: st.DataObject) -> None:
-    """No adjacent inversion can be undone, the order shows the outcome again, runs are bounded."""
+def test_a_reported_race_is_minimal_and_changes_the_outcome(
+    count: int, data: st.DataObject
+) -> None:
+    """No adjacent inversion can be undone, the order reproduces the outcome, runs are limited."""
     pairs = st.sampled_from([(b, a) for a, b in combinations(range(count), 2)])
     matters = data.draw(st.lists(pairs, min_size=1, max_size=3))
     agent = Agent(count, lambda order: has(order, *matters), stops=data.draw(st.integers(1, 6)))
@@ -111,8 +113,8 @@ def test_what_is_found_is_minimal_and_changes_the_outcome(count: int, data: st.D
 
 
 @given(st.integers(2, 6), st.integers(1, 6))
-def test_an_order_that_broke_off_is_made_whole(count: int, stops: int) -> None:
-    """Where a changed run ends at once, the rest is taken as recorded, and a race is still told."""
+def test_an_order_cut_short_by_the_run_is_completed(count: int, stops: int) -> None:
+    """If a changed run ends early, the rest is taken as recorded. The race is still reported."""
     agent = Agent(count, lambda order: order[0] != 0, stops=stops)
     found = search(range(count), at_once(count), agent.attempt, range(40))
     assert found.smallest is not None
@@ -122,7 +124,7 @@ def test_an_order_that_broke_off_is_made_whole(count: int, stops: int) -> None:
 
 @given(st.integers(2, 5), st.integers(0, 8))
 def test_no_order_is_tried_twice_and_the_budget_holds(count: int, most_steps: int) -> None:
-    """However little may be spent, what is told did change the outcome."""
+    """With any budget, a reported order did change the outcome."""
     last_first = list(reversed(range(count)))
     agent = Agent(count, lambda order: order == last_first)
     with at_most(most_steps):
@@ -133,8 +135,8 @@ def test_no_order_is_tried_twice_and_the_budget_holds(count: int, most_steps: in
         assert agent.attempt(found.smallest.order).changed
 
 
-def test_only_what_overlapped_is_moved() -> None:
-    """A pair that was never in flight together is not swapped by itself."""
+def test_only_overlapping_exchanges_are_reordered() -> None:
+    """A pair that was never in flight together is not swapped."""
     agent = Agent(4, lambda order: has(order, (3, 2)))
     pairs = {frozenset((2, 3))}
     search(range(4), pairs, agent.attempt, range(20))
@@ -144,8 +146,8 @@ def test_only_what_overlapped_is_moved() -> None:
     ]
 
 
-def test_pieces_that_come_in_between_are_told_at_once() -> None:
-    """Where even the recorded order changes the outcome, no seed is tried, and nothing is moved."""
+def test_a_race_in_the_recorded_order_is_reported_at_once() -> None:
+    """If the recorded order already changes the outcome, no seed is tried and nothing is moved."""
     agent = Agent(3, lambda order: True)
     found = search(range(3), at_once(3), agent.attempt, range(20))
     assert agent.asked == [(0, 1, 2)]
@@ -153,8 +155,8 @@ def test_pieces_that_come_in_between_are_told_at_once() -> None:
     assert (found.smallest.order, found.smallest.moved) == ((0, 1, 2), {})
 
 
-def test_what_no_list_can_say_is_told_by_its_seed() -> None:
-    """A sleep has no number: where only a seed changes the outcome, the seed is what to ask for."""
+def test_a_race_between_sleeps_is_reported_by_its_seed() -> None:
+    """Sleeps have no number, so no list of exchanges reproduces their order. A seed does."""
 
     def attempt(order: Order) -> Outcome:
         woke_first = order == 7
@@ -166,7 +168,7 @@ def test_what_no_list_can_say_is_told_by_its_seed() -> None:
 
 
 def test_outcomes_are_grouped_by_place() -> None:
-    """Two places of requests are two groups, whatever stands there, each with its first order."""
+    """Outcomes at two places of requests are two groups, each with its first order."""
 
     def attempt(order: Order) -> Outcome:
         if not isinstance(order, int) or order == 0:

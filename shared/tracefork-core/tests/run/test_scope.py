@@ -1,4 +1,4 @@
-"""A block under a session: how it is entered, what leaves it, and what is on the tape then."""
+"""The block of a session: how it begins and ends, and what is on its tape then."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def outcome(tape: Path) -> str:
 def test_a_block_records_and_replays(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """What `with` gives tells the path at once, and the digest when the block has ended."""
+    """The value of `with` has the path at once, and the digest when the block has ended."""
     with record(tape) as run:
         first = http.get(f"{provider.url}/bytes/9").content
         assert (run.path, run.receipt, run.digest) == (tape, None, None)
@@ -48,7 +48,7 @@ async def test_an_async_block_records_and_replays(tape: Path, provider: Provider
 def test_a_decorated_function_is_a_run(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Its arguments, result, name and docstring stay; each call is a session of its own."""
+    """It keeps its arguments, result, name and docstring; each call is a session of its own."""
 
     def agent(n: int, *, path: str = "bytes") -> bytes:
         """Ask."""
@@ -63,7 +63,7 @@ def test_a_decorated_function_is_a_run(
 
 
 def test_a_decorated_coroutine_function_is_a_run(tape: Path, provider: ProviderServer) -> None:
-    """It stays a coroutine function, and the session lasts until it is done."""
+    """It stays a coroutine function, and the session lasts until its coroutine ends."""
 
     async def agent(n: int) -> bytes:
         async with httpx2.AsyncClient(verify=False) as client:
@@ -76,7 +76,7 @@ def test_a_decorated_coroutine_function_is_a_run(tape: Path, provider: ProviderS
 
 
 def test_generator_functions_are_refused(tape: Path) -> None:
-    """Their body runs after the call has returned, when no session would be open."""
+    """Their body runs after the call has returned, when no session is open."""
 
     def sync_generator() -> Iterator[int]:
         yield 1
@@ -91,10 +91,10 @@ def test_generator_functions_are_refused(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("mine"), KeyboardInterrupt(), SystemExit(3)])
-def test_an_exception_inside_comes_out_and_the_tape_is_complete(
+def test_an_exception_in_the_block_passes_through_and_completes_the_tape(
     tape: Path, provider: ProviderServer, http: httpx2.Client, error: BaseException
 ) -> None:
-    """The very same object; its class is the outcome of the run, and a replay ends alike."""
+    """It is the same object. Its class is the outcome of the run, and a replay ends alike."""
 
     def agent() -> None:
         http.get(f"{provider.url}/bytes/1")
@@ -111,7 +111,7 @@ def test_an_exception_inside_comes_out_and_the_tape_is_complete(
 def test_an_interrupt_passes_through_a_replay_with_a_note(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Who stops the program stops it, also where the replay had diverged before."""
+    """Ctrl-C stops the program even if the replay has diverged before."""
     with record(tape):
         http.get(f"{provider.url}/bytes/1")
 
@@ -128,7 +128,7 @@ def test_an_interrupt_passes_through_a_replay_with_a_note(
 def test_an_agent_that_stops_early_keeps_its_error(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Its own error says why; what it did not ask for is a note on that."""
+    """Its own error is raised, with a note about the calls that it did not make."""
     with record(tape):
         http.get(f"{provider.url}/bytes/1")
     with pytest.raises(ZeroDivisionError) as raised, replay(tape):
@@ -139,7 +139,7 @@ def test_an_agent_that_stops_early_keeps_its_error(
 def test_a_block_cannot_be_entered_twice_at_once(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """The second entry is a UsageError, and the run goes on as if nothing had happened."""
+    """The second entry raises a UsageError and does not disturb the run."""
     scope = record(tape)
     with scope as run:
         with pytest.raises(UsageError, match="open already"):

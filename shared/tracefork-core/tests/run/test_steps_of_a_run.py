@@ -14,7 +14,7 @@ from tracefork_testkit import ProviderServer
 def test_an_exchange_is_attributed_to_the_innermost_running_step(
     provider: ProviderServer, http: httpx2.Client, tape: Path
 ) -> None:
-    """A model's call belongs to the model's step; after its end, to the step around it."""
+    """A model call belongs to the model's step; after that step ends, to the step around it."""
     with record(tape):
         node = begin_step("node", "plan")
         current_step.set(node)
@@ -31,7 +31,7 @@ def test_an_exchange_is_attributed_to_the_innermost_running_step(
 def test_a_step_does_not_outlive_its_run(
     provider: ProviderServer, http: httpx2.Client, tmp_path: Path
 ) -> None:
-    """What runs after a session is not taken for a step of the next one."""
+    """Code that runs after a session belongs to no step of the next one."""
     with record(tmp_path / "one.tape"):
         current_step.set(begin_step("model", "ChatX"))
     assert current_step.get() is None

@@ -1,4 +1,4 @@
-"""After a block everything is as it was before, however the block ended."""
+"""After a block the process is as before, however the block ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tracefork_testkit import ProviderServer
 
 
 def surroundings() -> dict[str, object]:
-    """Return everything of the process that a session touches."""
+    """Return everything in the process that a session changes."""
     classes = {
         f"{lib.__name__}.{name}": dict(vars(getattr(lib, name)))
         for lib in (httpx, httpx2)
@@ -102,7 +102,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_everything_is_as_before(tape: Path, case: Callable[[Path], None]) -> None:
+def test_a_session_restores_everything_it_changed(tape: Path, case: Callable[[Path], None]) -> None:
     """Environment, subprocess, HTTP classes, clock and current session."""
     before = surroundings()
     case(tape)
@@ -114,7 +114,7 @@ def test_everything_is_as_before(tape: Path, case: Callable[[Path], None]) -> No
 def test_a_failing_start_leaves_no_session_behind(
     tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the guard cannot start, the tape is left incomplete and the next run works."""
+    """If the guard cannot start, the tape stays incomplete and the next run works."""
     before = surroundings()
     with monkeypatch.context() as patched:
         patched.setattr("tracefork_core.egress.guard._install_once", lambda: 1 / 0)
@@ -127,8 +127,8 @@ def test_a_failing_start_leaves_no_session_behind(
     assert run.receipt.exchanges == 1
 
 
-def test_inside_a_block_something_is_different(tape: Path) -> None:
-    """Negative control: the comparison sees what a session changes."""
+def test_inside_a_block_the_process_differs(tape: Path) -> None:
+    """The negative control: the comparison sees what a session changes."""
     before = surroundings()
     with record(tape):
         inside = surroundings()
