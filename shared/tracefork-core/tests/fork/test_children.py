@@ -1,4 +1,4 @@
-"""A child process of a forked run is forked with it."""
+"""A fork also forks the child processes of the run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ with httpx2.Client(verify=False) as client:
 
 
 def test_a_fork_includes_child_processes(tape: Path) -> None:
-    """Of what a child asks, the first is from the tape, the second is asked otherwise, live.
+    """The child's first request is answered from the tape, and its second is changed and live.
 
-    What it draws is on the branch.
+    Its draws are on the branch.
     """
     desk = Moody()
 

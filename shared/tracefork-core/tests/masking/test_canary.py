@@ -62,7 +62,7 @@ async def tour(send: Send, url: str, key: str, password: str) -> list[bytes]:
 
 
 def other_ways(folder: Path, key: str) -> None:
-    """Put a secret into steps, failures and the names of programs."""
+    """Put a secret into steps, failures and the names of subprocesses."""
     session = current_session()
     assert session is not None
     step = session.begin_step("tool", f"look up {key}", None, {key: {"deep": [f"with {key}"]}})

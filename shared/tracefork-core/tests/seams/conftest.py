@@ -1,4 +1,4 @@
-"""Every HTTP library behind one face: send requests, and say all that an agent could see of it."""
+"""One interface to every HTTP library: send requests, and return all that an agent sees of them."""
 
 from __future__ import annotations
 
@@ -278,9 +278,9 @@ def provider() -> Iterator[ProviderServer]:
 
 
 class Wire:
-    """A server that says exactly these bytes: one reply for each request, None hangs up.
+    """A server that sends exactly these bytes: one reply per request; None hangs up.
 
-    It hangs up after the last. `heard` are the requests as they came.
+    It hangs up after the last reply. `heard` holds the raw requests.
     """
 
     def __init__(self, replies: Sequence[bytes | None]) -> None:

@@ -19,15 +19,15 @@ from h2.events import RequestReceived, StreamEnded
 from tracefork_core import DivergenceError, record, replay
 
 HTTP2 = {"http1": False, "http2": True}
-"""Without TLS, a client of httpx speaks it where it was told to speak nothing else."""
+"""Without TLS, a client of httpx speaks HTTP/2 only if HTTP/1 is off."""
 PIECES = (b"data: one\n\n", b"data: two\n\n", b"data: [DONE]\n\n")
 
 
 class Server:
-    """Speaks HTTP/2 and nothing else.
+    """Speaks only HTTP/2.
 
-    `/reset` breaks the stream off behind its first piece. `/last/N` are answered when N of them are
-    asked for, the last one first. Everything else is three events.
+    `/reset` resets the stream after its first piece. `/last/N` waits for N such requests, and then
+    answers the last one first. Every other path gets three events.
     """
 
     def __init__(self) -> None:
