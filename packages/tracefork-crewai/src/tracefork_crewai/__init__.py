@@ -1,13 +1,13 @@
-"""CrewAI for tracefork: which Task broke the crew?
+"""CrewAI for tracefork: find the Task that broke the crew.
 
-With this package installed a session records a crew as it is, and the steps of its tape are the
-crew's tasks, agents, tools and model calls.
+With this package installed, a session records a crew without any change to it. The steps of its
+tape are the crew's tasks, agents, tools and model calls.
 
     record, replay     core's own: with record("run.tape"): make_crew().kickoff(inputs)
-    fork               go on from a Task, with another answer of it
-    blame              which Task made a run fail, then which agent, model call or tool in it
-    attach, detach     the same for one crew, flow, agent or LLM where nothing is ambient
-    leave_live         a tool that runs in replays too
+    fork               replay up to a Task, replace its answer, and continue from there
+    blame              find the Task that made a run fail, then the agent, model call or tool in it
+    attach, detach     record one crew, flow, agent or LLM in a session with ambient=False
+    leave_live         let a tool run in replays too
 
 Names are loaded when they are first used: importing this package imports no framework.
 """
@@ -32,7 +32,7 @@ ADAPTER = Adapter(
     distribution="tracefork-crewai",
     framework="crewai",
     seams=(
-        "httpx: LLMs of OpenAI and its like, Anthropic, Gemini and LiteLLM",
+        "httpx: LLMs of OpenAI and compatible APIs, Anthropic, Gemini and LiteLLM",
         "aiohttp: Gemini, Azure and LiteLLM in async code; requests: Azure",
         "tools, memory, knowledge and MCP clients, below CrewAI's own handling",
         "CrewAI's event scope: steps",

@@ -25,17 +25,18 @@ _attached: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 def attach(x: X) -> X:
     """Record a crew, a flow, an agent, a task or an LLM with `ambient=False` too; return it.
 
-    The LLMs found in it are bound, where they have clients that can be. In such a session an LLM
-    that is not bound is refused by name when it is asked, and all crews have their steps. Attaching
-    twice is attaching once, `detach` undoes it, and outside a session nothing changes.
+    The SDK clients of all LLMs in `x` are bound, if they can be. A session with `ambient=False`
+    refuses an LLM that is not bound, by name, when it is called. It records the steps of all crews.
+    Attaching twice has no further effect, `detach` undoes it, and outside a session nothing
+    changes.
 
     Raises:
-        UsageError: `x` is none of these.
+        UsageError: `x` has another type.
     """
     if not isinstance(x, _KINDS):
         kind = f"{type(x).__module__}.{type(x).__qualname__}"
         raise UsageError(
-            f"tracefork: cannot attach to {kind}: it is no crew, flow, agent, task or LLM."
+            f"tracefork: cannot attach to {kind}: it is not a crew, flow, agent, task or LLM."
         )
     for llm in _llms(x):
         bind_clients(llm)
@@ -46,14 +47,14 @@ def attach(x: X) -> X:
 
 
 def detach(x: X) -> X:
-    """Undo `attach`: its LLMs have their own clients back; return it.
+    """Undo `attach`: give the LLMs in `x` their own clients back; return `x`.
 
-    Not those that something else holds which is attached still.
+    An LLM that another attached object also holds stays bound.
     """
     if _attached.pop(id(x), None) is not None:
-        kept = {id(llm) for other in _attached.values() for llm in _llms(other)}
+        still_bound = {id(llm) for other in _attached.values() for llm in _llms(other)}
         for llm in _llms(x):
-            if id(llm) not in kept:
+            if id(llm) not in still_bound:
                 unbind_clients(llm)
         if not _attached:
             _counted.detach()
@@ -61,7 +62,10 @@ def detach(x: X) -> X:
 
 
 class _Counted:
-    """Attaches the instrument once: what is attached may be forgotten without being detached."""
+    """Attaches the instrument once.
+
+    A count would be wrong: an attached object may be garbage-collected without being detached.
+    """
 
     def __init__(self, instrument: Instrument) -> None:
         self._instrument = instrument
@@ -81,7 +85,7 @@ _counted = _Counted(INSTRUMENT)
 
 
 def _llms(x: object) -> Iterator[BaseLLM]:
-    """Yield each LLM that `x` holds, once; one that is made while it runs is not found."""
+    """Yield each LLM that `x` holds, once. LLMs that are made during a run are not found."""
     seen: set[int] = set()
     waiting: list[tuple[object, int]] = [(x, 0)]
     while waiting:
@@ -102,5 +106,5 @@ def _parts(value: object) -> list[object]:
     of_crewai = type(value).__module__.startswith("crewai.")
     if isinstance(value, type) or not (of_crewai or isinstance(value, _KINDS)):
         return []
-    kept = (getattr(value, name, None) for name in ("__dict__", "__pydantic_private__"))
-    return [part for fields in kept if isinstance(fields, dict) for part in fields.values()]
+    spaces = (getattr(value, name, None) for name in ("__dict__", "__pydantic_private__"))
+    return [part for fields in spaces if isinstance(fields, dict) for part in fields.values()]

@@ -1,8 +1,12 @@
-"""The LLMs of CrewAI: nearly all ask through libraries that a session watches.
+"""Refuse the LLMs that cannot be recorded, and bind SDK clients for `ambient=False`.
 
-What is left for here: those that do not, which are refused by name; what CrewAI learns of models
-while it runs, which would make the second run of a process ask otherwise than the first; and the
-binding of SDK clients, for sessions that are not ambient.
+Nearly all LLMs of CrewAI send their requests through libraries that a session instruments. The rest
+of the work is done here:
+
+- LLMs that use another library are refused by name.
+- What CrewAI learns about models while it runs is forgotten when a session begins. It would make
+  the second run of a process send other requests than the first.
+- SDK clients are bound for sessions with `ambient=False`.
 """
 
 from __future__ import annotations
@@ -23,12 +27,12 @@ from tracefork_crewai.misses import veto
 _ORIGINAL = "_tracefork_original"
 _CLIENTS = ("_client", "_async_client")
 _COUNTING = "is_context_window_overflowing_threshold"
-"""Some have their tokens counted before they are called."""
+"""The method that counts the tokens of some LLMs before they are called."""
 _LEARNED = ("_LEARNED_RESPONSES_ONLY_MODELS", "_LEARNED_NO_REASONING_EFFORT_MODELS")
 
 
 def instrument() -> Callable[[], None]:
-    """Refuse the LLMs that cannot be recorded, and forget what was learned; return the undoing."""
+    """Refuse LLMs that cannot be recorded and forget what CrewAI learned; return the undoing."""
     with ExitStack() as stack:
         _forget()
         _refuse_by_name(stack)
@@ -36,22 +40,22 @@ def instrument() -> Callable[[], None]:
 
 
 def bind_clients(llm: Any) -> None:
-    """Give an LLM clients that cross the seam of whatever session is current.
+    """Give an LLM clients that send each request to the current session.
 
-    They are those of OpenAI's and Anthropic's SDKs. One that is made when it is first used, for
-    want of a key, is not there to be bound.
+    Only clients of the SDKs of OpenAI and Anthropic can be bound. An LLM without a key makes its
+    client at the first call, so there is no client to bind yet.
     """
     for name in _CLIENTS:
         client = getattr(llm, name, None)
         if client is not None and not hasattr(client, _ORIGINAL):
-            with suppress(UsageError):  # Said by name where it is asked: see `unrecordable`.
+            with suppress(UsageError):  # `unrecordable` names it when it is called.
                 bound: Any = bind(client)
                 setattr(bound, _ORIGINAL, client)
                 setattr(llm, name, bound)
 
 
 def unbind_clients(llm: Any) -> None:
-    """Give an LLM the clients back that it had."""
+    """Give an LLM its own clients back."""
     for name in _CLIENTS:
         original = getattr(getattr(llm, name, None), _ORIGINAL, None)
         if original is not None:
@@ -59,22 +63,23 @@ def unbind_clients(llm: Any) -> None:
 
 
 def unrecordable(llm: object) -> str | None:
-    """Return why an LLM cannot be recorded here, and what to do; None where it can."""
+    """Return why an LLM cannot be recorded here and what to do; None if it can be."""
     name = f"{type(llm).__name__}({getattr(llm, 'model', '')!r})"
     if type(llm).__module__.startswith("crewai.llms.providers.bedrock"):
         return (
-            f"{name} asks through botocore, which no session watches. Ask the same model through "
-            f'LiteLLM: LLM("bedrock/{getattr(llm, "model", "")}", is_litellm=True).'
+            f"{name} sends its requests through botocore, which tracefork does not record. Use "
+            f'LiteLLM instead: LLM("bedrock/{getattr(llm, "model", "")}", is_litellm=True).'
         )
     if getattr(llm, "is_litellm", False) and _is_rust():
         return (
-            f"{name} asks through LiteLLM, and LITELLM_RUST lets it do so in native code, which no "
-            "session watches. Unset LITELLM_RUST."
+            f"{name} sends its requests through LiteLLM. LITELLM_RUST is set, so native code sends "
+            "them, which tracefork does not record. Unset LITELLM_RUST."
         )
     if _is_of_crewai(llm) and not _is_ambient() and not _is_bound(llm):
         return (
-            f"{name} is not bound, and this session has ambient=False. Attach it, or what holds "
-            "it, if it asks through the SDK of OpenAI or Anthropic; for another leave `ambient` on."
+            f"{name} is not bound, and this session has ambient=False. If it uses the SDK of "
+            "OpenAI or Anthropic, attach it or the crew that holds it. For any other SDK, leave "
+            "`ambient` on."
         )
     return None
 
@@ -84,7 +89,7 @@ def _is_of_crewai(llm: object) -> bool:
 
 
 def _is_ambient() -> bool:
-    """Return whether the libraries that LLMs ask through are instrumented themselves."""
+    """Return whether the HTTP libraries themselves are instrumented."""
     return hasattr(vars(import_module("httpx").Client)["_transport_for_url"], "tracefork")
 
 

@@ -1,7 +1,7 @@
-"""What converts an agent's answer to a form is a step: what it asks is no answer of the agent's.
+"""Give the conversion of an agent's answer a step, so that it does not count as the answer.
 
-CrewAI asks a model once more where an answer is not of the form that was wanted, and tells of that
-as of any call of the agent or the task.
+CrewAI calls a model again if an answer lacks the requested format. It reports that call like any
+other of the agent or the task.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _with_step(convert: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _step(converter: object, attempt: int) -> Iterator[None]:
-    if attempt > 1 or not is_on_tape():  # What is tried again is tried inside the first try.
+    if attempt > 1 or not is_on_tape():  # A retry runs inside the first attempt.
         yield
         return
     begin(_CONVERTER, lambda _: Label(_CONVERTER, _CONVERTER), converter)

@@ -1,13 +1,14 @@
-"""CrewAI's event scope becomes the steps of the tape.
+"""Turn CrewAI's event scope into the steps of the tape.
 
-CrewAI says that a crew, a task, an agent, a tool or a model call begins or ends where it does, in
-the context that does it: `_prepare_event` is called there, while handlers of the event bus run
-elsewhere, in any order. What begins becomes the current step of that context, and CrewAI copies
-its contexts into all threads and tasks that it starts; so an exchange finds its step.
+CrewAI calls `_prepare_event` when a crew, a task, an agent, a tool or a model call begins or ends,
+in the context that does the work. Handlers of the event bus run in other threads, in any order. So
+the steps are taken from `_prepare_event`. The step that begins becomes the current step of that
+context. CrewAI copies its contexts into all threads and tasks that it starts, so each exchange
+finds its step.
 
-Ends come in the context of their beginnings. One that closes nothing here is ignored (CrewAI tells
-twice that a model call failed), and one that closes what is further out closes what was left open
-inside.
+An end comes in the context of its beginning. An end that closes nothing here is ignored: CrewAI
+reports twice that a model call failed. An end that closes an outer step also closes all steps left
+open inside it.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ _TASK = "task_started"
 _BY_ITSELF = "lite_agent_execution_started"
 _AGENTS = frozenset({"agent_execution_started", _BY_ITSELF})
 _HOLDERS = _AGENTS | {"flow_started", METHOD, _CREW, _TASK}
-"""What others run in. The end of any other event closes nothing beyond the innermost of these."""
+"""What contains other steps. An end of any other kind closes nothing outside the innermost."""
 
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """An event that began here: its step (None where it makes none), and what it began in.
+    """An event that began here: its step (None if it makes none), and the scope around it.
 
-    `refusal` is what an agent said here when this was recorded ("" where it went to work), `error`
-    what is known of its failure before it ends.
+    `refusal` is the agent's recorded refusal, "" if the agent went to work. `error` is what is
+    known about a failure before the step ends.
     """
 
     began: str
@@ -58,14 +59,14 @@ _scope: ContextVar[Scope | None] = ContextVar("tracefork_crewai_scope", default=
 
 
 class EventScope:
-    """Follows the events of CrewAI; `pairs` names the beginning that each end belongs to."""
+    """Follows the events of CrewAI. `pairs` maps each end event to its beginning."""
 
     def __init__(self, starting: frozenset[str], pairs: Mapping[str, str]) -> None:
         self._starting = starting
         self._pairs = pairs
 
     def follow(self, prepare: Callable[..., None]) -> Callable[..., None]:
-        """Return what prepares an event as the bus's `prepare` does, and puts it on the tape."""
+        """Wrap the bus's `prepare` so that it also puts the event on the tape."""
 
         @wraps(prepare)
         def prepared(bus: Any, source: Any, event: Any) -> None:
@@ -86,16 +87,16 @@ def begin(
     source: object,
     tasks: Sequence[Any] | None = None,
 ) -> None:
-    """Begin what an event says has begun.
+    """Begin the step of an event.
 
-    `label_in` tells its label, given the tasks of the crew around; `tasks` are those of its own.
+    `label_in` returns its label, given the tasks of the crew around it; `tasks` are its own.
     """
     if began in _AGENTS and _is_tried_again(source):
         end(began, _AGAIN)
     if began == _BY_ITSELF and _is_in_a_task():
         begin("", lambda _: CALLBACK, source)  # It ends with the task.
     before = current_step.get()
-    # Steps are numbered anew in each session: what an earlier one left here is of no more use.
+    # Each session numbers its steps from 0, so a scope that an earlier session left is ignored.
     around = _scope.get() if before is not None else None
     if tasks is None:
         tasks = around.tasks if around else ()
@@ -112,13 +113,16 @@ def begin(
 
 
 def end(began: str, error: str | None) -> None:
-    """End what began with that event, and all that was left open inside."""
+    """End the step that began with that event, and all steps left open inside it."""
     _close(list(_closed_by(began)), error)
 
 
 @contextmanager
 def leaving_nothing_open() -> Iterator[None]:
-    """End what began inside, where an exception leaves it: CrewAI tells of no cancelled crew."""
+    """End the steps that began inside if an exception leaves the block.
+
+    CrewAI emits no end event for a cancelled crew.
+    """
     around = _scope.get()
     try:
         yield
@@ -129,7 +133,7 @@ def leaving_nothing_open() -> Iterator[None]:
 
 
 def _close(scopes: Sequence[Scope], error: str | None) -> None:
-    """End scopes, from the innermost out, and go on in what is around them."""
+    """End scopes, from the innermost out, and make the scope around them current."""
     for scope in scopes:
         if scope.ended:
             continue
@@ -142,7 +146,7 @@ def _close(scopes: Sequence[Scope], error: str | None) -> None:
 
 
 def _inside(around: Scope | None) -> list[Scope]:
-    """Return the scopes inside another one, from the innermost out; none if it is not around."""
+    """Return the scopes inside `around`, from the innermost out; none if it is not around here."""
     inside: list[Scope] = []
     scope = _scope.get()
     while scope is not around:
@@ -168,7 +172,10 @@ def _closed_by(began: str) -> Iterator[Scope]:
 
 
 def _is_tried_again(agent: object) -> bool:
-    """Return whether an agent is still at it: early versions of CrewAI tell of no failed try."""
+    """Return whether an agent has a step open already.
+
+    Early versions of CrewAI emit no event for a failed attempt.
+    """
     scope = _scope.get()
     while scope is not None and (scope.ended or scope.step is None):
         scope = scope.around
@@ -176,7 +183,10 @@ def _is_tried_again(agent: object) -> bool:
 
 
 def _is_in_a_task() -> bool:
-    """Return whether nothing but a task is around: an agent that works on it is not asked alone."""
+    """Return whether a task is the innermost open step.
+
+    Then the agent was not called on its own: a callback of the task called it.
+    """
     scope = _scope.get()
     while scope is not None and (scope.ended or scope.step is None):
         scope = scope.around
@@ -192,15 +202,15 @@ def agent_here() -> Scope | None:
 
 
 def is_on_tape() -> bool:
-    """Return whether what happens here is a session's, and not part of one of its exchanges."""
+    """Return whether this code runs in a session, and not inside one of its exchanges."""
     try:
         return in_session() and not is_inside()
     except UsageError:
-        return False  # Two sessions and no context: an exchange here will say so.
+        return False  # Two sessions and no context: an exchange here raises the error.
 
 
 def _error(event: Any) -> str | None:
-    """Return what an event says went wrong; a guardrail that says no has done what it is for."""
+    """Return the error that an event reports. A guardrail that rejects an answer has not failed."""
     if not event.type.endswith(("_failed", "_error")):
         return None
     error = getattr(event, "error", None)

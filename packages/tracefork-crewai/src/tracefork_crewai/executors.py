@@ -1,4 +1,4 @@
-"""Agents asked while they work: a replay lets the same one work as when it was recorded."""
+"""Let the agent work at replay that worked in the recording, if two calls reach it at once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _done = threading.Condition()
 
 
 def instrument() -> Callable[[], None]:
-    """Let agents of a session refuse as the tape says; return the undoing."""
+    """Let agents of a session refuse work as the tape says; return the undoing."""
     with ExitStack() as stack:
         for home in _HOMES:
             try:
                 executor = import_module(home).AgentExecutor
             except (ImportError, AttributeError):
-                continue  # Versions of CrewAI differ in where it is.
+                continue  # CrewAI has moved it between versions.
             stack.callback(replaced(executor, "invoke", _invoked))
             stack.callback(replaced(executor, "invoke_async", _ainvoked))
         return stack.pop_all().close
@@ -36,7 +36,7 @@ def _invoked(invoke: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(invoke)
     def invoked(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_on_tape() or _runs_in_loop():
-            return invoke(self, *args, **kwargs)  # In a loop it is `invoke_async` that is asked.
+            return invoke(self, *args, **kwargs)  # Inside a loop `invoke` calls `invoke_async`.
         _refuse_as_recorded()
         _wait_as_recorded(self)
         try:
@@ -73,19 +73,19 @@ def _refuse_as_recorded() -> None:
 
 
 def _wait_as_recorded(executor: Any) -> None:
-    """Wait for an agent that went to work when this was recorded, and is not done yet now."""
+    """Wait for an agent that was free in the recording and is still busy now."""
     agent = agent_here()
     if agent is None or agent.refusal != "":
         return
     with _done:
         for _ in range(_PATIENCE):
-            if not executor._is_executing:  # noqa: SLF001 - CrewAI tells nobody else.
+            if not executor._is_executing:  # noqa: SLF001 - there is no public attribute
                 return
             _done.wait(_MOMENT)
 
 
 def _note(error: RuntimeError) -> None:
-    """Keep why an agent refused: early versions of CrewAI do not tell of each time it does."""
+    """Keep the reason of a refusal: early versions of CrewAI emit no event for some of them."""
     agent = agent_here()
     if agent is not None and str(error).startswith(BUSY):
         agent.error = str(error)

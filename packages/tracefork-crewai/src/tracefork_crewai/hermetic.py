@@ -1,8 +1,8 @@
-"""While a session is open CrewAI keeps to itself: nothing is reported, asked or kept elsewhere.
+"""Keep CrewAI from reporting, asking or storing anything outside while a session is open.
 
-Its switches are environment variables, which it reads when it is imported or each time: they are
-set before that, and put back when the session ends. A `.env` of the user's is read as ever, but
-does not undo them. `Crew(tracing=True)` would: what begins an upload is replaced.
+CrewAI's switches are environment variables that it reads at import or at each use. They are set
+before the import and restored when the session ends. The user's `.env` is read as usual but does
+not override them. `Crew(tracing=True)` would, so the functions that begin an upload are replaced.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ SWITCHES = {
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
     "CREWAI_DISABLE_VERSION_CHECK": "true",
-    "CREWAI_TESTING": "true",  # Nobody is asked whether to share a first run; no .crewai/ is left.
+    "CREWAI_TESTING": "true",  # No question about sharing the first run; no .crewai/ is left.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # The price list is the package's, not fetched.
 }
 STORAGE = "CREWAI_STORAGE_DIR"
-"""Where memory, knowledge and the states of flows go: to a folder that ends with the session.
+"""The folder of memory, knowledge and the states of flows: a temporary one for each session.
 
-A recording that begins with what an earlier run has remembered asks for what no replay asks for.
-Who sets the variable has said where it all is, and has it there.
+A recording that starts with the memory of earlier runs sends requests that no replay sends. If you
+set the variable yourself, your folder is used.
 """
 
 
 def prepare() -> Callable[[], None]:
-    """Set CrewAI's switches and give it a storage of its own; return the undoing."""
+    """Set CrewAI's switches and give it a temporary storage folder; return the undoing."""
     with ExitStack() as stack:
         settings = dict(SWITCHES)
         if not os.environ.get(STORAGE):
-            # Background threads may still write into it when the session ends.
+            # Background threads may still write to it when the session ends.
             folder = tempfile.TemporaryDirectory(
                 prefix="tracefork-crewai-", ignore_cleanup_errors=True
             )
@@ -47,10 +47,10 @@ def prepare() -> Callable[[], None]:
 
 
 def instrument() -> Callable[[], None]:
-    """Replace what begins to upload a trace and what collects it; return the undoing."""
+    """Replace the functions that upload and collect traces; return the undoing."""
     with ExitStack() as stack:
         for module, path, instead in _UPLOADS:
-            with suppress(ImportError, AttributeError):  # Not every version has all.
+            with suppress(ImportError, AttributeError):  # Some versions lack some of them.
                 *owners, name = path.split(".")
                 owner = reduce(getattr, owners, import_module(module))
                 stack.callback(setattr, owner, name, getattr(owner, name))
@@ -69,7 +69,7 @@ def _yes(_: object) -> bool:
 _BATCHES = "crewai.events.listeners.tracing.trace_batch_manager"
 _UPLOADS = [
     ("crewai.execution", "_start_tracing", _nothing),
-    (_BATCHES, "TraceBatchManager.is_batch_initialized", _yes),  # So that nobody begins one.
+    (_BATCHES, "TraceBatchManager.is_batch_initialized", _yes),  # So no batch is begun.
     (_BATCHES, "TraceBatchManager.add_event", _nothing),
 ]
 

@@ -1,4 +1,4 @@
-"""Whether this code runs inside of an exchange: what it does there is part of that, and no step."""
+"""Tell whether code runs inside an exchange: its own calls are part of that and make no steps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextvars import ContextVar
 _inside: ContextVar[bool] = ContextVar("tracefork_crewai_inside", default=False)
 
 is_inside: Callable[[], bool] = _inside.get
-"""Return whether a tool, a memory or a server of tools does its work here, or what it started."""
+"""Return whether a tool, a memory or an MCP server, or a thread it started, is at work here."""
 
 
 @contextmanager
 def inside() -> Iterator[None]:
-    """Mark what runs here, and the threads that it starts, as part of one exchange."""
+    """Mark the code in the block, and the threads that it starts, as part of one exchange."""
     token = _inside.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a session changes in CrewAI while it is open, and puts back when it ends."""
+"""Replace parts of CrewAI while a session is open, and restore them when it ends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _apply(_: ModuleType) -> Callable[[], None]:
 
 
 def _instrument() -> Callable[[], None]:
-    # CrewAI has been imported by now: what these modules need of it costs nothing more.
+    # CrewAI is imported by now, so these imports cost no more time.
     from tracefork_crewai import (
         clients,
         converting,
@@ -42,4 +42,4 @@ def _instrument() -> Callable[[], None]:
 
 
 INSTRUMENT = Instrument("crewai", _apply, hermetic.prepare)
-"""Switched on by every session, once `crewai` is imported."""
+"""Every session applies it, once `crewai` is imported."""

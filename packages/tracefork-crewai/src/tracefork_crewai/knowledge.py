@@ -1,7 +1,7 @@
-"""Knowledge is on the tape as what it was asked and what it found.
+"""Record each query to knowledge, with the passages that it returned, as an exchange.
 
-Its sources are taken in once, as an exchange that says what they hold: where a file has changed
-since the recording, a replay says so.
+Adding the sources is one exchange, whose request holds their content. If a file has changed since
+the recording, the replay reports a divergence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Method = Callable[..., Any]
 
 
 def instrument() -> Callable[[], None]:
-    """Make what is asked of knowledge exchanges of the session that is open; return the undoing."""
+    """Make the calls of `Knowledge` exchanges of the open session; return the undoing."""
     untold = Untold()
     with ExitStack() as stack:
         stack.callback(untold.forget)
@@ -91,7 +91,7 @@ def _aadd_sources(untold: Untold, aadd: Method, *, add: Method) -> Method:
     return added
 
 
-# What it does can be done again: a source is found by what it holds.
+# A "read", since it can be repeated: a source is stored by its content.
 _leaf = partial(Leaf, "knowledge.add_sources", values=Values(), effect="read")
 
 
@@ -101,6 +101,6 @@ def _told(knowledge: Any) -> list[dict[str, object]]:
 
 def _told_of(source: Any) -> dict[str, object]:
     content = getattr(source, "content", None)
-    if isinstance(content, dict):  # By paths, which are others elsewhere.
+    if isinstance(content, dict):  # The keys are paths, which differ between machines.
         content = list(content.values())
     return {"source": type(source).__name__, "content": content}

@@ -1,7 +1,6 @@
-"""What a step is called: its kind and its name, from the event that begins it.
+"""Choose the kind and the name of a step from the event that begins it.
 
-A name is the same in every run of the same crew. Ids, fingerprints and addresses are not, so none
-is part of one.
+The name is the same in every run of a crew. So it contains no id, fingerprint or address.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ _DELEGATION = frozenset(
         "ask question to coworker",
     }
 )
-"""The tools by which an agent gives work to another, as native calling and ReAct spell them."""
+"""The tools that delegate work to another agent, as native calling and ReAct spell them."""
 _PLAN = "PlannerTaskPydanticOutput"
-"""What the hidden task answers with that plans a whole crew; no task of the user's own does."""
+"""The output class of the hidden task that plans a whole crew. No task of a user has it."""
 _SCORE = "TaskEvaluationPydanticOutput"
-"""What the task answers with by which `Crew.test` judges another one.
+"""The output class of the task with which `Crew.test` judges another task.
 
-It is told what that one came to, so that its key is another one in every run.
+Its description holds the other task's output, so its key differs in every run.
 """
 
 
@@ -38,11 +37,11 @@ class Label:
 
 
 CALLBACK = Label("callback", "callback")
-"""What a task's callbacks have agents of their own do: these did not work on the task."""
+"""The step around agents that a task's callback runs: these did not work on the task."""
 
 
 def label_of(source: Any, event: Any, tasks: Sequence[Any]) -> Label | None:
-    """Return how the step that an event begins is called; None where it begins none.
+    """Return the label of the step that an event begins; None if it begins none.
 
     `tasks` are those of the crew around it.
     """
@@ -70,19 +69,19 @@ def label_of(source: Any, event: Any, tasks: Sequence[Any]) -> Label | None:
 def is_internal(flow: Any) -> bool:
     """Return whether CrewAI runs a flow for itself: agents and memory are flows too.
 
-    Newer versions mark theirs; the older ones have no flows of users' making in their modules.
+    Newer versions mark such flows. In older ones, every flow in CrewAI's own modules is internal.
     """
     marked = getattr(type(flow), "is_crewai_internal", None)
     return type(flow).__module__.startswith("crewai.") if marked is None else bool(marked)
 
 
 def method_label(name: object) -> Label:
-    """Return how a method of a flow is called."""
+    """Return the label of a flow's method."""
     return Label("method", _words(name, "method"))
 
 
 def _aside(event: Any) -> Label | None:
-    """Return the label of what CrewAI does besides tasks, agents and tools."""
+    """Return the label of steps other than tasks, agents and tools."""
     match event.type:
         case "llm_guardrail_started":
             return Label("guardrail", _guardrail(event), {"retry": event.retry_count})

@@ -1,4 +1,4 @@
-"""Which tools run in replays too: what they ask is on the tape one by one."""
+"""Decide which tools run in replays too, so that each of their requests is on the tape."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ T = TypeVar("T")
 
 _MARK = "__tracefork_live__"
 _OF_CREWAI = (
-    "crewai.tools.agent_tools",  # Agents answer them.
-    "crewai.tools.memory_tools",  # Memory is on the tape by itself.
+    "crewai.tools.agent_tools",  # They run agents.
+    "crewai.tools.memory_tools",  # The memory records its own exchanges.
     "crewai.tools.cache_tools",
     "crewai.skills",
     "crewai.utilities",
@@ -22,13 +22,13 @@ _OF_CREWAI = (
 
 
 def leave_live(tool: T) -> T:
-    """Let a tool run in replays too, as one that asks models or runs a crew; return it.
+    """Let a tool run in replays too, such as one that calls models or runs a crew; return it.
 
-    What it asks meanwhile is on the tape then, exchange by exchange, and can be blamed. For
-    functions (below CrewAI's `@tool`), for classes of tools and for tools.
+    Each of its requests is then an exchange of its own, which you can blame. `tool` is a function
+    (below CrewAI's `@tool`), a class of tools or a tool.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: `tool` is neither callable nor a tool, or cannot be marked.
     """
     if isinstance(tool, BaseTool):
         object.__setattr__(tool, "__pydantic_private__", {**_private(tool), _MARK: True})
@@ -37,15 +37,15 @@ def leave_live(tool: T) -> T:
             setattr(tool, _MARK, True)
         except AttributeError:
             raise UsageError(
-                f"tracefork: {tool!r} cannot be marked. Mark the function that it calls."
+                f"tracefork: {tool!r} cannot be marked. Mark a function that calls it instead."
             ) from None
     else:
-        raise UsageError(f"tracefork: {tool!r:.60} is no tool and no function.")
+        raise UsageError(f"tracefork: {tool!r:.60} is neither a tool nor a function.")
     return tool
 
 
 def is_live(tool: object, body: Any) -> bool:
-    """Return whether a tool is left alone: CrewAI's own, one that says so, or `@tracefork.tool`."""
+    """Return whether a tool runs in replays: CrewAI's own, a marked one, or `@tracefork.tool`."""
     kinds = type(tool).__mro__ if isinstance(tool, BaseTool) else ()
     places = [kind.__module__ for kind in kinds] + [getattr(body, "__module__", None) or ""]
     if any(place == own or place.startswith(f"{own}.") for place in places for own in _OF_CREWAI):

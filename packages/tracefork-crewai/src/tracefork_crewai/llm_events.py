@@ -1,4 +1,4 @@
-"""What LLMs of CrewAI tell the event bus: every class does, in the thread that asks."""
+"""React to the events of CrewAI's LLMs: every class emits them in the thread that calls it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tracefork_crewai.replacing import replaced
 def on_call(
     event: Literal["started", "failed"], react: Callable[[Any], None]
 ) -> Callable[[], None]:
-    """Have `react` called with the LLM, once it has told that a call began or failed.
+    """Call `react` with the LLM after it has reported that a call began or failed.
 
-    What it raises is raised where the LLM asks. Returns the undoing.
+    An exception of `react` is raised in the code that called the LLM. Returns the undoing.
     """
     kind = f"llm_call_{event}"
 

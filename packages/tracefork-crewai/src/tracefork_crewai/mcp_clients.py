@@ -1,7 +1,7 @@
-"""Servers of tools (MCP): a replay starts no process and connects to nobody.
+"""Answer calls of MCP servers from the tape: a replay starts no process and connects to nothing.
 
-What a server says of its tools is on the tape, since models are told of it, and so is each call.
-A connection is an exchange of its own, which says whether there was one.
+The list of a server's tools is on the tape, since models receive it, and so is each call. A
+connection is an exchange of its own, which records whether it succeeded.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _CONNECTED = "_tracefork_connected"
 
 
 def instrument() -> Callable[[], None]:
-    """Make what is asked of servers exchanges of the session that is open; return the undoing."""
+    """Make calls of MCP servers exchanges of the open session; return the undoing."""
     with ExitStack() as stack:
-        for one in (_CLIENTS, _RESOLVERS):  # Once they are imported, which takes long.
-            one.on()
-            stack.callback(one.off)
+        for module in (_CLIENTS, _RESOLVERS):  # Applied at their import, which is slow.
+            module.on()
+            stack.callback(module.off)
         return stack.pop_all().close
 
 
@@ -49,7 +49,7 @@ def _of_resolvers(module: ModuleType) -> Callable[[], None]:
 
 
 def _forget(module: ModuleType) -> None:
-    # For five minutes a process asks no server twice, and the next process asks again.
+    # CrewAI caches the answer for five minutes in a process; another process would ask again.
     module._mcp_schema_cache.clear()  # noqa: SLF001
 
 
@@ -98,8 +98,8 @@ def _asking(name: str, effect: Effect | None, ask: Callable[..., Any]) -> Callab
 
         if not in_session():
             return await ask(self, *args, **kwargs)
-        told = dict(zip(_NAMES[name], args, strict=False)) | kwargs
-        return await acall(leaf, work, (), {"server": _server(self), **told})
+        named = dict(zip(_NAMES[name], args, strict=False)) | kwargs
+        return await acall(leaf, work, (), {"server": _server(self), **named})
 
     return asked
 
@@ -113,7 +113,7 @@ _NAMES = {
 
 
 def _discover(discover: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap what lists the tools of a server known by its address alone."""
+    """Wrap the method that lists the tools of a server given by its URL."""
 
     @wraps(discover)
     async def discovered(self: Any, server_url: str) -> Any:
@@ -122,18 +122,18 @@ def _discover(discover: Callable[..., Any]) -> Callable[..., Any]:
 
         if not in_session():
             return await discover(self, server_url)
-        told = {"server": _address(server_url)}
-        found = await acall(_leaf("list_tools", discover, "read"), work, (), told)
-        for name, tool in found.items():
+        asked = {"server": _address(server_url)}
+        tools = await acall(_leaf("list_tools", discover, "read"), work, (), asked)
+        for name, tool in tools.items():
             if tool["args_schema"] is not None:
                 tool["args_schema"] = self._json_schema_to_pydantic(name, tool["args_schema"])
-        return found
+        return tools
 
     return discovered
 
 
 class _Schemas:
-    """A resolver that leaves the schemas of arguments what servers say they are: JSON."""
+    """A resolver that leaves schemas of arguments as the JSON that servers send."""
 
     def __init__(self, resolver: Any) -> None:
         self._resolver = resolver
@@ -157,6 +157,6 @@ def _server(client: Any) -> str:
 
 
 def _address(url: str) -> str:
-    """Return where a server is, without the keys that some have in their address."""
+    """Return a server's URL without credentials and query, which may hold keys."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

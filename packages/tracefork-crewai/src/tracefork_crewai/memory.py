@@ -1,8 +1,8 @@
-"""Memory is on the tape as what it was asked and what it said.
+"""Record each call of a memory, with what it returned, as an exchange.
 
-How it came to that (models, embeddings, a database, the time, records of earlier runs) is part of
-the exchange and never runs in a replay: nothing is stored, so nothing has to be found again.
-Saving goes on in a thread of CrewAI's after the call is over; that too is below the seam.
+The work behind it (models, embeddings, a database, the time, records of earlier runs) is part of
+the exchange and never runs in a replay. A replay stores nothing, so nothing has to be found again.
+CrewAI finishes saving in a thread after the call has returned; that is part of the exchange too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Wrap = Callable[[Method], Method]
 
 
 def instrument() -> Callable[[], None]:
-    """Make what is asked of memories exchanges of the session that is open; return the undoing."""
+    """Make the calls of `Memory` exchanges of the open session; return the undoing."""
     untold, usage = Untold(), Usage()
     values = CountedValues()
     with ExitStack() as stack:
@@ -81,5 +81,5 @@ def _of_asking(_: Any) -> Effect:
 
 
 def _of_storing(memory: Any) -> Effect:
-    """Return whether others find what is stored: CrewAI's own place is private to a session."""
+    """Return "pure" for CrewAI's default storage, which only this session sees; else "write"."""
     return "pure" if memory.storage == Memory.model_fields["storage"].default else "write"

@@ -1,9 +1,9 @@
-"""What a memory's models have used is counted at replay as it was when they were asked.
+"""Count the tokens that a memory's models use, at replay as in the recording.
 
-A memory asks through a copy of an agent's LLM, which counts where the agent's does, and it asks
-below the seam: nothing of that runs in a replay. So each exchange tells what its memory has used
-since the one before, by saving in the background too, and in either run it is counted as the
-exchange ends.
+A memory calls models through a copy of an agent's LLM, which counts for the agent, and it does so
+inside an exchange: none of that runs in a replay. So each exchange also returns what its memory has
+used since the exchange before, including by saving in the background. In both runs that is counted
+when the exchange ends.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Method = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a memory said, and what its models have used, by CrewAI's names for that."""
+    """What a memory returned, and what its models have used, by CrewAI's names of metrics."""
 
     result: object
     usage: dict[str, int]
 
 
 class CountedValues(Values):
-    """How what a memory said is told, with what was used or without."""
+    """Encodes what a memory returned, with or without a count of use."""
 
     def hold(self, value: object) -> bool:
         return super().hold(value.result if isinstance(value, Counted) else value)
@@ -50,7 +50,10 @@ class CountedValues(Values):
 
 
 class _Uncounted:
-    """What one memory has used and no exchange has told; it is kept, so that its id is its own."""
+    """The use of one memory that no exchange has returned yet.
+
+    It holds the memory, so that the id of the memory is not reused.
+    """
 
     def __init__(self, memory: object) -> None:
         self.memory = memory
@@ -58,7 +61,7 @@ class _Uncounted:
         self._lock = Lock()
 
     def add(self, metrics: UsageMetrics) -> None:
-        with self._lock:  # Memories ask from several threads.
+        with self._lock:  # Memories call models from several threads.
             self._used.update(metrics.model_dump())
 
     def take(self) -> dict[str, int]:
@@ -71,21 +74,21 @@ _here: ContextVar[_Uncounted | None] = ContextVar("tracefork_crewai_uncounted", 
 
 
 class Usage:
-    """What the memories of a session have used."""
+    """The use of models by the memories of a session."""
 
     def __init__(self) -> None:
         self._of: dict[int, _Uncounted] = {}
 
     def instrument(self) -> Callable[[], None]:
-        """Let what memories use count when they tell it, and not before; return the undoing."""
+        """Count use when an exchange returns it, not before; return the undoing."""
         return replaced(BaseLLM, "_track_token_usage_internal", _tracked)
 
     def telling(self, method: Method) -> Method:
-        """Return what a memory does in an exchange, and tells what it has used."""
+        """Wrap a memory's method, inside its exchange, to return the count with the result."""
 
         @wraps(method)
         def told(memory: Any, *args: Any, **kwargs: Any) -> Any:
-            if not is_inside() or _here.get() is not None:  # Of no session; asked by itself.
+            if not is_inside() or _here.get() is not None:  # No session, or a nested call.
                 return method(memory, *args, **kwargs)
             uncounted = self._of.setdefault(id(memory), _Uncounted(memory))
             token = _here.set(uncounted)
@@ -99,24 +102,24 @@ class Usage:
         return told
 
     def counting(self, exchange: Method) -> Method:
-        """Return what counts what was told, and returns the rest."""
+        """Wrap an exchange to add the returned count to the LLM, and to return the result alone."""
 
         @wraps(exchange)
         def counted(memory: Any, *args: Any, **kwargs: Any) -> Any:
-            said = exchange(memory, *args, **kwargs)
-            if not isinstance(said, Counted):
-                return said
-            llm = memory._llm_instance  # noqa: SLF001 - its name would make one, which needs a key
+            answer = exchange(memory, *args, **kwargs)
+            if not isinstance(answer, Counted):
+                return answer
+            llm = memory._llm_instance  # noqa: SLF001 - `_llm` would make one, which needs a key
             if isinstance(llm, BaseLLM):
                 counts = llm._token_usage  # noqa: SLF001 - CrewAI has no other way to add to them
-                for name, used in said.usage.items():
+                for name, used in answer.usage.items():
                     counts[name] = counts.get(name, 0) + used
-            return said.result
+            return answer.result
 
         return counted
 
     def forget(self) -> None:
-        """Forget all of it: the session is over."""
+        """Forget all counts: the session is over."""
         self._of.clear()
 
 

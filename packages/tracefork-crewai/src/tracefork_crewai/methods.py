@@ -1,4 +1,4 @@
-"""Methods of CrewAI's classes that are exchanges, whatever they ask meanwhile."""
+"""Make a method of CrewAI's classes an exchange, including all requests that it makes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def as_exchange(
     """Return what makes a method an exchange that is called `name` on the tape.
 
     Args:
-        name: what it is called on the tape.
-        effect: returns what the method of this object does to the world.
-        values: how its results are told; as those of tools, where it is not said.
+        name: its name on the tape.
+        effect: returns the side effect of the method, given its object.
+        values: encodes its results; by default as those of tools.
     """
 
     def wrap(method: Method) -> Method:
@@ -38,15 +38,15 @@ def as_exchange(
         def called(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not in_session():
                 return method(self, *args, **kwargs)
-            told = arguments(self, args, kwargs)
-            return call(leaf_of(effect(self)), partial(method, self), (), told)
+            named = arguments(self, args, kwargs)
+            return call(leaf_of(effect(self)), partial(method, self), (), named)
 
         @wraps(method)
         async def acalled(self: Any, *args: Any, **kwargs: Any) -> Any:
             if not in_session():
                 return await method(self, *args, **kwargs)
-            told = arguments(self, args, kwargs)
-            return await acall(leaf_of(effect(self)), partial(method, self), (), told)
+            named = arguments(self, args, kwargs)
+            return await acall(leaf_of(effect(self)), partial(method, self), (), named)
 
         return acalled if inspect.iscoroutinefunction(method) else called
 

@@ -1,9 +1,9 @@
-"""A request that the tape does not hold ends the crew: at once, everywhere, and in words.
+"""End the whole crew at once, with a readable error, if the tape does not hold a request.
 
-CrewAI tries a failed task again, hands a failed delegation to the manager as an answer, and works
-on without the memory that failed. Nothing of that may hide a divergence. So the first call of a
-model that fails because the session is over fails with the session's own error, in a class that
-CrewAI takes for somebody's veto: that is passed on by all of it, and tried again by none.
+CrewAI retries a failed task, passes a failed delegation to the manager as an answer, and continues
+without a memory that failed. None of that may hide a divergence. So the first model call that fails
+because the session is over raises the session's own error, in a class that CrewAI takes for the
+veto of a hook. CrewAI passes a veto on everywhere and retries it nowhere.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tracefork_crewai.llm_events import on_call
 
 
 def veto(error: TraceforkError) -> Exception:
-    """Return `error` as what CrewAI takes for a veto, and is what it was as well."""
+    """Return `error` in a class that is both its own and the one of CrewAI's vetoes."""
     from crewai.hooks.dispatch import HookAborted
 
     made: Any = type(type(error).__name__, (HookAborted, type(error)), {"__module__": __name__})
-    said = str(error)
-    copy: Exception = made.__new__(made, said)
-    vars(copy).update(vars(error), reason=said, source="tracefork")
+    message = str(error)
+    copy: Exception = made.__new__(made, message)
+    vars(copy).update(vars(error), reason=message, source="tracefork")
     return copy
 
 
 def instrument() -> Callable[[], None]:
-    """Let no part of CrewAI work on in a session that is over; return the undoing."""
+    """Let no part of CrewAI continue in a session that is over; return the undoing."""
     with ExitStack() as stack:
         _let_pass(stack)
         stack.callback(on_call("failed", _check))
@@ -41,7 +41,7 @@ def instrument() -> Callable[[], None]:
 
 
 def _let_pass(stack: ExitStack) -> None:
-    """Make agents pass our errors on: in its early versions CrewAI tries a vetoed task again."""
+    """Make agents pass our errors on: early versions of CrewAI retry a vetoed task."""
     core = vars(import_module("crewai.agent.core"))
     known = core["_passthrough_exceptions"]
     stack.callback(core.__setitem__, "_passthrough_exceptions", known)
@@ -56,9 +56,10 @@ def _check(_: object = None) -> None:
 
 
 def _stop_backing_off(stack: ExitStack) -> None:
-    """Wait between the tries of a call as the session does, and not at all once it is over.
+    """Wait between the attempts of a call as the session does, and not at all once it is over.
 
-    The waiting is a default argument: what a session puts in the place of `sleep` would not be met.
+    The function that waits is a default argument of CrewAI's, so the session's `sleep` does not
+    reach it.
     """
     try:
         retry = import_module("crewai.llms.retry")

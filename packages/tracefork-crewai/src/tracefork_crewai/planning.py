@@ -1,6 +1,6 @@
-"""What the planner of a crew is told: the same in every process.
+"""Give a crew's planner the same prompt in every process.
 
-It is told the repr of each tool, and with it where in memory its functions lie.
+CrewAI puts the repr of each tool into it, which contains the memory addresses of functions.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _ADDRESS = re.compile(r"(?<= at 0x)[0-9a-fA-F]+(?=>)")
 
 
 def instrument() -> Callable[[], None]:
-    """Take the addresses out of what a session's planner is told; return the undoing."""
+    """Remove memory addresses from the prompt of a session's planner; return the undoing."""
     return replaced(CrewPlanner, "_create_tasks_summary", _without_addresses)
 
 
 def _without_addresses(summary: Callable[..., str]) -> Callable[..., str]:
     @wraps(summary)
     def told(self: Any) -> str:
-        said = summary(self)
-        return _ADDRESS.sub("0", said) if in_session() else said
+        prompt = summary(self)
+        return _ADDRESS.sub("0", prompt) if in_session() else prompt
 
     return told

@@ -1,8 +1,9 @@
-"""A folder that `crewai run` runs, as the agent of `tracefork record FOLDER`.
+"""Run the folder that `crewai run` runs, as the agent of `tracefork record FOLDER`.
 
-The same function, folder and variables, in this process: `crewai run` would start another one with
-`uv run`, in the environment of the project, which is where tracefork has to be installed as well.
-Nothing in the folder is changed: `crewai run` would write an id into its `pyproject.toml`.
+It calls the same function, in the same folder, with the same variables, but in this process.
+`crewai run` would start another process with `uv run`, in the project's environment, where
+tracefork would have to be installed too. Nothing in the folder is changed: `crewai run` would write
+an id into its `pyproject.toml`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from tracefork_core.adapters import Project
 
 _SCRIPTS = {"crew": "run_crew", "flow": "kickoff"}
 _DECLARED = {"crew": "run_declared_crew", "flow": "run_declared_flow"}
-# What `crewai run` does where nobody sits at a terminal: a plain run, without its own screen.
+# As `crewai run` does without a terminal: a plain run, without its own screen.
 _PLAIN = {"CREWAI_DMN": "true"}
 
 
 def find(folder: Path) -> Project | None:
-    """Return what `crewai run` would run in a folder; None where it is no project of CrewAI.
+    """Return what `crewai run` would run in a folder; None if it is not a CrewAI project.
 
     Raises:
         UsageError: `pyproject.toml` cannot be read, or names nothing to run.
@@ -46,10 +47,11 @@ def find(folder: Path) -> Project | None:
     function = f"{__name__}:{_DECLARED[kind]}" if is_declared else scripts.get(_SCRIPTS[kind])
     if not isinstance(function, str):
         raise UsageError(
-            f"tracefork: {file} says neither a script `{_SCRIPTS[kind]}` under [project.scripts], "
-            f"which `crewai run` runs for a {kind}, nor a definition under [tool.crewai]."
+            f"tracefork: {file} does not say what to run. For a {kind}, `crewai run` needs a "
+            f"script `{_SCRIPTS[kind]}` under [project.scripts], or a definition under "
+            "[tool.crewai]."
         )
-    # A definition's variables win over those of the shell, a script's do not, as with CrewAI.
+    # As with CrewAI, `.env` overrides the shell for a definition, but not for a script.
     environment = _variables(folder / ".env", override=is_declared)
     return Project(
         function,
@@ -62,7 +64,7 @@ def find(folder: Path) -> Project | None:
 def run_declared_crew() -> object:
     """Run the crew that the project in the current folder defines without code."""
     running = import_module("crewai_cli.run_crew")
-    crew: object = running._run_json_crew(inputs=_inputs())  # noqa: SLF001 - without it uv is run
+    crew: object = running._run_json_crew(inputs=_inputs())  # noqa: SLF001 - the public function runs uv
     return crew
 
 
@@ -75,7 +77,7 @@ def run_declared_flow() -> object:
 
 
 def _inputs() -> str | None:
-    """Return what was typed as `--inputs`, which `crewai run` takes for what is defined only."""
+    """Return the argument of `--inputs`, which `crewai run` takes for definitions only."""
     parser = argparse.ArgumentParser(prog="tracefork record FOLDER --", add_help=False)
     parser.add_argument("--inputs", metavar="JSON")
     inputs: str | None = parser.parse_args(sys.argv[1:]).inputs
@@ -89,14 +91,14 @@ def _table(document: object, *names: str) -> Mapping[str, object]:
 
 
 def _variables(file: Path, *, override: bool) -> dict[str, str]:
-    """Return what a project's `.env` sets here."""
+    """Return the variables that a project's `.env` sets here."""
     is_off = os.environ.get("PYTHON_DOTENV_DISABLED", "").casefold() in {"1", "true", "t", "yes"}
     if is_off or not file.is_file():
         return {}
-    dotenv = import_module("dotenv.main")  # CrewAI brings it, and reads the file with it.
-    found: dict[str, str | None] = dotenv.DotEnv(file, encoding="utf-8", override=override).dict()
+    dotenv = import_module("dotenv.main")  # CrewAI depends on it and reads the file with it.
+    values: dict[str, str | None] = dotenv.DotEnv(file, encoding="utf-8", override=override).dict()
     return {
         name: value
-        for name, value in found.items()
+        for name, value in values.items()
         if value is not None and (override or name not in os.environ)
     }

@@ -1,7 +1,7 @@
-"""Which agents of a recorded run refused to work, because they were at work already.
+"""Find the agents of a recorded run that refused to work because they were busy.
 
-A co-worker to whom two tasks are given at once takes one of them, whichever comes first. The steps
-of the tape tell which it was: those of agents keep the lane they began on.
+If a co-worker gets two tasks at once, it takes the one that arrives first and refuses the other.
+The tape's steps tell which: each agent step keeps the lane that it began on.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LANE = "lane"
 
 
 class _Recorded:
-    """What agents said on each lane of a tape, in that order: nothing where they went to work."""
+    """The refusals of agents on each lane of a tape, in order; "" if an agent went to work."""
 
     def __init__(self, tape: Tape, before: int | None) -> None:
         self.said: dict[object, list[str]] = defaultdict(list)
@@ -32,10 +32,10 @@ _recorded: WeakKeyDictionary[Tape, _Recorded] = WeakKeyDictionary()
 
 
 def recorded_refusal() -> str | None:
-    """Return what the agent that begins here said when this was recorded, to be asked once of each.
+    """Return the recorded refusal of the agent that begins here. Call it once for each agent.
 
-    Nothing ("") where it went to work, and None where that is not known: nothing is replayed, or
-    this is past the point of a fork.
+    "" means that the agent went to work. None means not known: nothing is replayed, or this is past
+    the point of a fork.
     """
     tape, lane = answering_tape(), lane_here()
     if tape is None or lane is None:
@@ -43,13 +43,13 @@ def recorded_refusal() -> str | None:
     recorded = _recorded.get(tape)
     if recorded is None:
         recorded = _recorded.setdefault(tape, _Recorded(tape, _forked_at(tape)))
-    nth, said = recorded.asked[lane.name], recorded.said.get(lane.name, [])
+    nth, refusals = recorded.asked[lane.name], recorded.said.get(lane.name, [])
     recorded.asked[lane.name] += 1
-    return said[nth] if nth < len(said) else None
+    return refusals[nth] if nth < len(refusals) else None
 
 
 def _forked_at(tape: Tape) -> int | None:
-    """Return the time of the exchange that this session forks at: what began later goes anew."""
+    """Return the time of the exchange that this session forks at. Later agents run live."""
     at = fork_point()
     exchanges = tape.exchanges if at is not None else []
     return exchanges[at].aside.started if at is not None and at < len(exchanges) else None

@@ -1,4 +1,4 @@
-"""Methods of CrewAI's classes that are others while a session is open."""
+"""Replace methods of CrewAI's classes while a session is open."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Method = Callable[..., Any]
 
 
 def replaced(owner: type, name: str, wrap: Callable[[Method], Method]) -> Callable[[], None]:
-    """Put what `wrap` makes of a class's own method in its place; return the undoing.
+    """Replace a class's own method by what `wrap` makes of it; return the undoing.
 
     Raises:
-        UsageError: this version of CrewAI has no such method, so what it does would go unseen.
+        UsageError: this version of CrewAI has no such method, so its calls would not be recorded.
     """
     before = vars(owner).get(name)
     if before is None:
@@ -24,17 +24,18 @@ def replaced(owner: type, name: str, wrap: Callable[[Method], Method]) -> Callab
     setattr(owner, name, now)
 
     def undo() -> None:
-        if vars(owner).get(name) is now:  # Else somebody wrapped it, who needs what is inside.
+        if vars(owner).get(name) is now:  # Another library may have wrapped ours since.
             setattr(owner, name, before)
 
     return undo
 
 
 def unknown(what: str) -> UsageError:
-    """Return an error that says how this version of CrewAI is not as it is known here."""
-    wanted = next(one for one in requires("tracefork-crewai") or () if one.startswith("crewai"))
+    """Return an error that says how this version of CrewAI differs from the supported ones."""
+    needs = requires("tracefork-crewai") or ()
+    wanted = next(need for need in needs if need.startswith("crewai"))
     return UsageError(
-        f"tracefork: CrewAI {version('crewai')} is not as tracefork-crewai knows it: {what}. It is "
+        f"tracefork: tracefork-crewai does not support CrewAI {version('crewai')}: {what}. It is "
         f"made for {wanted}: pip install {wanted!r}, or a newer tracefork-crewai. Without the "
-        "adapter (pip uninstall tracefork-crewai) models are recorded, tasks and tools are not."
+        "adapter (pip uninstall tracefork-crewai) tracefork records models, not tasks and tools."
     )

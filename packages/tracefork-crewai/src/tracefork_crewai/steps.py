@@ -1,4 +1,4 @@
-"""The steps of a crew, from CrewAI's own event scope."""
+"""Record the steps of a crew, from CrewAI's own event scope."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _ENTRIES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (Flow, ("kickoff", "kickoff_async")),
     (Agent, ("kickoff", "kickoff_async")),
 )
-"""Where programs enter CrewAI, and leave it by an exception."""
+"""The methods by which programs enter CrewAI, and which an exception may leave."""
 
 
 def instrument() -> Callable[[], None]:
-    """Put the steps of CrewAI onto the tape of the session that is open; return the undoing."""
+    """Put the steps of CrewAI on the tape of the open session; return the undoing."""
     with ExitStack() as stack:
         scope = EventScope(SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS)
         stack.callback(replaced(CrewAIEventsBus, "_prepare_event", scope.follow))
@@ -45,7 +45,7 @@ def instrument() -> Callable[[], None]:
 
 
 def _left_whole(run: Callable[..., Any]) -> Callable[..., Any]:
-    """End the steps of what is run and cancelled, or interrupted: what comes next is not in it."""
+    """End all steps of a cancelled or interrupted run, so that later steps are not in it."""
 
     @wraps(run)
     def left(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -61,7 +61,7 @@ def _left_whole(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_step(execute: Callable[..., Any]) -> Callable[..., Any]:
-    """Give the methods of a flow that suppresses its events their steps all the same."""
+    """Give the methods of a flow a step, even if the flow suppresses its events."""
 
     @wraps(execute)
     async def executed(self: Any, name: str, *args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a call of a tool is compared by, and what a fork changes of it."""
+"""Turn the arguments of a tool's call into data to compare, and back after a fork's edit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VALUES = (str, int, float, bytes, date, time, timedelta, Decimal, UUID, PurePat
 
 
 class Arguments:
-    """The arguments of one call: `told` is compared, `given` what the tool is called with."""
+    """The arguments of one call: `told` is compared, `given` returns those of the real call."""
 
     def __init__(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._args = args
@@ -27,7 +27,7 @@ class Arguments:
             self.told[_UNNAMED] = plain(args)
 
     def given(self, told: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the arguments themselves, where a fork has not changed what was told of them."""
+        """Return the original objects, except for arguments that a fork has changed in `told`."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for name, item in told.items():
@@ -40,7 +40,7 @@ class Arguments:
 
 
 def plain(value: object) -> object:
-    """Return what can be compared of a value, and the class of what cannot."""
+    """Return a value as data that can be compared; for any other object, the name of its class."""
     if value is None or isinstance(value, _VALUES):
         return value
     if isinstance(value, BaseModel):

@@ -1,6 +1,7 @@
-"""One call that is an exchange: of a tool, of a memory, of a server of tools.
+"""Make one call an exchange: of a tool, of a memory, of an MCP server.
 
-What it asks meanwhile, a model or a database, is part of it, and no exchange of its own.
+Requests that it makes meanwhile, to a model or a database, are part of it and not exchanges of
+their own.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What is known of something that is called.
+    """What is known about a callable.
 
     Args:
-        name: what it is called on the tape.
-        body: the function whose code says what it returns and raises.
-        values: how its results are told.
-        effect: what it does to the world; where nobody says, it may be a write.
-        words: what an agent is told of a result.
+        name: its name on the tape.
+        body: the function whose code names what it returns and raises.
+        values: encodes its results.
+        effect: its side effect; if None, it may be a write.
+        words: returns the text that an agent receives for a result.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Leaf:
 
 
 def call(leaf: Leaf, work: Callable[..., Any], args: Args, kwargs: Mapping[str, Any]) -> Any:
-    """Return what `work` returns, or returned."""
+    """Return what `work` returns, or what it returned in the recording."""
     if not in_session():
         return work(*args, **kwargs)
     arguments = Arguments(args, kwargs)
@@ -74,7 +75,7 @@ def call(leaf: Leaf, work: Callable[..., Any], args: Args, kwargs: Mapping[str, 
 async def acall(
     leaf: Leaf, work: Callable[..., Awaitable[Any]], args: Args, kwargs: Mapping[str, Any]
 ) -> Any:
-    """Await what `call` calls."""
+    """Do what `call` does, for a coroutine function."""
     if not in_session():
         return await work(*args, **kwargs)
     arguments = Arguments(args, kwargs)
@@ -95,7 +96,7 @@ async def acall(
 
 @contextmanager
 def _step_of(leaf: Leaf) -> Iterator[None]:
-    """Make what has a kind in its name ("memory.recall") a step: CrewAI does not tell of each."""
+    """Make a step if the name has a kind ("memory.recall"): CrewAI emits no event for some."""
     kind, _, name = leaf.name.partition(".")
     if not name or is_inside():
         yield
@@ -110,7 +111,7 @@ def _step_of(leaf: Leaf) -> Iterator[None]:
 
 
 class RaisedError(ToolError):
-    """An exception of a class that a tape cannot bring back: in its own words, as agents see it."""
+    """An exception of a class that a tape cannot restore. Its text is the recorded message."""
 
     def __str__(self) -> str:
         return self.message
@@ -119,7 +120,7 @@ class RaisedError(ToolError):
 def _in_its_words(error: ToolError) -> ToolError:
     if isinstance(error, RaisedError):
         return error
-    # Agents, and CrewAI's records of failures, are told the name of the class and the message.
+    # Agents, and CrewAI's records of failures, receive the class name and the message.
     name = error.kind.rpartition(".")[2] or "Exception"
     kind: type[RaisedError] = type(name, (RaisedError,), {"__module__": __name__})
     return kind(error.kind, error.message)
@@ -135,7 +136,7 @@ def _said(leaf: Leaf) -> dict[str, Any]:
 
 
 def _kept(leaf: Leaf, result: object) -> object:
-    """Return a result, or what an agent is told of it, where no replay could give it again."""
+    """Return a result, or the agent's text for it if a replay could not restore the result."""
     if not leaf.values.hold(result) and _is_asked_by_an_agent():
         return leaf.words(result)
     return result
@@ -147,7 +148,7 @@ def _is_asked_by_an_agent() -> bool:
 
 
 def _exceptions_of(body: Callable[..., Any]) -> Iterator[type[Exception]]:
-    """Yield the exceptions that a function's code names, of classes of one name the first."""
+    """Yield the exceptions that a function's code names; of equal names, the first counts."""
     function = inspect.unwrap(body)
     function = getattr(function, "__func__", function)
     if not isinstance(function, types.FunctionType):
@@ -161,10 +162,10 @@ def _exceptions_of(body: Callable[..., Any]) -> Iterator[type[Exception]]:
     names = list(_names_in(function.__code__))
     for name in names:
         named = known.get(name)
-        found = [named]
+        objects = [named]
         if isinstance(named, (types.ModuleType, type)):
-            found += [vars(named).get(inner) for inner in names]
-        yield from (it for it in found if isinstance(it, type) and issubclass(it, Exception))
+            objects += [vars(named).get(inner) for inner in names]
+        yield from (it for it in objects if isinstance(it, type) and issubclass(it, Exception))
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:

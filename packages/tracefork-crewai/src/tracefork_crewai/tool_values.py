@@ -1,10 +1,11 @@
-"""What tools return, as data: CrewAI's classes and models of pydantic by their fields, and back.
+"""Encode what tools return as data, and decode it: CrewAI's classes and pydantic models by field.
 
     {"crewai": "ToolFailure", "fields": {"message": "no such channel", ...}}
-    {"crewai": "dict", "pairs": [["crewai", "a dictionary that would look like one of them"]]}
+    {"crewai": "dict", "pairs": [["crewai", "a dictionary that would look like a class"]]}
 
-A tape names no class that would be looked up anywhere: a name on it is one of a table, of the
-classes below and of those that the tool's own code declares, by its annotation or `result_schema`.
+No class is imported because a tape names it. A name on a tape is looked up in one table, which
+holds the classes below and those that the tool's own code declares, by its annotation or
+`result_schema`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _CONTAINERS = (list, tuple, set, frozenset)
 
 
 class Values(FrameworkValues):
-    """How the results of one tool are told. `declared` are the classes that its code names."""
+    """Encodes the results of one tool. `declared` are the classes that its code names."""
 
     tag = "crewai"
 
@@ -46,7 +47,7 @@ class Values(FrameworkValues):
         self._others = frozenset(declared) - {*self._models.values()}
 
     def hold(self, value: object) -> bool:
-        """Return whether a replay could give a value again as what it is."""
+        """Return whether a replay could restore a value with its own type."""
         kind = type(value)
         if kind in _PLAIN or _is_number(value):
             return True
@@ -62,7 +63,7 @@ class Values(FrameworkValues):
         kind = type(value)
         if self._models.get(kind.__name__) is not kind or not isinstance(value, BaseModel):
             return None
-        return {"fields": _fields(value)}  # A model's own fields may have the name of the tag.
+        return {"fields": _fields(value)}  # Nested: a model's own field may be called like the tag.
 
     def built(self, name: str, fields: dict[str, Any]) -> object:
         return self._models[name].model_validate(fields["fields"])
@@ -72,12 +73,12 @@ class Values(FrameworkValues):
 
 
 def declared_by(function: Callable[..., Any], schema: object = None) -> Iterator[type]:
-    """Yield the classes that the code of a tool says its results are made of."""
+    """Yield the classes that a tool's code declares for its results."""
     if isinstance(schema, type):
         yield schema
     try:
         returned = get_type_hints(function).get("return")
-    except Exception:  # noqa: BLE001 - an annotation that nobody understands declares nothing
+    except Exception:  # noqa: BLE001 - an annotation that cannot be resolved declares nothing
         return
     yield from _classes_in(returned)
 
@@ -99,7 +100,7 @@ def _fields(value: BaseModel) -> dict[str, object]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
-        return value.value  # Which model it is the field of says what it is.
+        return value.value  # The model that it is a field of restores the enum.
     if type(value) is dict:
         return {_plain(name): _plain(item) for name, item in value.items()}
     kind = type(value)
@@ -109,10 +110,10 @@ def _plain(value: Any) -> Any:
 def _comes_back(value: BaseModel) -> bool:
     try:
         return bool(type(value).model_validate(_fields(value)) == value)
-    except Exception:  # noqa: BLE001 - of a model that does not take what it gives
+    except Exception:  # noqa: BLE001 - a model may reject its own dump
         return False
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a value is a number of numpy, which scores of a search are."""
+    """Return whether a value is a numpy scalar, as the scores of a search are."""
     return type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()

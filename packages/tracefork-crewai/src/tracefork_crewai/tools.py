@@ -1,9 +1,9 @@
-"""Tools are exchanges: recorded once, and answered from the tape after that.
+"""Make the calls of tools exchanges: recorded once, and answered from the tape in replays.
 
 CrewAI runs a tool in its own `run` (for models that call functions), or as a `CrewStructuredTool`
-(for agents that reason in text); a model may also be given functions to call at once. In each
-place CrewAI's own code goes on doing all that it does, and only the work itself is another's: it
-validates arguments, counts usages and reads its cache at replay as in the recording.
+(for agents that reason in text). A program may also pass functions to a model directly. In each
+case CrewAI's own code still runs, and only the work itself is replaced. So CrewAI validates
+arguments, counts usages and reads its cache at replay as in the recording.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tracefork_crewai.tool_values import Values, declared_by
 
 
 def instrument() -> Callable[[], None]:
-    """Make the calls of tools exchanges of the session that is open; return the undoing."""
+    """Make the calls of tools exchanges of the open session; return the undoing."""
     with ExitStack() as stack:
         for kind in (BaseTool, Tool):
             stack.callback(replaced(kind, "run", _run))
@@ -44,7 +44,7 @@ def instrument() -> Callable[[], None]:
 
 
 def _own_runs() -> Callable[[], None]:
-    """Wrap `run` of the classes that have one of their own, and of those that come."""
+    """Wrap `run` in subclasses that define their own, including those defined later."""
     stack = ExitStack()
     for kind in _below(BaseTool):
         if "run" in vars(kind):
@@ -72,7 +72,7 @@ def _below(kind: Any) -> Iterator[type]:
 
 
 class _Standing:
-    """A tool as CrewAI's own code sees it, whose work somebody else does."""
+    """A tool as CrewAI's own code sees it, with its work replaced."""
 
     def __init__(self, tool: object, **work: Callable[..., Any]) -> None:
         self.__dict__.update(work, _tool=tool)
@@ -98,7 +98,7 @@ def _run(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _own_run(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a `run` that does the work itself; one that hands it on to CrewAI's is met there."""
+    """Wrap a `run` that does the work itself. One that calls `super().run` is recorded there."""
     code = getattr(inspect.unwrap(run), "__code__", None)
     if code is None or "super" in code.co_names:
         return run
@@ -151,7 +151,7 @@ def _ainvoke(ainvoke: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_functions(handle: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap what calls a function that a model was given with `available_functions`."""
+    """Wrap the method that calls a function from a model's `available_functions`."""
     signature = inspect.signature(handle)
 
     @wraps(handle)
@@ -174,7 +174,7 @@ def _function(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _leaf_of(tool: Any) -> Leaf | None:
-    """Return what is known of a tool; None of one that is left alone."""
+    """Return the leaf of a tool; None if its calls are not exchanges."""
     if not in_session():
         return None
     whole = tool
@@ -188,12 +188,12 @@ def _leaf_of(tool: Any) -> Leaf | None:
 
 
 def _body_of(tool: Any) -> Any:
-    """Return the function in which a tool does its work."""
+    """Return the function that does a tool's work."""
     return tool.func if isinstance(tool, Tool) else type(tool)._run  # noqa: SLF001
 
 
 def _working(leaf: Leaf, work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what does the work, or is given it by a tape."""
+    """Return a function that does the work, or takes its result from a tape."""
 
     def whole(*args: Any, **kwargs: Any) -> Any:
         result = work(*args, **kwargs)
@@ -210,6 +210,6 @@ def _aworking(leaf: Leaf, work: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _elsewhere(work: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `work` with this context: CrewAI's executor of async agents has none."""
+    """Return `work` bound to this context: CrewAI's executor for async agents drops it."""
     context = contextvars.copy_context()
     return lambda *args, **kwargs: context.run(work, *args, **kwargs)

@@ -1,7 +1,7 @@
-"""Put a recorded crew on trial: go on from one of its tasks, and find which of them made it fail.
+"""Fork a recorded crew at one of its tasks, and find the task that made it fail.
 
-Both make a crew, or a flow, of their own for each run, from a factory (`lambda: MyCrew().crew()`):
-a crew that ran once asks otherwise the next time.
+Both functions need a new crew or flow for each run, so they take a factory (`lambda:
+MyCrew().crew()`): a crew that has run once sends other requests the next time.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import tracefork_core as tracefork
 from tracefork_core import Forking, Report, Resample, Tape, UsageError
 
 BY = ("task", "agent")
-"""Steps that are told apart first; what they asked is, after that."""
+"""The kinds of steps that blame ranks first; it ranks their exchanges after that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kickoff:
-    """Kicks a new crew or flow off, with the same inputs each time it is called."""
+    """Makes a new crew or flow and kicks it off, with the same inputs at each call."""
 
     make: Callable[[], Any]
     inputs: Mapping[str, object] | None = None
@@ -34,24 +34,24 @@ class Kickoff:
 def fork(
     tape: str | Path, at_task: str | int, replace: str | None = None, **options: Any
 ) -> AbstractContextManager[Forking]:
-    """Run the crew inside as recorded up to a task, which is done otherwise, and on from there.
+    """Replay the crew in the block up to a task, change that task, and continue live.
 
-    What the change makes no difference to is answered from the tape, tools too: live is only what
-    depends on it.
+    Only what depends on the change runs live. Everything else, tools too, is answered from the
+    tape.
 
     Args:
         tape: the tape of the run.
         at_task: the task by its name ("write", or "write:2" for the second of that name), or by its
-            place among all tasks of the run, from 0.
-        replace: what the task's agent says in the end instead; None has the task done once more.
+            position among all tasks of the run, from 0.
+        replace: the new final answer of the task's agent; None runs the task again.
         options: for `tracefork_core.fork`.
 
     Raises:
-        UsageError: there is no such tape, or no such task that asked for anything.
+        UsageError: there is no such tape, no such task, or the task made no exchange.
     """
     with Tape.open(tape) as opened:
         task = _named(opened, at_task)
-        under = [one.n for one in opened.exchanges if any(step.id == task for step in one.steps)]
+        under = [call.n for call in opened.exchanges if any(step.id == task for step in call.steps)]
     options = {"reuse": True, **options}
     if replace is not None:
         return tracefork.fork(tape, f"{task}:answer", replace, **options)
@@ -71,8 +71,8 @@ def blame(
     Args:
         tape: the tape of a run that failed.
         make: makes the crew, or the flow, that was recorded.
-        oracle: given what the kickoff returned, says whether the run was good.
-        inputs: what it was kicked off with.
+        oracle: returns whether the run was good, given what the kickoff returned.
+        inputs: the inputs of the recorded kickoff.
         options: for `tracefork_core.blame`.
 
     Raises:
@@ -86,16 +86,16 @@ def _named(tape: Tape, at: str | int) -> str:
     """Return the id of the task's step."""
     tasks = [step for step in tape.steps if step.kind == "task"]
     if isinstance(at, int):
-        found = tasks[at : at + 1] if at >= 0 else []
+        matches = tasks[at : at + 1] if at >= 0 else []
     else:
         name, _, nth = at.rpartition(":")
-        found = [step for step in tasks if step.name == at]
-        if not found and nth.isdecimal() and int(nth) > 0:
-            found = [step for step in tasks if step.name == name][int(nth) - 1 :]
-    if not found:
+        matches = [step for step in tasks if step.name == at]
+        if not matches and nth.isdecimal() and int(nth) > 0:
+            matches = [step for step in tasks if step.name == name][int(nth) - 1 :]
+    if not matches:
         names = ", ".join(step.name for step in tasks) or "none"
         raise UsageError(
-            f"tracefork: {tape.path} has no task {at!r}. Its tasks: {names}. What else can be "
-            f"forked: tracefork show {tape.path}."
+            f"tracefork: {tape.path} has no task {at!r}. Its tasks: {names}. To list everything "
+            f"else that you can fork, run: tracefork show {tape.path}"
         )
-    return found[0].id
+    return matches[0].id

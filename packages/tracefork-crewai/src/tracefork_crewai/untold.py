@@ -1,7 +1,8 @@
-"""What a fork has to catch up on: it is live from some place on, and answered from a tape before.
+"""Let a fork catch up on calls that the tape answered before its fork point.
 
-What was stored before that place was not stored again; but what is asked behind it is asked for
-real, and has to find it. It is stored then, and not before: a replay stores nothing.
+A memory that the tape answered has stored nothing. After the fork point its queries run live and
+must find what was stored before. So those calls run again before the first live one, and not
+earlier: a replay stores nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _live: ContextVar[list[bool] | None] = ContextVar("tracefork_crewai_live", defau
 
 
 class Untold:
-    """What memories and the like were told that a tape answered, in its order."""
+    """The calls that stored something and that a tape answered, in order, for each object."""
 
     def __init__(self) -> None:
         self._calls: dict[int, list[Callable[[], object]]] = defaultdict(list)
 
     @contextmanager
     def telling(self, thing: object, again: Callable[[], object]) -> Iterator[None]:
-        """Note that `thing` is told something inside, by `again`, where a tape answers that."""
+        """Note `again`, which stores something in `thing`, if a tape answers it in the block."""
         live: list[bool] = []
         token = _live.set(live)
         try:
@@ -32,15 +33,15 @@ class Untold:
         finally:
             _live.reset(token)
         if not live and fork_point() is not None:
-            self._calls[id(thing)].append(again)  # With it the thing itself, and so its id.
+            self._calls[id(thing)].append(again)  # It holds the thing, so the id is not reused.
 
     def catch_up(self, thing: object) -> None:
-        """Tell `thing` what it was not told yet: it is about to be told, or asked, for real."""
+        """Run the noted calls of `thing`, before one of its calls runs live."""
         if (live := _live.get()) is not None:
             live.append(True)
         for call in self._calls.pop(id(thing), ()):
             call()
 
     def forget(self) -> None:
-        """Forget all of it: the session is over."""
+        """Forget all calls: the session is over."""
         self._calls.clear()

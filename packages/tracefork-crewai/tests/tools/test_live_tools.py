@@ -98,7 +98,7 @@ def test_a_tool_is_left_live(
 
 def test_what_is_no_tool_cannot_be_left_live() -> None:
     """It says so."""
-    with pytest.raises(tracefork.UsageError, match="no tool and no function"):
+    with pytest.raises(tracefork.UsageError, match="'ask' is neither"):
         leave_live("ask")
     with pytest.raises(tracefork.UsageError, match="cannot be marked"):
         leave_live(print)
