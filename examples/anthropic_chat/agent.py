@@ -1,4 +1,4 @@
-"""An Anthropic agent that streams its answer; its prompt holds the time, to the second."""
+"""An Anthropic agent that streams its answer. Its prompt contains the time, to the second."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ import anthropic
 
 
 def main(question: str = "Where is order 17?") -> str:
-    """Print the answer as it comes, and return it."""
+    """Print the answer as it arrives, and return it."""
     client = anthropic.Anthropic()
     with client.messages.stream(
         model="claude-sonnet-4-5",

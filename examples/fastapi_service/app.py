@@ -1,7 +1,7 @@
-"""A FastAPI service whose route asks a model; a test records and replays one request.
+"""A FastAPI service whose route calls a model.
 
-`uvicorn app:app` serves it. `python app.py` sends one request to it in this process, which is what
-`tracefork record app.py` puts on a tape.
+`uvicorn app:app` serves it. `python app.py` sends one request to it in this process, and
+`tracefork record app.py` records that.
 """
 
 import openai

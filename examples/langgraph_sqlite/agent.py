@@ -1,7 +1,7 @@
 """A LangGraph agent with a SqliteSaver, as the tutorials write it.
 
-The database is in memory. A file would hold the recorded messages when the run is replayed, so the
-graph would find them and ask for something else: for threads on disk, use a TapeSaver.
+The database is in memory. A file would still hold the recorded messages at replay, and the graph
+would send them to the model too. To keep threads on disk, use a TapeSaver.
 """
 
 import sqlite3
@@ -15,7 +15,7 @@ MODEL = ChatOpenAI(model="gpt-5-mini")
 
 
 def call_model(state: MessagesState) -> dict:
-    """Ask the model."""
+    """Call the model."""
     return {"messages": [MODEL.invoke(state["messages"])]}
 
 

@@ -33,13 +33,13 @@ def publish(brief: str) -> str:
 
 
 def names_a_figure(output: Any) -> tuple[bool, Any]:
-    """Let a brief through that names its figure in per cent."""
-    found = re.search(r"\d+ %", output.raw)
-    return (True, output.raw) if found else (False, "Name the figure in per cent.")
+    """Accept a brief that names its figure in per cent."""
+    match = re.search(r"\d+ %", output.raw)
+    return (True, output.raw) if match else (False, "Name the figure in per cent.")
 
 
 def newsroom(*, guardrail: Any = names_a_figure, memory: bool = True) -> Crew:
-    """Make the crew: a new one for each run. A guardrail may be a sentence that a model checks."""
+    """Make a new crew, one for each run. The guardrail may be a sentence that a model checks."""
     agent = partial(_agent, LLM(model="gpt-5-mini"))
     researcher = agent("Researcher", "find the shop's own figures", tools=[search_archive])
     analyst = agent("Analyst", "say what figures mean", allow_delegation=True)
@@ -50,7 +50,7 @@ def newsroom(*, guardrail: Any = names_a_figure, memory: bool = True) -> Crew:
     research = _task("research", "Find the figures for: {question}", researcher)
     analyse = _task("analyse", "Have the Statistician work out the change, and say it.", analyst)
     write = _task("write", "Write a brief of two sentences.", writer)
-    review = _task("review", "Mend the brief.", editor, guardrail=guardrail)
+    review = _task("review", "Edit the brief.", editor, guardrail=guardrail)
     return Crew(
         name="newsroom",
         agents=[researcher, analyst, statistician, writer, editor, publisher],
@@ -71,14 +71,14 @@ def _task(name: str, description: str, agent: Agent, **options: Any) -> Task:
 
 
 def run(question: str = QUESTION) -> str:
-    """Have a question answered, in public."""
+    """Print and return the brief that answers a question."""
     brief = str(newsroom().kickoff({"question": question}).raw)
     print(brief)
     return brief
 
 
 def is_right(brief: str) -> bool:
-    """Return whether a brief has the figure that the archive has."""
+    """Return whether a brief has the figure from the archive."""
     return "12 %" in brief
 
 

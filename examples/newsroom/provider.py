@@ -1,8 +1,8 @@
-"""The model of the newsroom, scripted: `python provider.py write &`.
+"""The scripted model of the newsroom: `python provider.py write &`.
 
-It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Everybody goes by what
-is there; but who has the fault (here: `write`) gets it wrong the first time, and each fortieth time
-after that.
+It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Each agent answers from
+the figures in its prompt. The one with the fault (here `write`) names a wrong figure the first time
+and every fortieth time after that.
 """
 
 import json
@@ -18,7 +18,7 @@ _NUMBERS = re.compile(r"\d,\d{3}")
 
 
 class Model:
-    """Answers by the role in the system prompt, and by what it is told."""
+    """Answers by the role in the system prompt, and from the figures in the messages."""
 
     def __init__(self, fault: str = "research") -> None:
         self.fault = fault
@@ -82,7 +82,7 @@ class Model:
 
 
 def _remembered(system: str) -> dict[str, object]:
-    """Return what CrewAI's memory asks for: what is worth keeping, where, and beside what."""
+    """Answer the requests of CrewAI's memory: what to keep, where, and beside which records."""
     if system.startswith("You extract"):
         return {"memories": ["Figures of this spring were asked for."]}
     if system.startswith("You are comparing"):
@@ -91,13 +91,13 @@ def _remembered(system: str) -> dict[str, object]:
 
 
 def _figure(text: str) -> str:
-    """Return the figure that was said last."""
-    found = re.findall(r"\d+ %", text)
-    return found[-1] if found else "something"
+    """Return the last figure in a text."""
+    figures = re.findall(r"\d+ %", text)
+    return figures[-1] if figures else "something"
 
 
 def _figures(text: str) -> str:
-    """Return what was sold this spring and the one before."""
+    """Return the sales of this spring and of the one before."""
     now, then = _NUMBERS.findall(text)[-2:]
     return f"{now} now, {then} then."
 
@@ -110,5 +110,5 @@ def _change(text: str) -> str:
 
 if __name__ == "__main__":
     with ProviderServer(Model(*sys.argv[1:]), port=PORT) as server:
-        print(f"the newsroom's model listens on {server.url}/v1; kill %1 ends it", flush=True)
+        print(f"the newsroom's model listens on {server.url}/v1; stop it with kill %1", flush=True)
         threading.Event().wait()

@@ -1,6 +1,6 @@
 """A plain OpenAI agent with two tools, no framework: look an order up, then refund it.
 
-`@tracefork.tool` puts the tools on the tape: a replay answers them, so nobody is refunded twice.
+`@tracefork.tool` puts their calls on the tape. A replay answers them, so it refunds nothing again.
 """
 
 import json
@@ -51,7 +51,7 @@ TOOLS = [
 
 
 def main(question: str = "Order 17 arrived broken. Please refund me.") -> str:
-    """Ask until the model calls no tool any more, and return its answer."""
+    """Call the model until it calls no more tools, and return its answer."""
     client = openai.OpenAI()
     messages = [{"role": "user", "content": question}]
     while True:

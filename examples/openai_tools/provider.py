@@ -1,4 +1,4 @@
-"""The model of this agent, scripted: `python provider.py &` on 127.0.0.1:8899 (PORT=…)."""
+"""The scripted model of this agent: `python provider.py &` on 127.0.0.1:8899 (PORT=…)."""
 
 import os
 import threading
@@ -20,5 +20,5 @@ def model(request: ModelRequest) -> Reply:
 
 if __name__ == "__main__":
     with ProviderServer(model, port=PORT) as server:
-        print(f"a model listens on {server.url}; kill %1 ends it", flush=True)
+        print(f"a model listens on {server.url}; stop it with kill %1", flush=True)
         threading.Event().wait()

@@ -1,4 +1,4 @@
-"""Record once with TRACEFORK_RECORD=1 and a model; replay for $0 ever after."""
+"""Record once with TRACEFORK_RECORD=1 and a model; after that, replay for $0."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ TAPE = Path(__file__).with_name("order.tape")
 
 
 def session():
-    """Record if asked to, replay else."""
+    """Record if TRACEFORK_RECORD is set, else replay."""
     if os.environ.get("TRACEFORK_RECORD"):
         return tracefork.record(TAPE, overwrite=True)
     return tracefork.replay(TAPE)

@@ -39,14 +39,14 @@ def search_policy(topic: Literal["returns", "damage"]) -> str:
     return RULES[topic]
 
 
-@cache  # Blame runs it many times in one process.
+@cache  # Blame calls it many times in one process.
 def build(tape: str = "desk.tape") -> Any:
     """Compile the desk, with its checkpoints on a tape."""
     model = ChatOpenAI(model="gpt-5-mini")
 
     def supervisor(state: MessagesState) -> Command[Literal["orders", "policies", "decide"]]:
-        said = model.invoke([("system", SUPERVISOR), *state["messages"]])
-        return Command(goto=said.text)
+        answer = model.invoke([("system", SUPERVISOR), *state["messages"]])
+        return Command(goto=answer.text)
 
     def decide(state: MessagesState) -> dict[str, Any]:
         return {"messages": [model.invoke([("system", DECISION), *state["messages"]])]}
@@ -68,13 +68,13 @@ def build(tape: str = "desk.tape") -> Any:
 
 
 def decision(output: dict[str, Any]) -> str:
-    """Return what a run decided, whether a person has answered or not."""
-    said = [message.text for message in output["messages"] if message.type == "ai"]
-    return str(said[-1])
+    """Return what a run decided, whether or not the person has answered yet."""
+    answers = [message.text for message in output["messages"] if message.type == "ai"]
+    return str(answers[-1])
 
 
 def main() -> str:
-    """Ask the desk about a ticket, and have a person answer."""
+    """Ask the desk about a ticket, then answer as the person."""
     desk = build()
     ticket = " ".join(sys.argv[1:]) or TICKET
     asked = decision(desk.invoke({"messages": [("user", ticket)]}, THREAD))
@@ -84,7 +84,7 @@ def main() -> str:
 
 
 def again() -> str:
-    """Run a recorded ticket again, for blame: the person answers as then."""
+    """Run a recorded ticket again, for blame. The person gives the recorded answer."""
     return decision(rerun(build()))
 
 

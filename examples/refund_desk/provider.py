@@ -1,8 +1,8 @@
-"""The model of the refund desk, scripted: `python provider.py &`.
+"""The scripted model of the refund desk: `python provider.py &`.
 
-It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Told to look up "the
-policy", it takes the one on returns the first time and each fortieth time after that; told to go by
-what happened to the goods, it never does.
+It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). If the prompt says only
+"the policy", it looks up the one on returns the first time and every fortieth time after that. If
+the prompt names what happened to the goods, it always looks up the right one.
 """
 
 import os
@@ -16,14 +16,14 @@ PORT = int(os.environ.get("PORT", "8899"))
 
 
 class Model:
-    """Answers by the system prompt: who is asked, and how clearly."""
+    """Answers by the system prompt: which agent it is, and how clear its instruction is."""
 
     def __init__(self) -> None:
         self._vague = 0
 
     def __call__(self, request: ModelRequest) -> Reply:
         text = " ".join(message.text for message in request.messages)
-        found = [result.text for result in request.tool_results]
+        results = [result.text for result in request.tool_results]
         if SUPERVISOR in request.system:
             if "Order 17:" not in text:
                 return Reply("orders")
@@ -33,13 +33,13 @@ class Model:
                 return Reply("Refund: it arrived damaged, and 30 days are not over.")
             return Reply("No refund: the 14 days for returns are over.")
         if ORDERS in request.system:
-            if not found:
+            if not results:
                 return Reply(tool_calls=[ToolCall("lookup_order", {"order": 17})])
-            return Reply(f"Order 17: {found[-1]}")
-        if "days." not in " ".join(found):
+            return Reply(f"Order 17: {results[-1]}")
+        if "days." not in " ".join(results):
             topic = self._topic(request.system)
             return Reply(tool_calls=[ToolCall("search_policy", {"topic": topic})])
-        return Reply(f"The policy: {found[-1]}")
+        return Reply(f"The policy: {results[-1]}")
 
     def _topic(self, system: str) -> str:
         if "what happened" in system:
@@ -50,5 +50,5 @@ class Model:
 
 if __name__ == "__main__":
     with ProviderServer(Model(), port=PORT) as server:
-        print(f"the desk's model listens on {server.url}/v1; kill %1 ends it", flush=True)
+        print(f"the desk's model listens on {server.url}/v1; stop it with kill %1", flush=True)
         threading.Event().wait()

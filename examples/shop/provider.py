@@ -1,7 +1,7 @@
-"""The model of a shop, scripted: `python provider.py &`.
+"""The scripted model of a shop: `python provider.py &`.
 
-It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Three questions are
-answered once all three are asked: the price first, the delivery last.
+It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). It answers three
+questions once all three have arrived: the price first, the delivery last.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ ANSWERS = {"price": ("9 euros", 0.02), "stock": ("plenty", 0.1), "delivery": ("t
 
 
 class Model:
-    """Answers each question after its own delay, however long it took to ask them all."""
+    """Answers each question after its own delay, counted from the arrival of the last one."""
 
     def __init__(self) -> None:
         self._asked: list[asyncio.Event] = []
@@ -36,5 +36,5 @@ class Model:
 
 if __name__ == "__main__":
     with ProviderServer(Model(), port=PORT) as server:
-        print(f"a model listens on {server.url}/v1; kill %1 ends it", flush=True)
+        print(f"a model listens on {server.url}/v1; stop it with kill %1", flush=True)
         threading.Event().wait()

@@ -1,7 +1,7 @@
-"""The model of a support agent, scripted: `python provider.py &`.
+"""The scripted model of a support agent: `python provider.py &`.
 
-It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). Asked for a rule it
-names the wrong one the first time, and each twentieth time after that; all else follows from it.
+It speaks OpenAI's wire format on 127.0.0.1:8899 (PORT=… for another port). It names the wrong rule
+the first time and every twentieth time after that. All later answers follow from the rule.
 """
 
 import os
@@ -13,7 +13,7 @@ PORT = int(os.environ.get("PORT", "8899"))
 
 
 class Model:
-    """Answers by the question, and by what is in it."""
+    """Answers by the question and its content."""
 
     def __init__(self) -> None:
         self._ruled = 0
@@ -33,5 +33,5 @@ class Model:
 
 if __name__ == "__main__":
     with ProviderServer(Model(), port=PORT) as server:
-        print(f"a model listens on {server.url}/v1; kill %1 ends it", flush=True)
+        print(f"a model listens on {server.url}/v1; stop it with kill %1", flush=True)
         threading.Event().wait()
