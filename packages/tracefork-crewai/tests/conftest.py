@@ -1,4 +1,4 @@
-"""Crews over a real socket, and the ways to record and replay them."""
+"""Make crews that call a model over a real socket, and record and replay them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tracefork_core as tracefork
 import tracefork_crewai
 from tracefork_testkit import ProviderServer
 
-# Before anything imports crewai: what this process is, nobody is told, and nothing is kept of it.
+# Before any import of crewai: this process sends no reports and leaves nothing behind.
 _HOME = tempfile.TemporaryDirectory(prefix="tracefork-crewai-")
 os.environ.update(
     CREWAI_DISABLE_TELEMETRY="true",
@@ -31,7 +31,7 @@ os.environ.update(
 )
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # What CrewAI and its libraries do while they are imported.
+    warnings.simplefilter("ignore")  # CrewAI and its libraries warn at import.
     from crewai import LLM, Agent, Crew, Task
 
 
@@ -39,16 +39,16 @@ _NOT_OURS = [
     r"ignore::DeprecationWarning:crewai\..*",
     r"ignore::DeprecationWarning:pydantic\..*",
 ]
-"""Warnings that CrewAI and its libraries earn, by the module that does."""
+"""Warnings that CrewAI and its libraries cause, by the module that is warned."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """CrewAI closes none of its clients: the garbage collector does, in whichever test that is."""
+    """Ignore unclosed clients: CrewAI leaves them to the garbage collector, in any later test."""
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let CrewAI do what it does: only what comes from elsewhere is an error."""
+    """Ignore warnings that CrewAI causes: only others are errors."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             for line in _NOT_OURS:
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_certificates() -> Iterator[None]:
-    """Load no CA bundle from a file: each new client would parse it for 75 ms, and none is used."""
+    """Load no CA bundle from a file: each new client would spend 75 ms on one that is not used."""
     real = ssl.SSLContext.load_verify_locations
 
     def load(self: ssl.SSLContext, *_: Any, cadata: Any = None, **__: Any) -> None:
@@ -71,26 +71,26 @@ def no_certificates() -> Iterator[None]:
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider whose answers are other ones each time, so that none is right by accident."""
+    """A provider whose answers differ each time, so that none is right by accident."""
     with ProviderServer(nondeterministic=True) as server:
         yield server
 
 
 @pytest.fixture
 def url(server: ProviderServer) -> str:
-    """Where the server is, or was."""
+    """The URL of the server, which may have stopped."""
     return server.url
 
 
 @pytest.fixture
 def tape(tmp_path: Path) -> Path:
-    """Where the tape of the test goes."""
+    """The path of the test's tape."""
     return tmp_path / "run.tape"
 
 
 @pytest.fixture
 def llm(url: str) -> Callable[..., Any]:
-    """Make an LLM that asks the server."""
+    """Make an LLM that calls the server."""
 
     def make(model: str = "openai/gpt-4o-mini", **options: Any) -> Any:
         return LLM(model=model, **{"base_url": f"{url}/v1", "api_key": "none", **options})
@@ -102,9 +102,9 @@ def llm(url: str) -> Callable[..., Any]:
 def crew(llm: Callable[..., Any]) -> Callable[..., Any]:
     """Make a crew of the named tasks, each with an agent of its own whose role is the name.
 
-    `crew(research="@say Facts.", write="@say Prose.")` has two. What else they are made with:
-    `agents_` for every agent, `tasks_` for the tasks it names, `options_` for the crew, and `llm_`
-    for all of them; an agent or a task of `tasks_` may be another class's (`agent=` in there).
+    `crew(research="@say Facts.", write="@say Prose.")` has two tasks. More options: `agents_` for
+    every agent, `tasks_` for the tasks it names, `options_` for the crew, and `llm_` for all
+    agents. `tasks_` may contain another agent (`agent=`) for a task.
     """
 
     def make(
@@ -134,9 +134,9 @@ def crew(llm: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
-    """Record a run, take the provider away, and replay it: return what both came to.
+    """Record a run, stop the provider, and replay the run; return both results.
 
-    The action makes its crew anew each time: one that has run asks for other things.
+    The action makes a new crew each time: a crew that has run sends other requests.
     """
 
     def run(action: Callable[[], Any], **options: Any) -> tuple[Any, Any]:
@@ -153,7 +153,7 @@ def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
 
 @pytest.fixture
 def paths(tape: Path) -> Callable[[], list[tuple[str, ...]]]:
-    """Read where each exchange on the tape belongs."""
+    """Read the step path of each exchange on the tape."""
 
     def read() -> list[tuple[str, ...]]:
         with tracefork.Tape.open(tape) as opened:

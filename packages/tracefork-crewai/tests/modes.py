@@ -1,8 +1,8 @@
-"""The ways to run a crew, as one table: what asks, and under which steps each exchange belongs.
+"""The ways to run a crew, as one table, with the steps that each exchange belongs to.
 
-Branches that run side by side ask for the same on purpose, twice in a row, and the provider of
-`contrary` answers each request otherwise and the first ones last: whoever finds the answer of
-another branch comes out with another answer.
+Branches that run side by side send the same requests on purpose, twice in a row. The provider of
+`contrary` gives each request another answer, and answers the first ones last. So a branch that
+finds the answer of another branch returns another result.
 
 As a program it replays some of them in a process of its own: modes.py WAY,WAY URL FOLDER
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 Llm = Callable[..., Any]
-"""Makes an LLM: of a model (openai/gpt-4o-mini), with options."""
+"""Makes an LLM of a model (openai/gpt-4o-mini), with options."""
 
 INPUTS = [{"n": 1}, {"n": 2}]
 ASYNC = {"async_execution": True}
@@ -39,9 +39,9 @@ _PLAN = {
 
 @dataclass(frozen=True)
 class Mode:
-    """A way to run: `run` makes all it needs and returns what came of it, as text.
+    """A way to run: `run` makes all it needs and returns the results as text.
 
-    `asked` are the kinds of the steps above its exchanges, and how many there are of each.
+    `asked` counts its exchanges by the kinds of the steps above them.
     """
 
     run: Callable[[Llm], list[str]]
@@ -49,9 +49,9 @@ class Mode:
 
 
 def contrary() -> Callable[[Any], Any]:
-    """Return a script that answers nothing twice alike, and what it is asked at once in reverse.
+    """Return a script that never repeats an answer, and answers concurrent requests in reverse.
 
-    A planner gets a plan, and of the verdicts of guardrails the first is a no.
+    A planner gets a plan, and the first verdict of a guardrail is a no.
     """
     from tracefork_testkit import Reply, ToolCall
     from tracefork_testkit.directives import directed
@@ -93,18 +93,18 @@ def crew(*tasks: Any, **options: Any) -> Any:
     """Make a crew of tasks and their agents."""
     from crewai import Crew
 
-    agents = list({id(one.agent): one.agent for one in tasks if one.agent}.values())
+    agents = list({id(task.agent): task.agent for task in tasks if task.agent}.values())
     return Crew(name="desk", agents=agents, tasks=list(tasks), **options)
 
 
 def pair(llm: Llm, **options: Any) -> Any:
-    """Make a crew whose second task reads what the first came to."""
+    """Make a crew whose second task reads the result of the first."""
     writer = agent(llm())
     return crew(task(writer, name="draft"), task(writer, "Review.", name="review"), **options)
 
 
 def texts(outputs: Iterable[Any]) -> list[str]:
-    """Return what crews or tasks came to."""
+    """Return the results of crews or tasks."""
     return [output.raw for output in outputs]
 
 
@@ -114,7 +114,7 @@ def sequential(llm: Llm) -> list[str]:
 
 
 def hierarchical(llm: Llm) -> list[str]:
-    """A manager who delegates to two at once, and then asks one of them."""
+    """A manager that delegates to two agents at once, and then asks one of them a question."""
     from crewai import Crew, Process
 
     first, second = (
@@ -140,7 +140,7 @@ def hierarchical(llm: Llm) -> list[str]:
 
 
 def async_execution(llm: Llm) -> list[str]:
-    """Three tasks at once that ask for the same, each with a tool, and one that reads them all."""
+    """Three tasks at once that send equal requests, each with a tool, and one that reads them."""
     return texts(_side_by_side(llm).kickoff().tasks_output)
 
 
@@ -223,7 +223,7 @@ def flow(llm: Llm) -> list[str]:
 
 
 def lone_agent(llm: Llm) -> list[str]:
-    """An agent without a crew, at first alone and then twice at once."""
+    """An agent without a crew, first alone and then twice at once."""
 
     async def both() -> list[Any]:
         return await asyncio.gather(*(agent(llm()).kickoff_async("Write.") for _ in range(2)))
@@ -232,14 +232,14 @@ def lone_agent(llm: Llm) -> list[str]:
 
 
 def streaming(llm: Llm) -> list[str]:
-    """A crew whose answers are read as they come."""
+    """A crew whose answers are read as they arrive."""
     stream = pair(llm, stream=True).kickoff()
     chunks = [chunk.content for chunk in stream]
     return ["".join(chunks), stream.result.raw]
 
 
 def guardrails(llm: Llm) -> list[str]:
-    """A task that a function sends back twice, and one that a model does once."""
+    """A task that a function rejects twice, and one that a model rejects once."""
     from crewai.tasks.llm_guardrail import LLMGuardrail
 
     seen: list[str] = []
@@ -256,22 +256,22 @@ def guardrails(llm: Llm) -> list[str]:
 
 
 def react(llm: Llm) -> list[str]:
-    """An agent whose model knows no function calling."""
+    """An agent whose model does not support function calling."""
     steps = '@say Thought: look\n@say Action: lookup\n@say Action Input: {"word": "tape"}'
     writer = agent(llm("openai/o1-mini"), tools=[lookup()], max_iter=2)
     return texts(crew(task(writer, steps, name="draft")).kickoff().tasks_output)
 
 
 def planning(llm: Llm) -> list[str]:
-    """A crew that plans first; what it tells of its tools has addresses in it."""
+    """A crew that plans first. The prompt of its planner contains memory addresses of tools."""
     made = pair(llm, planning=True, planning_llm=llm("openai/gpt-4o"))
-    for one in made.tasks:
-        one.agent.tools = [lookup()]
+    for planned in made.tasks:
+        planned.agent.tools = [lookup()]
     return texts(made.kickoff().tasks_output)
 
 
 def reasoning(llm: Llm) -> list[str]:
-    """An agent that plans its steps, of which two are alike and taken at once."""
+    """An agent that plans its steps, of which two are equal and run at once."""
     from crewai.agent.planning_config import PlanningConfig
 
     config = PlanningConfig(reasoning_effort="low", max_attempts=1)
@@ -279,7 +279,7 @@ def reasoning(llm: Llm) -> list[str]:
 
 
 def parallel_tools(llm: Llm) -> list[str]:
-    """Three calls of one tool at once, with the same arguments and answered otherwise each time."""
+    """Three concurrent calls of one tool with equal arguments and different results."""
     from crewai.tools import tool
 
     numbers, together = itertools.count(), threading.Barrier(3)
@@ -287,7 +287,7 @@ def parallel_tools(llm: Llm) -> list[str]:
     @tool("draw")
     def draw(pile: str) -> str:
         """Draw a card."""
-        with suppress(threading.BrokenBarrierError):  # Where calls are made one by one.
+        with suppress(threading.BrokenBarrierError):  # The calls run one by one.
             together.wait(0.5)
         return f"{pile} {next(numbers)}"
 
@@ -296,7 +296,7 @@ def parallel_tools(llm: Llm) -> list[str]:
 
 
 def threads(llm: Llm) -> list[str]:
-    """A callback that starts a thread of its own, which nobody told where it belongs."""
+    """A callback that starts a thread of its own, which belongs to no task."""
     heard: list[str] = []
 
     def aside(_: Any) -> None:
@@ -330,13 +330,13 @@ MODES: dict[str, Mode] = {
         (planning, {"crew planner agent model": 1, f"{_TASK} model": 2}),
         (reasoning, {f"{_TASK} planner model": 1, f"{_TASK} model": 4}),
         (parallel_tools, {f"{_TASK} model": 2, f"{_TASK} tool": 3}),
-        (threads, {f"{_TASK} model": 2, "model": 1}),  # The thread's belongs to no task.
+        (threads, {f"{_TASK} model": 2, "model": 1}),  # That of the thread belongs to no task.
     )
 }
 
 
 def main(ways: str, url: str, tapes: Path) -> None:
-    """Replay tapes, called after the ways they were recorded in, and say what came of it."""
+    """Replay tapes that are named after their ways, and print the results."""
     from crewai import LLM
 
     import tracefork_crewai

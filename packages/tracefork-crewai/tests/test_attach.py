@@ -1,4 +1,4 @@
-"""`attach` lets sessions that are not ambient see a crew; it can be undone, and is else nothing."""
+"""`attach` lets sessions with `ambient=False` record a crew, and `detach` undoes it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def attached() -> Iterator[Callable[[Any], Any]]:
 
 def flow_of(llm: Any) -> Any:
     class Press(Flow[dict[str, Any]]):
-        _skip_auto_memory: ClassVar[bool] = True  # Else a database of vectors would be loaded.
+        _skip_auto_memory: ClassVar[bool] = True  # Else a vector database is loaded.
 
         def __init__(self) -> None:
             super().__init__()
@@ -61,10 +61,10 @@ WAYS: dict[str, Callable[[Any], tuple[Any, Callable[[], Any]]]] = {
 
 @pytest.mark.parametrize("what", WAYS)
 @pytest.mark.parametrize("inside", [False, True], ids=["before", "in the session"])
-def test_what_is_attached_replays_without_ambient_patching(
+def test_an_attached_object_replays_without_ambient_patching(
     crew: Any, twice: Any, paths: Any, attached: Any, what: str, inside: bool
 ) -> None:
-    """The same object comes back, its LLM is bound, and its exchanges have their steps."""
+    """`attach` returns the same object, its LLM is bound, and its exchanges have steps."""
 
     def made() -> Callable[[], Any]:
         x, run = WAYS[what](crew(**PROMPTS))
@@ -83,10 +83,10 @@ def test_what_is_attached_replays_without_ambient_patching(
     assert all(path[-1] == "gpt-4o-mini" for path in paths())
 
 
-def test_what_is_not_attached_is_not_on_a_tape_without_ambient_patching(
+def test_a_detached_crew_is_not_on_a_tape_without_ambient_patching(
     crew: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """The control: nothing else puts it there."""
+    """The control: only `attach` puts its exchanges and steps on the tape."""
     made = crew(**PROMPTS)
     assert detach(attach(attach(made))) is made
     with tracefork.record(tape, ambient=False):
@@ -97,10 +97,10 @@ def test_what_is_not_attached_is_not_on_a_tape_without_ambient_patching(
 
 
 @pytest.mark.parametrize("model", ["azure/gpt-4o", "openai/gpt-4o-mini"])
-def test_what_is_not_bound_is_refused_by_name(
+def test_an_llm_that_is_not_bound_is_refused_by_name(
     crew: Any, attached: Any, tape: Path, model: str
 ) -> None:
-    """One whose SDK nobody can bind, and one that nobody attached: it is not asked off the tape."""
+    """One with an SDK that cannot be bound, and one that was not attached: neither is called."""
     attached(crew(**PROMPTS))
     url = "http://127.0.0.1:9"
     llm = LLM(model=model, api_key="none", base_url=url, endpoint=url)
@@ -113,8 +113,8 @@ def test_what_is_not_bound_is_refused_by_name(
         llm.call("Hello.")
 
 
-def test_an_llm_that_something_else_holds_stays_bound(llm: Any, crew: Any) -> None:
-    """Two crews share an LLM: it has its own clients back when both are detached."""
+def test_a_shared_llm_stays_bound_until_the_last_detach(llm: Any, crew: Any) -> None:
+    """Two crews share the LLM, which gets its own clients back when both are detached."""
     shared = llm()
     before = shared._client
     one, other = attach(crew(llm_=shared, **PROMPTS)), attach(crew(llm_=shared, **PROMPTS))
@@ -124,8 +124,8 @@ def test_an_llm_that_something_else_holds_stays_bound(llm: Any, crew: Any) -> No
     assert shared._client is before
 
 
-def test_outside_a_session_nothing_is_changed(crew: Any, attached: Any, tape: Path) -> None:
-    """CrewAI itself is what it was, and so is the environment; in a session it is not."""
+def test_attach_changes_nothing_outside_a_session(crew: Any, attached: Any, tape: Path) -> None:
+    """CrewAI and the environment change in a session only."""
     before, storage = CrewAIEventsBus.emit, os.environ.pop(STORAGE)
     try:
         attached(crew(**PROMPTS))
@@ -138,8 +138,8 @@ def test_outside_a_session_nothing_is_changed(crew: Any, attached: Any, tape: Pa
         os.environ[STORAGE] = storage
 
 
-def test_what_cannot_be_attached_is_refused() -> None:
-    """It is named."""
+def test_attach_refuses_other_types_by_name() -> None:
+    """A role's name, passed instead of its agent, would fail here."""
     with pytest.raises(tracefork.UsageError, match=r"cannot attach to builtins\.str"):
         attach("crew")
 

@@ -1,4 +1,4 @@
-"""Every LLM of CrewAI records and replays, however it is asked, or is refused by name."""
+"""Every LLM of CrewAI records and replays in every way to call it, or is refused by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import tracefork_core as tracefork
 import tracefork_crewai
 from tracefork_testkit import ClosedNetwork, ProviderServer, closed_network
 
-# google-genai makes a class of its own of aiohttp's session, which aiohttp warns about.
+# google-genai subclasses aiohttp's session, which aiohttp warns about.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
 
 KEY = {"api_key": "none"}
@@ -49,14 +49,14 @@ WAYS = ("call", "acall", "stream", "astream")
 
 @pytest.fixture
 def loop() -> Iterator[asyncio.Runner]:
-    """One event loop for all of a test: the async clients of an LLM live in theirs."""
+    """One event loop for the whole test: the async clients of an LLM are bound to it."""
     with asyncio.Runner() as runner:
         yield runner
 
 
 @pytest.fixture
 def made(url: str, loop: asyncio.Runner) -> Iterator[Callable[..., Any]]:
-    """Make an LLM of a kind that asks the server; its connections end with the test."""
+    """Make an LLM of a kind that calls the server; its connections are closed after the test."""
     llms: list[Any] = []
 
     def make(kind: str, **options: Any) -> Any:
@@ -88,7 +88,7 @@ async def _close(llms: list[Any]) -> None:
 
 @pytest.fixture
 def ask(loop: asyncio.Runner) -> Callable[..., str]:
-    """Ask an LLM in one of the ways, and return what it said."""
+    """Call an LLM in one of the ways, and return its answer."""
 
     def run(llm: Any, way: str, prompt: str = "Hello.") -> str:
         llm.stream = way.endswith("stream")
@@ -103,10 +103,10 @@ def ask(loop: asyncio.Runner) -> Callable[..., str]:
 def test_an_llm_records_and_replays(
     made: Any, ask: Any, server: ProviderServer, tape: Path, kind: str
 ) -> None:
-    """Each way to ask is an exchange, and comes from the tape with the network closed.
+    """Each way to call it is an exchange, and comes from the tape with the network closed.
 
-    The LLM is made before the session that is recorded, and another in the one that is replayed.
-    To another question it meets the divergence itself, whatever its SDK makes of errors.
+    The LLM is made before the session that is recorded, and a new one in the replay. With another
+    prompt the caller gets the divergence itself, whatever the SDK does with errors.
     """
     llm = made(kind)
     with tracefork_crewai.record(tape):
@@ -129,8 +129,8 @@ def _all_diverge(ask: Callable[[str], object]) -> None:
             ask(way)
 
 
-def test_an_llm_of_ones_own_that_asks_nobody_passes(tape: Path) -> None:
-    """A class of the user's own is left alone: what it does is not known."""
+def test_a_custom_llm_without_requests_is_allowed(tape: Path) -> None:
+    """A class of the user's own is not refused, since its library is not known."""
 
     class Parrot(BaseLLM):
         def call(self, messages: Any, *_: Any, **__: Any) -> str:
@@ -145,7 +145,7 @@ def test_an_llm_of_ones_own_that_asks_nobody_passes(tape: Path) -> None:
 def test_bedrock_is_refused_by_name(
     ask: Any, crew: Any, tape: Path, monkeypatch: Any, no_network: ClosedNetwork, way: str
 ) -> None:
-    """The error says which LLM, why, and what to do; nothing is asked, not for a count either."""
+    """The error has the LLM, the reason and the remedy. No request is sent, not even a count."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
     llm = LLM(model="bedrock/amazon.nova-lite-v1:0", region_name="us-east-1")
@@ -160,14 +160,14 @@ def test_bedrock_is_refused_by_name(
 def test_native_code_of_litellm_is_refused_by_name(
     made: Any, tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With LITELLM_RUST set, an LLM that asks through LiteLLM is not asked at all."""
+    """With LITELLM_RUST set, an LLM of LiteLLM is refused before it sends anything."""
     monkeypatch.setenv("LITELLM_RUST", "1")
     with tracefork_crewai.record(tape), pytest.raises(tracefork.UsageError, match="LITELLM_RUST"):
         made("litellm").call("Hello.")
 
 
-def test_what_was_learned_of_models_is_forgotten(tape: Path) -> None:
-    """A session begins with what a new process knows."""
+def test_a_session_forgets_what_crewai_learned_about_models(tape: Path) -> None:
+    """A session starts with the knowledge of a new process."""
     learned = completion._LEARNED_RESPONSES_ONLY_MODELS
     learned.add("some-model")
     with tracefork_crewai.record(tape):
@@ -178,10 +178,10 @@ def test_what_was_learned_of_models_is_forgotten(tape: Path) -> None:
     version("crewai") == "1.15.10", reason="CrewAI 1.15.10 does not wait for a rate limit"
 )
 @pytest.mark.parametrize("way", ["call", "acall"])
-def test_the_wait_for_a_rate_limit_is_not_slept_at_replay(
+def test_a_replay_does_not_wait_for_a_rate_limit(
     made: Any, ask: Any, server: ProviderServer, tape: Path, monkeypatch: Any, way: str
 ) -> None:
-    """Recorded it takes a moment, and replayed it would take a minute."""
+    """The recording waits 10 ms, and the replay would have to wait a minute."""
 
     def wait(seconds: float) -> None:
         for name in ("INITIAL", "MAX"):

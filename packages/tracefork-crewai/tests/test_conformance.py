@@ -1,4 +1,4 @@
-"""What every adapter must do, done by this one."""
+"""Run the tests that every adapter must pass."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tracefork_testkit.conformance import API_KEY, AdapterConformance
 
 
 @tool("lookup")
-@leave_live  # Here the exchanges of models are counted alone.
+@leave_live  # These tests count exchanges of models only.
 def lookup() -> str:
     """Look something up."""
     return "found"
 
 
 class TestConformance(AdapterConformance):
-    """A crew of one agent that asks OpenAI's SDK."""
+    """A crew of one agent that uses OpenAI's SDK."""
 
     adapter = "crewai"
 

@@ -1,4 +1,4 @@
-"""In a session CrewAI reaches nobody but the provider, asks nothing, and leaves nothing."""
+"""In a session CrewAI connects to the provider only, asks no questions, and leaves no files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ socket.getaddrinfo = look_up
 import tracefork_core
 
 def tell(line):
-    os.write(1, f"\\n{line}\\n".encode())  # At once: handlers of events print meanwhile.
+    os.write(1, f"\\n{line}\\n".encode())  # One write: event handlers print meanwhile.
 
 def run():
     import crewai.telemetry
@@ -59,18 +59,18 @@ os._exit(0)
 
 @pytest.fixture
 def as_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take back what the tests of this package have switched off."""
+    """Undo what the tests of this package switch off."""
     for name in (*SWITCHES, STORAGE, "CI", "OTEL_SDK_DISABLED"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("CREWAI_USER_PAT", "none")  # As who is logged in.
+    monkeypatch.setenv("CREWAI_USER_PAT", "none")  # As for a logged-in user.
     listener: Any = TraceCollectionListener._instance
-    if listener is not None:  # An early version holds what events it could not send.
+    if listener is not None:  # An early version keeps events that it could not send.
         listener.batch_manager.current_batch = None
 
 
 @pytest.fixture
 def reached(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names that were looked up; none is found."""
+    """The host names that were looked up; none resolves."""
     names: set[str] = set()
     real = socket.getaddrinfo
 
@@ -84,10 +84,10 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return names
 
 
-def test_a_crew_that_would_upload_its_trace_does_not_in_a_session(
+def test_a_session_uploads_no_trace(
     crew: Any, twice: Any, as_at_home: None, reached: set[str]
 ) -> None:
-    """Neither `tracing=True` nor `verbose=True` reaches anybody."""
+    """Neither `tracing=True` nor `verbose=True` connects to another host."""
 
     def run() -> object:
         return crew(write="Hello.", options_={"tracing": True, "verbose": True}).kickoff().raw
@@ -97,18 +97,18 @@ def test_a_crew_that_would_upload_its_trace_does_not_in_a_session(
     assert reached == set()
 
 
-def test_the_same_crew_reaches_others_without_a_session(
+def test_the_same_crew_uploads_its_trace_without_a_session(
     crew: Any, as_at_home: None, reached: set[str]
 ) -> None:
     """The control: the trace goes to CrewAI's own host."""
     options = {"tracing": True, "verbose": True}
-    # A context of its own: an early version traces the first crew of a context alone.
+    # In a new context: an early version traces only the first crew of a context.
     Context().run(lambda: crew(write="Hello.", options_=options).kickoff())
     assert "app.crewai.com" in reached
 
 
-def test_the_switches_are_put_back(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was set is as it was, and what was not set is gone; the storage of the session too."""
+def test_a_session_restores_the_switches(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables have their old values or are unset again, and the session's storage is deleted."""
     monkeypatch.setenv("CREWAI_TRACING_ENABLED", "true")
     for name in ("CREWAI_TESTING", STORAGE):
         monkeypatch.delenv(name, raising=False)
@@ -121,10 +121,10 @@ def test_the_switches_are_put_back(tape: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {"CREWAI_TESTING", STORAGE}.isdisjoint(os.environ)
 
 
-def test_a_storage_of_the_users_own_is_used(
+def test_a_session_uses_the_storage_that_the_user_has_set(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where the user has said where it is, it is there, and stays."""
+    """It is not replaced, and not deleted."""
     monkeypatch.setenv(STORAGE, str(tmp_path))
     with tracefork_crewai.record(tape):
         assert os.environ[STORAGE] == str(tmp_path)
@@ -132,7 +132,7 @@ def test_a_storage_of_the_users_own_is_used(
 
 
 def test_a_first_run_on_a_terminal_asks_nothing(server: Any, tmp_path: Path) -> None:
-    """Nor does it report or leave anything, CrewAI being imported in the session."""
+    """Nor does it report or leave anything, with CrewAI imported inside the session."""
     said = _on_a_terminal(server.url, tmp_path, "run.tape")
     assert said.count("SAID Hello.") == said.count("REPORTS False") == 2
     assert "Execution Traces" not in said
@@ -141,10 +141,10 @@ def test_a_first_run_on_a_terminal_asks_nothing(server: Any, tmp_path: Path) -> 
     assert left <= {"run.tape", "secret.key"}
 
 
-def test_without_a_session_the_same_run_would_report_and_ask(
+def test_crewai_reports_and_asks_without_a_session(
     as_at_home: None, tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control, in CrewAI's own words: what keeps it from both are the switches."""
+    """The control, by CrewAI's own functions: only the switches prevent both."""
 
     def reports_and_asks() -> tuple[bool, bool]:
         asks: bool = should_auto_collect_first_time_traces()
@@ -158,7 +158,7 @@ def test_without_a_session_the_same_run_would_report_and_ask(
 
 
 def _on_a_terminal(url: str, home: Path, tape: str) -> str:
-    """Run the program in a home of its own, on a terminal where nobody is; return what it says."""
+    """Run the program in a new home, on a terminal without a user; return what it prints."""
     ours, theirs = pty.openpty()
     hidden = (*SWITCHES, STORAGE, "OTEL_SDK_DISABLED", "XDG_DATA_HOME", "CI")
     env = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -175,7 +175,7 @@ def _on_a_terminal(url: str, home: Path, tape: str) -> str:
         while b"REACHED" not in said and select.select([ours], [], [], 60)[0]:
             try:
                 said += os.read(ours, 65536)
-            except OSError:  # It has ended.
+            except OSError:  # The program has ended.
                 break
         program.kill()
     os.close(ours)

@@ -1,4 +1,4 @@
-"""A replay that leaves its tape ends at once, in words, however a crew is run; nothing hides it."""
+"""A replay that leaves its tape ends at once with a clear error, which CrewAI does not hide."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ MODES = {
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider that answers nothing twice alike."""
+    """A provider that never repeats an answer."""
     with ProviderServer(contrary()) as server:
         yield server
 
 
 @pytest.fixture
 def refused(url: str) -> Iterator[list[str]]:
-    """The requests that were refused, in the words of httpx, and not those of an earlier test."""
+    """The refused requests, as httpx logs them, without those of earlier tests."""
     lines: list[str] = []
 
     class Listener(logging.Handler):
@@ -67,10 +67,10 @@ def refused(url: str) -> Iterator[list[str]]:
 def diverge(
     llm: Callable[..., Any], tape: Path, server: ProviderServer
 ) -> Callable[..., tuple[BaseException | None, tracefork.DivergenceError]]:
-    """Record an action, and replay it with LLMs that ask for another temperature, or one that does.
+    """Record an action, and replay it with LLMs that send another temperature.
 
-    `only` says which of those that the action makes. Return what the action met (None: nothing),
-    and what the block raised.
+    `only` is the number of the one LLM that does so; None means all. Return the exception of the
+    action (None if it had none) and the one of the `with` block.
     """
 
     def run(
@@ -79,7 +79,7 @@ def diverge(
         numbers = itertools.count()
         before = set(threading.enumerate())
 
-        def otherwise(*args: Any, **options: Any) -> Any:
+        def warmer(*args: Any, **options: Any) -> Any:
             if only in (None, next(numbers)):
                 options["temperature"] = 0.5
             return llm(*args, **options)
@@ -89,10 +89,10 @@ def diverge(
         server.stop()
         met: list[BaseException] = []
         with pytest.raises(tracefork.DivergenceError) as raised, tracefork.replay(tape):
-            _swallow(met, lambda: action(otherwise))
+            _swallow(met, lambda: action(warmer))
         for thread in set(threading.enumerate()) - before:
             if thread.name.startswith("Thread-"):
-                thread.join()  # What CrewAI leaves behind would ask in the next test's session.
+                thread.join()  # A thread of CrewAI would send requests in the next test.
         divergence = raised.value.divergence
         assert (divergence.pointer, divergence.actual) == ("/temperature", "0.5")
         return met[0] if met else None, raised.value
@@ -109,7 +109,7 @@ def _swallow(met: list[BaseException], action: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize("way", MODES)
 def test_a_miss_ends_a_crew_however_it_is_run(diverge: Any, refused: list[str], way: str) -> None:
-    """What runs it meets the divergence itself, which names the steps; a branch asks but once."""
+    """The caller gets the divergence itself, which names the steps; a branch sends one request."""
     met, raised = diverge(MODES[way].run)
     assert isinstance(met, tracefork.DivergenceError)
     assert str(met) == str(raised)
@@ -125,8 +125,8 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("way", HIDDEN)
-def test_a_miss_of_one_of_several_ends_them_all(diverge: Any, way: str) -> None:
-    """Neither a manager who is told of a failed co-worker nor a task whose judge failed goes on."""
+def test_a_miss_in_one_branch_ends_all_branches(diverge: Any, way: str) -> None:
+    """A manager whose co-worker failed stops, and so does a task whose judge failed."""
     only, step = HIDDEN[way]
     met, raised = diverge(MODES[way].run, only)
     assert isinstance(met, tracefork.DivergenceError)
@@ -134,10 +134,10 @@ def test_a_miss_of_one_of_several_ends_them_all(diverge: Any, way: str) -> None:
     assert raised.divergence.n > 0
 
 
-def test_a_memory_that_is_asked_otherwise_ends_the_crew(
+def test_another_query_to_a_memory_ends_the_crew(
     crew: Any, llm: Any, tape: Path, refused: list[str]
 ) -> None:
-    """CrewAI would work on without what it cannot recall."""
+    """CrewAI alone would continue without the memory that failed."""
 
     def run(prompt: str) -> None:
         memory = Memory(llm=llm(), embedder=lambda texts: [[1.0] for _ in texts], storage=Drawer())
@@ -153,10 +153,12 @@ def test_a_memory_that_is_asked_otherwise_ends_the_crew(
     assert len(refused) == 1
 
 
-def test_what_a_crew_swallows_is_raised_at_the_end(diverge: Any, refused: list[str]) -> None:
-    """The last thing that a crew does fails, and it comes out well: the block says so all the same.
+def test_a_divergence_that_a_crew_swallows_is_raised_at_the_end(
+    diverge: Any, refused: list[str]
+) -> None:
+    """The last call fails and the crew succeeds, but leaving the block raises the divergence.
 
-    The recorded answer of the first task is none for what was asked instead.
+    The recorded answer of the first task does not answer the request that was sent instead.
     """
     outputs: list[str] = []
 
@@ -172,23 +174,23 @@ def test_what_a_crew_swallows_is_raised_at_the_end(diverge: Any, refused: list[s
     met, _ = diverge(run, 1)
     assert met is None
     assert len(refused) == 1
-    assert len(outputs) == 1  # That of the recording.
+    assert len(outputs) == 1  # The one of the recording.
 
 
-def test_without_us_a_crew_tries_again_and_loses_the_words(
+def test_without_the_adapter_a_crew_retries_and_hides_the_divergence(
     diverge: Any, refused: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The control: each agent asks three times, and what comes out is an error of the SDK."""
+    """The control: each agent sends three requests, and the caller gets an error of the SDK."""
     monkeypatch.setattr(misses, "instrument", lambda: lambda: None)
     met, _ = diverge(MODES["sequential"].run)
     assert not isinstance(met, tracefork.TraceforkError)
     assert len(refused) == 3
 
 
-def test_a_prompt_about_rate_limits_is_not_waited_for(
+def test_a_divergence_that_mentions_a_rate_limit_is_not_retried(
     llm: Any, tape: Path, refused: list[str]
 ) -> None:
-    """CrewAI takes an error that speaks of a rate limit for one, and would try it again."""
+    """CrewAI takes an error that mentions a rate limit for one, and would retry the call."""
     with tracefork.record(tape):
         llm().call("Say nothing of any rate limit.")
     with pytest.raises(tracefork.DivergenceError), tracefork.replay(tape):

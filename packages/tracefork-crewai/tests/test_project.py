@@ -1,4 +1,4 @@
-"""A folder that `crewai run` runs is an agent of the command line, as it is."""
+"""The command line takes a folder that `crewai run` runs as an agent, without any change to it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ SCRIPTS = '[project.scripts]\nrun_crew = "desk.main:run"\nkickoff = "desk.main:k
         (None, None),
     ],
 )
-def test_what_would_be_run_is_found(
+def test_find_returns_what_crewai_run_would_run(
     tmp_path: Path, document: str | None, function: str | None
 ) -> None:
-    """A crew's script, a flow's, a definition without code; another's project is not ours."""
+    """The script of a crew or a flow, or a definition without code; None for other projects."""
     if document is not None:
         (tmp_path / "pyproject.toml").write_text(document)
     found = find(tmp_path)
@@ -50,17 +50,17 @@ def test_what_would_be_run_is_found(
     ("document", "said"), [(CREW, "`run_crew`"), (FLOW, "`kickoff`"), ("[tool", "cannot be read")]
 )
 def test_a_project_with_nothing_to_run_is_refused(tmp_path: Path, document: str, said: str) -> None:
-    """It says which script `crewai run` would have run."""
+    """The error names the script that `crewai run` would need."""
     (tmp_path / "pyproject.toml").write_text(document)
     with pytest.raises(UsageError, match=said):
         find(tmp_path)
 
 
 @pytest.mark.parametrize(("definition", "model"), [("", "shell"), ('definition = "c"', "file")])
-def test_its_variables_are_those_of_its_file(
+def test_env_file_overrides_the_shell_for_definitions_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, definition: str, model: str
 ) -> None:
-    """What the shell has wins over `.env` for a script, and not for a definition."""
+    """For a script the shell wins over `.env`."""
     monkeypatch.setenv("PYTHON_DOTENV_DISABLED", "0")
     monkeypatch.setenv("MODEL", "shell")
     (tmp_path / "pyproject.toml").write_text(SCRIPTS + CREW + definition)
@@ -75,7 +75,7 @@ def test_its_variables_are_those_of_its_file(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> Iterator[Path]:
-    """Return a folder for the project `desk`, with variables that say where the server is."""
+    """Return a folder for the project `desk`, with variables that hold the server's URL."""
     monkeypatch.chdir(tmp_path)
     variables = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{url}/v1", "MODEL": "gpt-4o-mini"}
     lines = [f"{name}={value}\n" for name, value in variables.items()]
@@ -103,7 +103,7 @@ def desk(folder: Path) -> Path:
 
 
 def run(folder: Path, *words: str) -> object:
-    """Run a project as the command line does, which would do it in a process of its own."""
+    """Run a project as the command line does, but in this process."""
     os.chdir(folder.parent)
     agent = Agent("project", folder.name, words)
     agent.prepare()
@@ -111,10 +111,10 @@ def run(folder: Path, *words: str) -> object:
 
 
 def test_a_project_is_recorded_and_replayed(server: ProviderServer, tape: Path, desk: Path) -> None:
-    """With `@CrewBase` and its YAML files; by a fresh process, with the server gone.
+    """With `@CrewBase` and its YAML files; replayed by a new process, with the server stopped.
 
-    The control: with one word of the task changed it diverges, though `main.py` makes another
-    exception of whatever is raised.
+    The control: after a change of one word in a task it diverges, although `main.py` raises an
+    exception of its own for any other.
     """
     with tracefork_crewai.record(tape):
         run(desk)
@@ -164,7 +164,7 @@ methods:
 def test_a_crew_without_code_is_recorded_and_replayed(
     server: ProviderServer, tape: Path, folder: Path
 ) -> None:
-    """As `crewai create crew desk` defines it, with what `--inputs` says."""
+    """As `crewai create crew desk` defines it, with inputs from `--inputs`."""
     (folder / "agents").mkdir(parents=True)
     (folder / "pyproject.toml").write_text(CREW + 'definition = "crew.jsonc"')
     (folder / "crew.jsonc").write_text(CREW_JSON)
@@ -180,7 +180,7 @@ def test_a_crew_without_code_is_recorded_and_replayed(
 
 
 def test_a_flow_without_code_is_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As `crewai create flow desk --declarative` defines it, with what `--inputs` says."""
+    """As `crewai create flow desk --declarative` defines it, with inputs from `--inputs`."""
     folder.mkdir()
     (folder / "pyproject.toml").write_text(FLOW + 'definition = "flow.yaml"')
     (folder / "flow.yaml").write_text(FLOW_YAML)

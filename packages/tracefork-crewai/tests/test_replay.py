@@ -21,7 +21,7 @@ PROMPTS = {"research": "Find the facts.", "write": "Write them up."}
 
 
 def test_a_crew_replays_as_it_was_recorded(crew: Any, tape: Path, server: ProviderServer) -> None:
-    """Two tasks come out the same with the network closed, and the digest is the tape's."""
+    """Two tasks return the same with the network closed, and the digest is the tape's."""
     with tracefork_crewai.record(tape):
         recorded = crew(**PROMPTS).kickoff().raw
     asked = len(server.requests)
@@ -32,8 +32,8 @@ def test_a_crew_replays_as_it_was_recorded(crew: Any, tape: Path, server: Provid
     assert (run.exchanges, run.digest) == (asked, run.tape.digest)
 
 
-def test_a_live_crew_answers_otherwise(crew: Any) -> None:
-    """The control: this provider never answers twice alike."""
+def test_a_live_crew_answers_differently_each_time(crew: Any) -> None:
+    """The control: this provider never repeats an answer."""
     assert crew(**PROMPTS).kickoff().raw != crew(**PROMPTS).kickoff().raw
 
 
@@ -42,10 +42,10 @@ MODELS = {"openai/gpt-4o-mini": "input_tokens", "anthropic/claude-sonnet-4-5": "
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_the_real_hosts_are_asked_besides_is_on_the_tape(
+def test_token_counts_of_real_hosts_are_on_the_tape(
     crew: Any, twice: Any, tape: Path, server: ProviderServer, model: str
 ) -> None:
-    """They are asked to count tokens, by versions of CrewAI that do so; no other host is."""
+    """Versions of CrewAI that count tokens ask the real hosts for it, and no other host."""
 
     def run() -> Any:
         return crew(llm_=LLM(model=model, api_key="none"), **PROMPTS).kickoff().raw
@@ -59,10 +59,10 @@ def test_what_the_real_hosts_are_asked_besides_is_on_the_tape(
     assert asked.count(MODELS[model]) == (2 if COUNTS else 0)
 
 
-def test_a_count_of_tokens_that_was_not_recorded_ends_nothing(
+def test_an_unrecorded_token_count_does_not_end_a_replay(
     crew: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """CrewAI then guesses: what the models are asked and say is what was recorded."""
+    """CrewAI estimates the count then; requests and answers of models are the recorded ones."""
 
     def run(counts: bool) -> Any:
         options = {"respect_context_window": counts}
@@ -77,8 +77,10 @@ def test_a_count_of_tokens_that_was_not_recorded_ends_nothing(
     assert replayed.auxiliary_misses == (2 if COUNTS else 0)
 
 
-def test_a_crewai_of_another_make_is_said(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One error names its version and those that are known; CrewAI is left as it was."""
+def test_an_unsupported_crewai_is_named_in_one_error(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The error has its version and the supported ones, and CrewAI is left unchanged."""
     before = Memory.recall
     monkeypatch.delattr(CrewAIEventsBus, "_prepare_event")
     with (
@@ -92,8 +94,8 @@ def test_a_crewai_of_another_make_is_said(tape: Path, monkeypatch: pytest.Monkey
         assert Memory.recall is not before
 
 
-def test_every_public_name_is_there() -> None:
-    """Each is loaded when it is asked for; another one is not there."""
+def test_every_public_name_is_importable() -> None:
+    """Each is loaded when it is first used; an unknown name raises."""
     for name in tracefork_crewai.__all__:
         assert getattr(tracefork_crewai, name) is not None
     assert not hasattr(tracefork_crewai, "another")

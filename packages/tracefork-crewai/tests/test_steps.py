@@ -1,4 +1,4 @@
-"""The steps of a tape are the crew's own, and each exchange belongs to the one that made it."""
+"""The steps of a tape are the crew's own, and each exchange belongs to the step that made it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .modes import MODES, contrary
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider that answers nothing twice alike."""
+    """A provider that never repeats an answer."""
     with ProviderServer(contrary()) as server:
         yield server
 
@@ -45,9 +45,9 @@ def steps_on(tape: Path) -> list[tuple[str, tuple[str, ...], str | None]]:
 def test_a_crew_replays_however_it_is_run(
     way: str, llm: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """Each exchange has its step, all steps end, and without a provider the same comes out.
+    """Each exchange has a step, all steps end, and the replay without a provider returns the same.
 
-    No two branches heard the same, so that none came out right with another one's answers.
+    The results of all branches differ, so none is right with the answer of another branch.
     """
     with tracefork.record(tape):
         recorded = MODES[way].run(llm)
@@ -64,7 +64,7 @@ def test_a_crew_replays_however_it_is_run(
 def test_a_crew_replays_in_another_process(
     llm: Any, tmp_path: Path, server: ProviderServer
 ) -> None:
-    """Branches find their answers there too, and a planner is told of tools that lie elsewhere."""
+    """Branches find their answers there too, although tools have other memory addresses."""
     recorded = []
     for way in MODES:
         with tracefork.record(tmp_path / way):
@@ -80,15 +80,15 @@ def test_a_crew_replays_in_another_process(
 def test_nothing_but_the_event_scope_makes_steps(
     llm: Any, tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checks above look at the right place: without it no exchange has a step."""
+    """The control of the tests above: without it no exchange has a step."""
     monkeypatch.setattr(steps, "instrument", lambda: lambda: None)
     with tracefork.record(tape):
         MODES["sequential"].run(llm)
     assert kinds_on(tape) == {"": 2}
 
 
-def test_steps_are_called_alike_in_every_run(llm: Any, tmp_path: Path) -> None:
-    """A task is called by its name; one without by its key, with its place where keys are alike."""
+def test_steps_have_the_same_names_in_every_run(llm: Any, tmp_path: Path) -> None:
+    """A task has its name, or else its key; equal keys get the task's position in front."""
     for tape in (tmp_path / "one", tmp_path / "two"):
         with tracefork.record(tape):
             writer = modes.agent(llm(), " Head\nwriter ")
@@ -109,7 +109,7 @@ def test_steps_are_called_alike_in_every_run(llm: Any, tmp_path: Path) -> None:
 
 
 def test_a_guardrail_is_a_step_of_its_task(llm: Any, tape: Path) -> None:
-    """A function is called by its name, a model by its kind, and each try by its number."""
+    """A function has its name, a model its kind, and each attempt its number."""
 
     def no_doubt(output: Any):  # type: ignore[no-untyped-def] # CrewAI reads the annotation.
         return "?" not in output.raw, output.raw
@@ -122,20 +122,20 @@ def test_a_guardrail_is_a_step_of_its_task(llm: Any, tape: Path) -> None:
         ]
         modes.crew(*guarded).kickoff()
     with tracefork.Tape.open(tape) as opened:
-        found = [
+        checks = [
             (*opened.step_path(step.id), step.detail["retry"])
             for step in opened.steps
             if step.kind == "guardrail"
         ]
-    assert found == [
+    assert checks == [
         ("desk", "draft", "no_doubt", 0),
         ("desk", "review", "llm", 0),
         ("desk", "review", "llm", 1),
     ]
 
 
-def test_a_failed_step_says_so(llm: Any, tape: Path) -> None:
-    """What failed, and all that it was in, say why; nothing is left open."""
+def test_a_failed_step_keeps_its_error(llm: Any, tape: Path) -> None:
+    """So do all steps around it, and no step stays open."""
 
     def refuse(_: Any) -> None:
         raise LookupError("no shelf")
@@ -154,8 +154,10 @@ def test_a_failed_step_says_so(llm: Any, tape: Path) -> None:
         assert all(step.ended for step in opened.steps)
 
 
-def test_who_refuses_refuses_again(llm: Any, tape: Path, server: ProviderServer) -> None:
-    """Of two delegations to one co-worker at once one is refused, by chance, and the same later."""
+def test_a_busy_agent_refuses_the_same_task_in_every_replay(
+    llm: Any, tape: Path, server: ProviderServer
+) -> None:
+    """Of two concurrent delegations to one co-worker, chance decides which is refused."""
     from crewai import Crew, Process
 
     piece = json.dumps({"task": "Draft it.", "context": "c", "coworker": "Writer"})
@@ -179,13 +181,13 @@ def test_who_refuses_refuses_again(llm: Any, tape: Path, server: ProviderServer)
             assert run() == recorded
         assert replayed.digest == replayed.tape.digest
     refused = [error for kind, _, error in steps_on(tape) if kind == "agent" and error]
-    assert len(refused) <= 3  # Fewer, if the first was done meanwhile.
+    assert len(refused) <= 3  # Fewer if the first one had ended by then.
     assert {error[:27] for error in refused} <= {"Executor is already running"}
     assert all(step.ended for step in replayed.tape.steps)
 
 
-def test_an_end_that_is_told_twice_ends_nothing_more(llm: Any, tape: Path) -> None:
-    """CrewAI tells twice that a call failed, and takes the second for the end of the method."""
+def test_a_repeated_end_event_ends_no_outer_step(llm: Any, tape: Path) -> None:
+    """CrewAI emits two events for a failed call. The second looks like the end of the method."""
     from crewai.events.event_context import _event_id_stack
     from crewai.flow import Flow, start
     from pydantic import BaseModel
@@ -209,8 +211,8 @@ def test_an_end_that_is_told_twice_ends_nothing_more(llm: Any, tape: Path) -> No
     assert [error is None for _, _, error in steps_on(tape)] == [True, True, False, True]
 
 
-def test_a_flow_that_is_quiet_has_its_steps(llm: Any, tape: Path) -> None:
-    """With its events suppressed a method is a step all the same."""
+def test_a_flow_that_suppresses_its_events_has_steps(llm: Any, tape: Path) -> None:
+    """Its methods are steps, too."""
     from crewai.flow import Flow, start
 
     class Press(Flow[dict[str, Any]]):
@@ -227,7 +229,7 @@ def test_a_flow_that_is_quiet_has_its_steps(llm: Any, tape: Path) -> None:
 
 
 class _Stopped(BaseException):
-    """What no part of CrewAI catches, as with a cancelled task or Ctrl-C."""
+    """An exception that no part of CrewAI catches, as for a cancelled task or Ctrl-C."""
 
 
 def _stop(*_: Any, **__: Any) -> None:
@@ -235,10 +237,8 @@ def _stop(*_: Any, **__: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["kickoff", "akickoff"])
-def test_a_crew_that_was_stopped_holds_nothing_that_comes_after(
-    way: str, llm: Any, tape: Path
-) -> None:
-    """CrewAI tells of no end where a crew is cancelled; the next one is a crew of its own."""
+def test_later_steps_are_not_inside_a_cancelled_crew(way: str, llm: Any, tape: Path) -> None:
+    """CrewAI emits no end event for a cancelled crew; the next crew is a step of its own."""
     stopped, whole = modes.pair(llm), modes.pair(llm)
     stopped.tasks[0].callback = _stop
 
@@ -262,10 +262,8 @@ def test_a_crew_that_was_stopped_holds_nothing_that_comes_after(
         assert all(step.ended for step in opened.steps)
 
 
-def test_an_agent_and_a_flow_that_were_stopped_hold_nothing_that_comes_after(
-    llm: Any, tape: Path
-) -> None:
-    """An agent that is asked by itself, and a flow, are left as a crew is."""
+def test_later_steps_are_not_inside_a_cancelled_agent_or_flow(llm: Any, tape: Path) -> None:
+    """A lone agent and a flow end like a crew."""
     from crewai.flow import Flow, start
     from crewai.tools import tool
 

@@ -1,4 +1,4 @@
-"""What CrewAI makes up by itself is the same when a crew is replayed, to the byte."""
+"""What CrewAI generates itself is the same when a crew is replayed, to the byte."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tracefork_testkit import ProviderServer
 from . import modes
 
 
-def test_the_date_is_that_of_the_recording(llm: Any, tape: Path, server: ProviderServer) -> None:
-    """An agent that is told the date is told the recorded one, down to the microsecond."""
+def test_an_injected_date_is_the_recorded_one(llm: Any, tape: Path, server: ProviderServer) -> None:
+    """An agent with `inject_date` gets the recorded date, to the microsecond."""
 
     def run() -> str:
-        told = modes.agent(llm(), inject_date=True, date_format="%Y-%m-%d %H:%M:%S.%f")
-        return str(modes.crew(modes.task(told)).kickoff().raw)
+        dated = modes.agent(llm(), inject_date=True, date_format="%Y-%m-%d %H:%M:%S.%f")
+        return str(modes.crew(modes.task(dated)).kickoff().raw)
 
     with tracefork.record(tape):
         recorded = run()
@@ -28,10 +28,10 @@ def test_the_date_is_that_of_the_recording(llm: Any, tape: Path, server: Provide
     assert re.search(rb"Current Date: \d{4}-\d\d-\d\d \d\d:\d\d", server.requests[0].body)
 
 
-def test_a_result_that_is_put_aside_is_called_the_same(
+def test_the_file_of_a_large_result_has_its_recorded_name(
     llm: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """A result too large for the prompt goes to a file whose name is drawn, and told the model."""
+    """A result too large for the prompt goes to a file with a random name that the model reads."""
     from crewai import Agent
     from crewai.tools import tool
 
@@ -56,8 +56,8 @@ def test_a_result_that_is_put_aside_is_called_the_same(
     assert (b"tool-result-" in server.requests[-1].body) is asides
 
 
-def test_a_planner_is_told_no_addresses(llm: Any, tape: Path) -> None:
-    """Outside a session it is told where the functions of tools lie, as CrewAI tells it."""
+def test_a_planners_prompt_has_no_memory_addresses(llm: Any, tape: Path) -> None:
+    """Outside a session CrewAI puts the addresses of tools' functions into it."""
     with ProviderServer(modes.contrary()) as planner:
 
         def told() -> bytes:

@@ -1,4 +1,4 @@
-"""The answer of a task is what its agent said last, whatever the task asks after that."""
+"""The answer of a task is what its agent said last, whatever the task requests after that."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Trip(BaseModel):
 
 
 class Desk:
-    """Drafts, reviews, converts and judges; notes what the reviews are told."""
+    """Drafts, reviews, converts and judges; notes what the reviews read."""
 
     def __init__(self) -> None:
         self.reviewed: list[str] = []
@@ -32,10 +32,10 @@ class Desk:
     def __call__(self, request: ModelRequest) -> Reply:
         if "response_format" in request.payload:
             return Reply('{"city": "Rome", "quality": 7}')
-        said = request.last_user_text
-        if "do review" not in said or "Task Output" in said:
+        prompt = request.last_user_text
+        if "do review" not in prompt or "Task Output" in prompt:
             return Reply("What was drafted.")
-        self.reviewed.append("given" if "What was given." in said else "drafted")
+        self.reviewed.append("given" if "What was given." in prompt else "drafted")
         return Reply("Fine.")
 
 
@@ -57,38 +57,38 @@ def look(word: str) -> str:
 
 
 def converted(crew: Any, llm: LLM, url: str) -> None:
-    """An agent that has tools is asked for text, and then a model to convert that."""
+    """A model converts the text of an agent that has tools."""
     crew.tasks[0].output_pydantic = Trip
 
 
 def told_to_a_model(crew: Any, llm: LLM, url: str) -> None:
-    """A model is asked in no agent's name."""
+    """A callback calls a model outside any agent."""
     crew.tasks[0].callback = lambda output: llm.call(f"Log this: {output.raw}")
 
 
 def told_to_its_agent(crew: Any, llm: LLM, url: str) -> None:
-    """The very agent is asked, outside the task."""
+    """A callback calls the same agent, outside the task."""
     writer = crew.tasks[0].agent
     crew.tasks[0].callback = lambda output: writer.kickoff(f"Log this: {output.raw}")
 
 
 def told_for_the_crew(crew: Any, llm: LLM, url: str) -> None:
-    """Each task is told of, by one function."""
+    """One callback of the crew runs after each task."""
     crew.task_callback = lambda output: llm.call(f"Log this: {output.raw}")
 
 
 def told_over_http(crew: Any, llm: LLM, url: str) -> None:
-    """No model is asked at all."""
+    """A callback sends an HTTP request and calls no model."""
     crew.tasks[0].callback = lambda output: httpx.post(f"{url}/echo", json=output.raw)
 
 
 AFTER = (converted, told_to_a_model, told_to_its_agent, told_for_the_crew, told_over_http)
-"""What a task asks once its agent has answered."""
+"""What a task requests after its agent has answered."""
 
 
 @pytest.fixture
 def making(crew: Callable[..., Any], llm: Callable[..., Any], url: str) -> Callable[..., Any]:
-    """Make a crew that drafts and reviews, whose first task asks more than its agent does."""
+    """Make a crew that drafts and reviews, whose first task makes requests after its agent."""
 
     def make(after: Callable[[Any, LLM, str], None]) -> Any:
         made = crew(draft="do draft", review="do review", agents_={"tools": [look]})
@@ -102,7 +102,7 @@ def making(crew: Callable[..., Any], llm: Callable[..., Any], url: str) -> Calla
 def test_the_answer_of_the_agent_is_replaced(
     after: Callable[..., Any], making: Callable[..., Any], tape: Path, desk: Desk
 ) -> None:
-    """What the task asks after that is asked about the new answer, and so are later tasks."""
+    """Later requests of the task contain the new answer, and so do later tasks."""
     with tracefork.record(tape):
         making(after).kickoff()
     with fork(tape, at_task="draft", replace="What was given.", writes="allow") as branch:
@@ -115,10 +115,8 @@ def test_the_answer_of_the_agent_is_replaced(
         making(after).kickoff()
 
 
-def test_the_answer_of_an_agent_that_is_asked_by_itself_is_replaced(
-    llm: Callable[..., Any], tape: Path
-) -> None:
-    """Its answer is converted in a step: the model that does that says nothing in its stead."""
+def test_the_answer_of_a_lone_agent_is_replaced(llm: Callable[..., Any], tape: Path) -> None:
+    """A step converts its answer; the model of that step is not taken for the agent's answer."""
 
     def run() -> Any:
         known = {"goal": "help", "backstory": "You help.", "tools": [look]}
@@ -132,21 +130,21 @@ def test_the_answer_of_an_agent_that_is_asked_by_itself_is_replaced(
         output = run()
     assert (output.raw, output.pydantic) == ("What was given.", Trip(city="Rome"))
     with tracefork.Tape.open(branch.path) as opened:
-        paths = [one.step_path for one in opened.exchanges]
+        paths = [exchange.step_path for exchange in opened.exchanges]
     assert paths == [("Writer", "gpt-4o-mini"), ("Writer", "converter", "gpt-4o-mini")]
 
 
-def test_what_a_crew_is_tested_on_is_replaced(
+def test_fork_replaces_an_answer_that_crew_test_judges(
     crew: Callable[..., Any], llm: Callable[..., Any], tape: Path, desk: Desk, tmp_path: Path
 ) -> None:
-    """The judge of `Crew.test` is no task of the crew, and is called alike in every run."""
+    """The judge of `Crew.test` is not a task of the crew, and has the same name in every run."""
 
     def run() -> None:
         crew(draft="do draft", review="do review").test(n_iterations=1, eval_llm=llm())
 
     def judged(tape: Path) -> list[tuple[str, ...]]:
         with tracefork.Tape.open(tape) as opened:
-            return [one.step_path[:-1] for one in opened.exchanges]
+            return [exchange.step_path[:-1] for exchange in opened.exchanges]
 
     with tracefork.record(tape):
         run()

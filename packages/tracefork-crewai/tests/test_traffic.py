@@ -1,4 +1,4 @@
-"""Crews that are answered with what real providers once sent."""
+"""Crews replay answers that real providers once sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ AMOUNT = 3
 
 pytestmark = pytest.mark.skipif(
     not TRAFFIC.is_dir(),
-    reason="recorded traffic of real providers is not ours to publish",
+    reason="the recorded traffic of real providers may not be published",
 )
 
 PROVIDERS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -35,7 +35,7 @@ PROVIDERS: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_a_crew_of_real_answers_is_replayed(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the crew makes of it, it makes the same of it again, with nobody there."""
+    """The crew returns the same result or error, without a server."""
     path, options, prefix = PROVIDERS[provider]
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "none")
@@ -57,15 +57,16 @@ def test_a_crew_of_real_answers_is_replayed(
 
 
 def _answers(path: str) -> Iterator[Interaction]:
-    for one in interactions(TRAFFIC):
-        asked = one.target.partition("?")[0]
-        streams = '"stream"' in json.dumps(one.request_body.decode("utf-8", "replace"))
-        if one.status == 200 and asked.endswith(path) and not streams and one.response_body:
-            yield one
+    for interaction in interactions(TRAFFIC):
+        target = interaction.target.partition("?")[0]
+        streams = '"stream"' in json.dumps(interaction.request_body.decode("utf-8", "replace"))
+        is_success = interaction.status == 200 and interaction.response_body
+        if is_success and target.endswith(path) and not streams:
+            yield interaction
 
 
 def _outcome(options: dict[str, Any]) -> str:
-    """Return what a crew of one task came to, an error too."""
+    """Return the result of a crew of one task, or its error."""
     agent = Agent(
         role="Clerk",
         goal="answer",

@@ -1,4 +1,4 @@
-"""Go on from a task of a recorded crew, and find the one that made it fail."""
+"""Fork a recorded crew at a task, and find the task that made it fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 
 class Chain:
-    """Says a letter after what the task before it said; one task is wrong the first time."""
+    """Answers each task from the answer before it; one task is wrong the first time."""
 
     def __init__(self, wrong: str = "") -> None:
         self.asked: list[str] = []
@@ -23,14 +23,15 @@ class Chain:
         self._times = 0
 
     def __call__(self, request: ModelRequest) -> Reply:
-        said = request.last_user_text
-        name = next(one for one in ("first", "second", "third", "apart") if f"do {one}" in said)
+        prompt = request.last_user_text
+        tasks = ("first", "second", "third", "apart")
+        name = next(task for task in tasks if f"do {task}" in prompt)
         self.asked.append(name)
         if name == self._wrong:
             self._times += 1
             if self._times % 40 == 1:
                 return Reply(f"{name} is bad")
-        return Reply(f"{name} is {'bad' if 'is bad' in said else 'good'}")
+        return Reply(f"{name} is {'bad' if 'is bad' in prompt else 'good'}")
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def server(chain: Chain) -> Iterator[ProviderServer]:
 
 @pytest.fixture
 def make(crew: Callable[..., Any]) -> Callable[[], Any]:
-    """Make a crew of three tasks in a row, and one that has nothing to do with them."""
+    """Make a crew of three tasks in a row, and one that does not depend on them."""
 
     def new() -> Any:
         made = crew(first="do first", second="do second", apart="do apart", third="do third")
@@ -57,8 +58,10 @@ def make(crew: Callable[..., Any]) -> Callable[[], Any]:
     return new
 
 
-def test_a_task_says_something_else(tape: Path, make: Callable[[], Any], chain: Chain) -> None:
-    """What depends on it is asked live; what does not is answered from the tape, after it too."""
+def test_fork_replaces_the_answer_of_a_task(
+    tape: Path, make: Callable[[], Any], chain: Chain
+) -> None:
+    """What depends on it runs live. Everything else is answered from the tape, after it too."""
     with tracefork.record(tape):
         assert make().kickoff().raw == "third is bad"
     del chain.asked[:]
@@ -71,10 +74,10 @@ def test_a_task_says_something_else(tape: Path, make: Callable[[], Any], chain: 
 
 
 @pytest.mark.parametrize("task", ["second", 1])
-def test_a_task_is_done_again(
+def test_fork_runs_a_task_again(
     tape: Path, make: Callable[[], Any], chain: Chain, task: str | int
 ) -> None:
-    """Live, and what depends on it with it."""
+    """It runs live, and so does what depends on it."""
     with tracefork.record(tape):
         make().kickoff()
     del chain.asked[:]
@@ -83,8 +86,8 @@ def test_a_task_is_done_again(
     assert chain.asked == ["second", "third"]
 
 
-def test_no_such_task_is_said(tape: Path, make: Callable[[], Any]) -> None:
-    """With the names of those that there are."""
+def test_fork_at_an_unknown_task_lists_the_tasks(tape: Path, make: Callable[[], Any]) -> None:
+    """An unknown name, a position out of range, and a repetition that does not exist."""
     with tracefork.record(tape):
         make().kickoff()
     for task in ("fourth", 4, -1, "second:2", "second:0"):
@@ -94,7 +97,7 @@ def test_no_such_task_is_said(tape: Path, make: Callable[[], Any]) -> None:
 
 @pytest.mark.many_processes
 def test_blame_names_the_task(tape: Path, make: Callable[[], Any]) -> None:
-    """With how much it did; the task after it passed it on, and the one beside it is innocent."""
+    """With its effect. The task after it passed the error on; the one beside it is not blamed."""
     with tracefork.record(tape):
         make().kickoff()
     report = blame(tape, make, lambda output: "good" in output.raw)
@@ -104,6 +107,6 @@ def test_blame_names_the_task(tape: Path, make: Callable[[], Any]) -> None:
     assert named.effect == 1.0
     assert report.result.verdict.units == (1,)
     assert report.result.verdict.mediators == (3,)
-    assert [one.part.step[-1] for one in named.parts] == ["Second"]
+    assert [part.part.step[-1] for part in named.parts] == ["Second"]
     with Tape.open(tape) as opened:
         assert opened.exchanges[1].step_path[:3] == ("desk", "second", "Second")

@@ -1,4 +1,4 @@
-"""Mistakes with crews and their projects: each is one sentence, and stands in `golden.txt`."""
+"""Mistakes with crews and their projects: `golden.txt` holds the one-sentence error of each."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PROJECTS = {
 def test_mistakes_are_sentences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What, where, what to do; in Python an error of ours, of a command its exit code."""
+    """Python raises an error of ours; a command prints it and exits with its code."""
     told = [refused(mistake, tmp_path) for mistake in MISTAKES]
     monkeypatch.chdir(tmp_path)
     for name, document in PROJECTS.items():

@@ -1,4 +1,4 @@
-"""What the tools of a test did, and crews that call them in either way."""
+"""Note which tools of a test ran, and make crews that call them natively or by ReAct."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Ran(list[str]):
-    """What was done for real, in no order: some tools run side by side."""
+    """The calls that ran for real, in no order: some tools run side by side."""
 
     def now(self) -> list[str]:
-        """Return what was done since it was last asked."""
+        """Return the calls since this method was last called."""
         done = sorted(self)
         self.clear()
         return done
@@ -38,19 +38,19 @@ class Ran(list[str]):
 
 @pytest.fixture
 def ran() -> Ran:
-    """What the tools of the test write down where they run for real."""
+    """The list to which the tools of the test append when they run for real."""
     return Ran()
 
 
 @pytest.fixture
 def llm(llm: Callable[..., Any]) -> Callable[..., Any]:
-    """Make an LLM whose connections end with each answer: nobody closes CrewAI's clients."""
+    """Make an LLM whose connections close after each answer: CrewAI does not close its clients."""
     return partial(llm, default_headers={"Connection": "close"})
 
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider that calls tools as the prompt says, as functions or in the words of ReAct."""
+    """A provider that calls tools as the prompt says, as functions or in the text of ReAct."""
     with ProviderServer(_acting, nondeterministic=True) as server:
         yield server
 
@@ -69,7 +69,7 @@ def _acting(request: ModelRequest) -> Outcome:
 
 @pytest.fixture
 def calling(crew: Any, llm: Any) -> Callable[..., Callable[[], Any]]:
-    """Return what runs a crew of one task anew each time, whose agent calls tools in a way."""
+    """Return a function that runs a new crew of one task, whose agent calls tools in a way."""
 
     def make(
         way: str, calls: str, tools: Callable[[], list[Any]], **options: Any
@@ -80,7 +80,7 @@ def calling(crew: Any, llm: Any) -> Callable[..., Callable[[], Any]]:
                 object.__setattr__(model, "supports_function_calling", lambda: False)
             prompt = f"{calls}\n@then\n@say Done."
             agents = {"tools": tools(), **options.get("agents_", {})}
-            others = {name: one for name, one in options.items() if name != "agents_"}
+            others = {name: option for name, option in options.items() if name != "agents_"}
             return crew(help=prompt, llm_=model, agents_=agents, **others).kickoff()
 
         return run
@@ -90,10 +90,10 @@ def calling(crew: Any, llm: Any) -> Callable[..., Callable[[], Any]]:
 
 @pytest.fixture
 def prompts(server: ProviderServer) -> Callable[[], str]:
-    """Return all that models were told live."""
+    """Return all prompts that models received live."""
 
     def read() -> str:
-        messages = [one for asked in server.requests for one in asked.json()["messages"]]
+        messages = [part for asked in server.requests for part in asked.json()["messages"]]
         return "\n".join(str(message["content"]) for message in messages)
 
     return read
@@ -101,14 +101,14 @@ def prompts(server: ProviderServer) -> Callable[[], str]:
 
 @pytest.fixture
 def exchanges(tape: Path) -> Callable[[], list[tuple[str, Any]]]:
-    """Read the tools on the tape: their names and what they were asked."""
+    """Read the tool calls on the tape: their names and arguments."""
 
     def read() -> list[tuple[str, Any]]:
         with tracefork.Tape.open(tape) as opened:
             return [
-                (one.url.removeprefix("tool:"), json.loads(one.request_body))
-                for one in opened.exchanges
-                if one.method == "CALL"
+                (exchange.url.removeprefix("tool:"), json.loads(exchange.request_body))
+                for exchange in opened.exchanges
+                if exchange.method == "CALL"
             ]
 
     return read

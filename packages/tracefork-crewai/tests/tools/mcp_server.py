@@ -1,4 +1,4 @@
-"""A server of tools that imports nothing slow: one JSON-RPC message a line, in and out."""
+"""An MCP server that imports nothing slow: one JSON-RPC message per line, in and out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required"
 
 
 def answer(message: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer to a message; None to one that wants none."""
+    """Return the answer to a message; None if it needs no answer."""
     match message["method"], message.get("params") or {}:
         case "initialize", {"protocolVersion": version}:
             server = {"name": "s", "version": "1"}
@@ -29,7 +29,7 @@ def answer(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    """Write down that a process was started, and answer what comes."""
+    """Note that a process was started, and answer each message."""
     with Path(sys.argv[1]).open("a") as started:
         started.write("started\n")
     for line in sys.stdin:

@@ -1,4 +1,4 @@
-"""What CrewAI keeps count of goes on in a replay: usages, cached results, final answers."""
+"""CrewAI counts usages, caches results and returns final answers in a replay as in a recording."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def looking_up(ran: Any) -> Any:
     return make
 
 
-def test_a_result_is_the_answer(way: str, calling: Any, twice: Any, looking_up: Any) -> None:
-    """With `result_as_answer` no model is asked what it means."""
+def test_result_as_answer_replays(way: str, calling: Any, twice: Any, looking_up: Any) -> None:
+    """With `result_as_answer` no model is called with the result."""
     run = calling(way, ASK, lambda: [looking_up(result_as_answer=True)])
     recorded, replayed = twice(run)
     assert recorded.raw == replayed.raw == "order 17 is lost"
 
 
-def test_usages_are_limited(
+def test_the_usage_limit_of_a_tool_holds_in_a_replay(
     way: str, calling: Any, twice: Any, looking_up: Any, ran: Any, prompts: Any, exchanges: Any
 ) -> None:
-    """The second call is refused by CrewAI, and the tool's count is the same at replay."""
+    """CrewAI refuses the second call, and the tool's count is the same at replay."""
     made = []
 
     def tools() -> list[Any]:
@@ -52,12 +52,12 @@ def test_usages_are_limited(
 
 
 @pytest.mark.parametrize("cache", [True, False])
-def test_a_cached_result_is_no_exchange(
+def test_a_cached_result_makes_no_exchange(
     way: str, cache: bool, calling: Any, twice: Any, looking_up: Any, ran: Any, exchanges: Any
 ) -> None:
-    """A crew with a cache asks once for what it asks again, and one without asks twice."""
+    """A crew with a cache runs an equal call once, and one without runs it twice."""
     options = {"agents_": {"cache": cache}, "options_": {"cache": cache}}
-    # Another call lies between them: CrewAI refuses a ReAct agent that repeats its last one.
+    # With another call between: CrewAI refuses a ReAct agent that repeats its last call.
     calls = "\n@then\n".join(f'@call look_up {{"order": {order}}}' for order in (17, 18, 17))
     twice(calling(way, calls, lambda: [looking_up()], **options))
     assert len(ran.now()) == len(exchanges()) == (2 if cache else 3)

@@ -1,4 +1,4 @@
-"""A tool runs once: a replay gives the agent what the recording gave it."""
+"""A tool runs once: a replay gives the agent the recorded result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASK = '@call look_up {"order": 17}'
 
 @pytest.fixture
 def look_up(ran: Any) -> Any:
-    """A function that CrewAI makes a tool."""
+    """A function that becomes a tool of CrewAI."""
 
     def look_up(order: int) -> str:
         """Look up an order."""
@@ -61,7 +61,7 @@ def kinds(work: Any, kind: str) -> Any:
 def test_a_tool_runs_once(
     way: str, kind: str, calling: Any, twice: Any, ran: Any, look_up: Any, exchanges: Any
 ) -> None:
-    """It runs in the recording alone, and the replay asks models for the same."""
+    """It runs in the recording only, and the replay sends the same requests to models."""
     recorded, replayed = twice(calling(way, ASK, lambda: [kinds(look_up, kind)]))
     assert replayed.raw == recorded.raw
     assert ran.now() == ["look_up 17"]
@@ -69,7 +69,7 @@ def test_a_tool_runs_once(
 
 
 def test_other_arguments_diverge(tape: Path, look_up: Any) -> None:
-    """The control: what the tool is asked is compared."""
+    """The control: arguments are compared."""
     made = tool(look_up)
     with tracefork.record(tape):
         made.run(order=17)
@@ -77,18 +77,18 @@ def test_other_arguments_diverge(tape: Path, look_up: Any) -> None:
         made.run(order=18)
 
 
-def test_a_crew_of_no_session_runs_its_tools(calling: Any, ran: Any, look_up: Any) -> None:
-    """The control: each run is another where nothing is recorded."""
+def test_outside_a_session_tools_run_each_time(calling: Any, ran: Any, look_up: Any) -> None:
+    """The control: without a recording each run calls the tool."""
     run = calling("native", ASK, lambda: [tool(look_up)])
     run()
     run()
     assert ran.now() == ["look_up 17"] * 2
 
 
-def test_tools_that_are_called_at_once(
+def test_equal_concurrent_calls_get_their_own_results(
     calling: Any, twice: Any, ran: Any, exchanges: Any, prompts: Any
 ) -> None:
-    """Equal calls that a model makes side by side find their own answers."""
+    """Their results differ, and each call gets its own one at replay."""
 
     def tools() -> list[Any]:
         @tool
@@ -106,8 +106,10 @@ def test_tools_that_are_called_at_once(
     assert all(f"visit {n}" in prompts() for n in range(1, 5))
 
 
-async def test_user_code_calls_tools(tape: Path, ran: Any, look_up: Any) -> None:
-    """A tool that nobody but the program calls is an exchange, in each of its ways."""
+async def test_a_tool_that_a_program_calls_is_an_exchange(
+    tape: Path, ran: Any, look_up: Any
+) -> None:
+    """In each way to call a tool without an agent."""
 
     async def run() -> list[Any]:
         awaited = kinds(look_up, "async")
@@ -129,15 +131,15 @@ async def test_user_code_calls_tools(tape: Path, ran: Any, look_up: Any) -> None
     assert ran.now() == []
 
 
-def test_functions_that_a_model_is_given(llm: Any, twice: Any, ran: Any, look_up: Any) -> None:
-    """`LLM.call` runs what the model calls: a function of the program's, or a tool's `run`."""
+def test_functions_passed_to_a_model_run_once(llm: Any, twice: Any, ran: Any, look_up: Any) -> None:
+    """`LLM.call` runs what the model calls: a function of the program, or a tool's `run`."""
     schema = {"name": "look_up", "parameters": {"type": "object", "properties": {}}}
     given = [{"type": "function", "function": schema}]
 
     def run() -> list[Any]:
         functions = [look_up, tool(look_up).run]
         return [
-            llm().call(ASK, tools=given, available_functions={"look_up": one}) for one in functions
+            llm().call(ASK, tools=given, available_functions={"look_up": it}) for it in functions
         ]
 
     recorded, replayed = twice(run)
@@ -145,7 +147,7 @@ def test_functions_that_a_model_is_given(llm: Any, twice: Any, ran: Any, look_up
     assert ran.now() == ["look_up 17"] * 2
 
 
-async def test_a_lone_agent_and_an_async_crew(
+async def test_a_lone_agent_and_an_async_crew_replay_their_tools(
     crew: Any, llm: Any, tape: Path, ran: Any, look_up: Any
 ) -> None:
     """An agent without a crew, and a crew that is awaited, call tools as others do."""
@@ -165,8 +167,8 @@ async def test_a_lone_agent_and_an_async_crew(
     assert ran.now() == []
 
 
-def test_a_class_with_a_run_of_its_own(tape: Path, ran: Any) -> None:
-    """One that does the work itself is asked once; one that goes on to CrewAI's is below that."""
+def test_a_tool_class_that_overrides_run_is_recorded_once(tape: Path, ran: Any) -> None:
+    """Whether its `run` does the work itself or calls the `run` of CrewAI."""
 
     class Named(BaseTool):
         name: str = "named"
@@ -195,8 +197,8 @@ def test_a_class_with_a_run_of_its_own(tape: Path, ran: Any) -> None:
     assert ran.now() == []
 
 
-def test_nothing_of_crewai_is_other_after_a_session(tape: Path, look_up: Any) -> None:
-    """Its classes have their own methods again: all that a session replaces is there to be."""
+def test_a_session_restores_every_method_of_crewai(tape: Path, look_up: Any) -> None:
+    """The table lists every method that a session replaces, and all are restored."""
 
     class Own(BaseTool):
         name: str = "own"

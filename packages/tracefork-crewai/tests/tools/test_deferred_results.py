@@ -1,4 +1,4 @@
-"""Results too long for a model's window: CrewAI puts them into a file, and tells of its name."""
+"""CrewAI writes a result that is too long for a model's window to a file, and passes its name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
 
 pytestmark = pytest.mark.skipif(
     version("crewai") == "1.15.10",
-    reason="CrewAI 1.15.10 hands results over whole: no file is made",
+    reason="CrewAI 1.15.10 passes results whole and writes no file",
 )
 
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider whose model reads the file that it is told of."""
+    """A provider whose model reads the file that its prompt names."""
 
     def reading(request: ModelRequest) -> Reply:
         results = [result.text for turn in request.messages for result in turn.tool_results]
@@ -29,7 +29,7 @@ def server() -> Iterator[ProviderServer]:
         named = re.search(r"`(tool-result-\S+/\S+)`", results[-1])
         if named is None:
             return Reply(f"It ends with {results[-1][-4:]}")
-        reader = next(one.name for one in request.tools if "deferred" in one.name)
+        reader = next(tool.name for tool in request.tools if "deferred" in tool.name)
         return Reply(tool_calls=[ToolCall(reader, {"file_path": named[1], "start_line": 2000})])
 
     with ProviderServer(reading, nondeterministic=True) as server:
@@ -39,7 +39,7 @@ def server() -> Iterator[ProviderServer]:
 def test_a_long_result_is_read_from_its_file(
     crew: Any, llm: Any, twice: Any, ran: Any, exchanges: Any
 ) -> None:
-    """The name of the file is random, and the recorded one at replay; its reader stays live."""
+    """The name of the file is random, and the recorded one at replay. Its reader runs live."""
 
     def run() -> Any:
         @tool

@@ -1,4 +1,4 @@
-"""A tool that raises does so in the replay, in the same words and as often."""
+"""A tool that raises also raises in the replay, with the same text and as often."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ ASK = '@call get {"order": 17}'
 
 
 class NotThereError(Exception):
-    """An exception of the program's."""
+    """An exception of the program."""
 
 
 class ArgumentsError(Exception):
-    """One that no message alone makes."""
+    """An exception that cannot be built from a message alone."""
 
     def __init__(self, code: int, what: str) -> None:
         super().__init__(code, what)
@@ -63,10 +63,10 @@ def failing(work: Any, ran: Any) -> Any:
 
 
 @pytest.mark.parametrize(("work", "said"), [(builtin, "'seventeen'"), (hidden, "nothing (404)")])
-def test_an_agent_is_told_of_it_as_it_would_be(
+def test_an_agent_reads_the_tools_own_error(
     way: str, work: Any, said: str, calling: Any, twice: Any, prompts: Any, ran: Any, exchanges: Any
 ) -> None:
-    """In the exception's own words. An agent that reasons in text tries again, up to six times."""
+    """In the exception's own words. An agent that reasons in text retries, up to six times."""
     run = calling(way, ASK, lambda: [failing(work, ran)])
     run()
     times = len(ran.now())
@@ -78,8 +78,8 @@ def test_an_agent_is_told_of_it_as_it_would_be(
     assert len(ran.now()) == len(exchanges()) == times == (1 if way == "native" else 6)
 
 
-def test_programs_see_its_class(tape: Path) -> None:
-    """Where the tool's code names it, and it is built from its message alone."""
+def test_a_program_catches_an_exception_that_the_tool_names(tape: Path) -> None:
+    """If the tool's code names the class, and a message alone can build it."""
     for session in (tracefork.record, tracefork.replay):
         with session(tape):
             with pytest.raises(KeyError, match="seventeen"):
@@ -88,8 +88,8 @@ def test_programs_see_its_class(tape: Path) -> None:
                 tool("get")(own).run()
 
 
-def test_others_are_known_by_name(tape: Path) -> None:
-    """The control: of any other class the name and the words come back, in both runs alike."""
+def test_any_other_exception_keeps_its_name_and_message(tape: Path) -> None:
+    """The control: the class itself is lost, in both runs alike."""
     with pytest.raises(ArgumentsError):
         tool("get")(hidden).run()
     for session in (tracefork.record, tracefork.replay):
@@ -101,8 +101,10 @@ def test_others_are_known_by_name(tape: Path) -> None:
         )
 
 
-def test_what_crewai_refuses_is_no_exchange(tape: Path, ran: Any, exchanges: Any) -> None:
-    """Arguments that do not validate are refused before the tool is asked, in both runs."""
+def test_arguments_that_crewai_rejects_make_no_exchange(
+    tape: Path, ran: Any, exchanges: Any
+) -> None:
+    """Invalid arguments are refused before the tool is called, in both runs."""
 
     @tool
     def get(order: int) -> str:

@@ -16,7 +16,7 @@ ASK = '@call look_up {"order": 17}'
 
 @pytest.fixture
 def recorded(way: str, calling: Any, tape: Path, ran: Any) -> Any:
-    """Return what runs a recorded crew again, whose tool tells how an order is."""
+    """Return a function that runs a recorded crew again, whose tool looks up an order."""
 
     def tools() -> list[Any]:
         @tool
@@ -38,7 +38,7 @@ def recorded(way: str, calling: Any, tape: Path, ran: Any) -> Any:
 def at(recorded: Any, tape: Path) -> int:
     """The number of the tool's exchange."""
     with tracefork.Tape.open(tape) as opened:
-        return next(n for n, one in enumerate(opened.exchanges) if one.method == "CALL")
+        return next(n for n, call in enumerate(opened.exchanges) if call.method == "CALL")
 
 
 @pytest.mark.parametrize(
@@ -48,10 +48,10 @@ def at(recorded: Any, tape: Path) -> int:
         ({"crewai": "ToolFailure", "fields": {"message": "gone", "code": "404"}}, "(code: 404)"),
     ],
 )
-def test_another_result(
+def test_fork_gives_the_agent_another_result(
     document: Any, said: str, recorded: Any, at: int, tape: Path, ran: Any, prompts: Any
 ) -> None:
-    """The agent is told of it, and the tool does not run."""
+    """The agent receives it, and the tool does not run."""
     before = prompts()
     with tracefork.fork(tape, at, tracefork.Replace(document=document), to=tape.with_name("f")):
         recorded()
@@ -59,8 +59,10 @@ def test_another_result(
     assert ran.now() == []
 
 
-def test_other_arguments(recorded: Any, at: int, tape: Path, ran: Any, prompts: Any) -> None:
-    """The control: the tool runs with them, where the fork is allowed to repeat what it does."""
+def test_fork_runs_the_tool_with_other_arguments(
+    recorded: Any, at: int, tape: Path, ran: Any, prompts: Any
+) -> None:
+    """The control: the tool runs with them, if the fork allows writes."""
     change = tracefork.Edit(values={"/order": 18})
     with pytest.raises(tracefork.TraceforkError, match="look_up"):
         with tracefork.fork(tape, at, change, to=tape.with_name("refused")):

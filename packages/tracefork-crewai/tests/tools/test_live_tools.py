@@ -1,4 +1,4 @@
-"""Tools that run in replays too, because what they ask is on the tape."""
+"""Some tools run in replays too, because the requests they make are on the tape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tracefork_crewai.live_tools import is_live, leave_live
 def test_delegation_stays_live(
     way: str, crew: Any, llm: Any, twice: Any, exchanges: Any, paths: Any
 ) -> None:
-    """What the coworker says is on the tape by itself, below the tool of the one who asked."""
+    """The co-worker's exchanges are on the tape, below the tool of the agent that delegated."""
 
     def run() -> Any:
         model = llm()
@@ -43,7 +43,7 @@ def test_delegation_stays_live(
 
 
 def asking(llm: Any, ran: Any) -> Any:
-    """Return a function that asks a model."""
+    """Return a function that calls a model."""
 
     def ask(what: str) -> str:
         """Ask somebody."""
@@ -53,10 +53,10 @@ def asking(llm: Any, ran: Any) -> Any:
     return ask
 
 
-def test_what_a_tool_asks_is_part_of_it(
+def test_a_tools_own_requests_are_part_of_its_exchange(
     tape: Path, llm: Any, ran: Any, exchanges: Any, server: Any
 ) -> None:
-    """A tool is one exchange, whatever it asks meanwhile."""
+    """A tool is one exchange, whatever it requests meanwhile."""
     with tracefork.record(tape):
         tool(asking(llm, ran)).run(what="hello")
     with tracefork.replay(tape) as run:
@@ -67,7 +67,7 @@ def test_what_a_tool_asks_is_part_of_it(
 
 
 @pytest.mark.parametrize("how", ["function", "tool", "class"])
-def test_a_tool_is_left_live(
+def test_a_tool_left_live_runs_in_a_replay(
     tape: Path, llm: Any, ran: Any, exchanges: Any, server: Any, how: str
 ) -> None:
     """The control: it runs twice, and the model's answer is on the tape."""
@@ -96,8 +96,8 @@ def test_a_tool_is_left_live(
     assert len(server.requests) == 1
 
 
-def test_what_is_no_tool_cannot_be_left_live() -> None:
-    """It says so."""
+def test_leave_live_refuses_other_types() -> None:
+    """Text is not callable, and a function of C has no attributes to mark."""
     with pytest.raises(tracefork.UsageError, match="'ask' is neither"):
         leave_live("ask")
     with pytest.raises(tracefork.UsageError, match="cannot be marked"):
@@ -107,7 +107,7 @@ def test_what_is_no_tool_cannot_be_left_live() -> None:
 def test_a_function_by_tracefork_tool_is_one_exchange(
     way: str, calling: Any, twice: Any, ran: Any, exchanges: Any, tape: Path
 ) -> None:
-    """It keeps its own seam, with the effect that it names."""
+    """It keeps its own seam, with the effect that it declares."""
 
     def tools() -> list[Any]:
         @tool
@@ -123,11 +123,11 @@ def test_a_function_by_tracefork_tool_is_one_exchange(
     assert ran.now() == ["look_up"]
     assert exchanges() == [("Shop.look_up", {"order": 17})]
     with tracefork.Tape.open(tape) as opened:
-        assert [one.aside.effect for one in opened.exchanges if one.method == "CALL"] == ["read"]
+        assert [it.aside.effect for it in opened.exchanges if it.method == "CALL"] == ["read"]
 
 
 def test_a_method_by_tracefork_tool_is_one_exchange(tape: Path, ran: Any, exchanges: Any) -> None:
-    """So a class of tools says what it does to the world."""
+    """In this way a class of tools declares its side effect."""
 
     class LookUp(BaseTool):
         name: str = "look up"
@@ -146,27 +146,27 @@ def test_a_method_by_tracefork_tool_is_one_exchange(tape: Path, ran: Any, exchan
     assert exchanges() == [("LookUp", {"order": 17}), ("LookUp", {"order": 18})]
 
 
-def test_which_of_crewais_tools_are_live() -> None:
-    """All but those that ask servers: a class that a version adds is one to decide on."""
+def test_crewais_tools_are_live_except_those_that_call_servers() -> None:
+    """The test fails when a version of CrewAI adds a class that needs a decision."""
     for name in ("agent_tools.read_file_tool", "memory_tools", "mcp_native_tool"):
         import_module(f"crewai.tools.{name}")
     import_module("crewai.tools.mcp_tool_wrapper")
     import_module("crewai.skills.tool")
-    found = [
+    classes = [
         kind
         for kind in kinds_below(BaseTool)
         if kind.__module__.startswith("crewai.") and not isabstract(kind)
     ]
     left = {
         kind.__name__.partition("[")[0]
-        for kind in found
+        for kind in classes
         if not is_live(kind.model_construct(), kind._run)
     }
     assert left == {"MCPNativeTool", "MCPToolWrapper", "Tool"}
-    assert len(found) >= 8
+    assert len(classes) >= 8
 
 
 def kinds_below(kind: Any) -> list[Any]:
-    """Return the classes of tools, each once."""
+    """Return all subclasses, each once."""
     below = kind.__subclasses__()
-    return [*below, *(it for one in below for it in kinds_below(one))]
+    return [*below, *(it for kind in below for it in kinds_below(kind))]

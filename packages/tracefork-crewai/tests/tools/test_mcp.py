@@ -1,4 +1,4 @@
-"""Tools of MCP servers: a replay starts no process, and connects to nobody."""
+"""Tools of MCP servers: a replay starts no process and connects to nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SERVER = Path(__file__).with_name("mcp_server.py")
 
 @pytest.fixture
 def started(tmp_path: Path) -> Path:
-    """Where the server writes down that it was started."""
+    """The file in which the server notes that it was started."""
     return tmp_path / "started"
 
 
@@ -33,10 +33,10 @@ def config(started: Path) -> Any:
     return MCPServerStdio(command=sys.executable, args=["-I", str(SERVER), str(started)])
 
 
-def test_a_server_is_started_in_the_recording_alone(
+def test_a_replay_starts_no_server(
     way: str, calling: Any, twice: Any, config: Any, started: Path, exchanges: Any, prompts: Any
 ) -> None:
-    """What it says of its tools is on the tape, and what they say; one of them fails."""
+    """The list of its tools is on the tape, and so are their results; one of them fails."""
     from crewai.mcp.tool_resolver import MCPToolResolver
     from crewai.utilities.string_utils import sanitize_tool_name
 
@@ -53,7 +53,7 @@ def test_a_server_is_started_in_the_recording_alone(
 
 
 async def use(config: Any) -> list[Any]:
-    """Use a server as a program does that calls it itself."""
+    """Use a server as a program does that calls it directly."""
     from crewai.mcp import MCPClient
     from crewai.mcp.transports.stdio import StdioTransport
 
@@ -66,8 +66,8 @@ async def use(config: Any) -> list[Any]:
     return [tools, again, results, whole, whole.is_error]
 
 
-async def test_a_program_uses_a_server(tape: Path, config: Any, started: Path) -> None:
-    """A connection, what is listed, and what is called: all of it comes back."""
+async def test_a_program_that_uses_a_server_replays(tape: Path, config: Any, started: Path) -> None:
+    """The connection, the list of tools and the results all come from the tape."""
     live = await use(config)
     with tracefork.record(tape):
         assert await use(config) == live
@@ -80,7 +80,7 @@ async def test_a_program_uses_a_server(tape: Path, config: Any, started: Path) -
 
 
 async def test_another_argument_diverges(tape: Path, config: Any) -> None:
-    """The control: what a server is asked is compared."""
+    """The control: arguments for a server are compared."""
     from crewai.mcp import MCPClient
     from crewai.mcp.transports.stdio import StdioTransport
 
@@ -95,21 +95,21 @@ async def test_another_argument_diverges(tape: Path, config: Any) -> None:
         await ask(2)
 
 
-async def test_a_server_that_is_not_there(tape: Path, config: Any) -> None:
-    """That nobody could connect is on the tape: the replay fails alike, and tries nothing."""
+async def test_a_failed_connection_fails_the_same_in_a_replay(tape: Path, config: Any) -> None:
+    """The failure is on the tape: the replay raises the same error and does not try to connect."""
     gone = config.model_copy(update={"command": "/no/such/program"})
-    said = []
+    errors = []
     for session in (tracefork.record, tracefork.replay):
         with session(tape), pytest.raises(Exception, match="connect") as caught:
             await use(gone)
-        said.append((type(caught.value), str(caught.value)))
-    assert said[0] == said[1]
-    assert issubclass(said[0][0], ConnectionError)
+        errors.append((type(caught.value), str(caught.value)))
+    assert errors[0] == errors[1]
+    assert issubclass(errors[0][0], ConnectionError)
 
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A server that is known by its address alone."""
+    """The URL of a server that is given by its URL alone."""
     spec = importlib.util.spec_from_file_location("mcp_server", SERVER)
     assert spec is not None
     assert spec.loader is not None
@@ -119,9 +119,9 @@ def address() -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             length = int(self.headers["content-length"])
-            told = module.answer(json.loads(self.rfile.read(length)))
-            body = json.dumps(told).encode() if told else b""
-            self.send_response(200 if told else 202)
+            answer = module.answer(json.loads(self.rfile.read(length)))
+            body = json.dumps(answer).encode() if answer else b""
+            self.send_response(200 if answer else 202)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -137,8 +137,8 @@ def address() -> Iterator[str]:
 
 
 @pytest.mark.filterwarnings("ignore:Use `streamable_http_client`:DeprecationWarning")
-def test_a_server_known_by_its_address(tape: Path, address: str, exchanges: Any) -> None:
-    """Its tools are listed once, and the schemas of their arguments are classes again."""
+def test_a_server_given_by_its_url_replays(tape: Path, address: str, exchanges: Any) -> None:
+    """Its tools are listed once, and the schemas of their arguments become classes again."""
     from crewai.mcp.tool_resolver import MCPToolResolver
     from crewai.utilities.logger import Logger
 
@@ -153,7 +153,7 @@ def test_a_server_known_by_its_address(tape: Path, address: str, exchanges: Any)
         replayed = run()
         assert replayed[0].run(a=21) == said == "twice 21 is 42"
     assert network.attempts == []
-    schemas = [[one.args_schema.model_json_schema() for one in it] for it in (recorded, replayed)]
+    schemas = [[tool.args_schema.model_json_schema() for tool in it] for it in (recorded, replayed)]
     assert schemas[0] == schemas[1]
     name = recorded[0].name.replace(":", "_")
     assert [name for name, _ in exchanges()] == ["mcp.list_tools", name]

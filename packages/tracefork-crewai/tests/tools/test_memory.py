@@ -1,4 +1,4 @@
-"""Memory and knowledge are asked once: a replay stores nothing and finds what was found."""
+"""Memory and knowledge are called once: a replay stores nothing and returns what was found."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tracefork_testkit import ModelRequest, ProviderServer, Reply
 
 
 class Drawer:
-    """Where records lie, in the order that they came in: LanceDB takes seconds to import."""
+    """Stores records in their order of arrival: importing LanceDB takes seconds."""
 
     def __init__(self) -> None:
         self.records: dict[str, MemoryRecord] = {}
@@ -54,7 +54,7 @@ class Drawer:
 
 @pytest.fixture
 def memory(llm: Any, ran: Any) -> Any:
-    """Make an empty memory, whose embeddings are counted."""
+    """Make an empty memory whose embeddings are counted."""
 
     def embed(texts: list[str]) -> list[list[float]]:
         ran.append("embed")
@@ -63,10 +63,10 @@ def memory(llm: Any, ran: Any) -> Any:
     return lambda model=None: Memory(llm=model or llm(), embedder=embed, storage=Drawer())
 
 
-def test_a_crew_with_memory(
+def test_a_crew_with_memory_replays(
     crew: Any, twice: Any, memory: Any, ran: Any, exchanges: Any, prompts: Any, paths: Any
 ) -> None:
-    """Each task recalls and saves; the replay does neither for real, and asks for the same."""
+    """Each task recalls and saves. The replay does neither for real and sends equal requests."""
 
     def run() -> Any:
         asks = [
@@ -91,10 +91,10 @@ def test_a_crew_with_memory(
     assert {path[1] for path in paths()} == {"research", "write"}
 
 
-def test_what_a_memory_has_used_is_counted(
+def test_a_replay_counts_the_tokens_that_a_memory_used(
     crew: Any, llm: Any, memory: Any, tape: Path, exchanges: Any
 ) -> None:
-    """It asks below the seam and counts as an agent's: at replay too, where it asks for nothing."""
+    """A memory calls models inside its exchange. The replay does not, but counts the same."""
 
     def answer(request: ModelRequest) -> Reply:
         is_text = "response_format" not in request.payload
@@ -115,13 +115,13 @@ def test_what_a_memory_has_used_is_counted(
         "memory.extract_memories",
         "memory.remember_many",
     ]
-    assert recorded.successful_requests == 2  # The agent, and what was to be remembered.
+    assert recorded.successful_requests == 2  # One of the agent, one of the memory.
 
 
-def test_what_a_memory_uses_in_the_background_is_counted_with_what_it_says_next(
+def test_tokens_used_in_the_background_count_with_the_next_answer(
     llm: Any, memory: Any, tape: Path
 ) -> None:
-    """Nobody knows when that comes; recordings and replays count it at the same place."""
+    """The background has no fixed time, so recordings and replays count at the same exchange."""
 
     def answer(_: ModelRequest) -> Reply:
         return Reply('{"suggested_scope": "/a", "categories": ["x"], "importance": 0.5}')
@@ -145,15 +145,15 @@ def test_what_a_memory_uses_in_the_background_is_counted_with_what_it_says_next(
 
 
 def test_another_question_diverges(tape: Path, memory: Any) -> None:
-    """The control: what is asked of memory is compared."""
+    """The control: queries to a memory are compared."""
     with tracefork.record(tape):
         memory().recall("facts", depth="shallow")
     with pytest.raises(tracefork.DivergenceError, match="/query"), tracefork.replay(tape):
         memory().recall("rumours", depth="shallow")
 
 
-def test_records_come_back(tape: Path, memory: Any, ran: Any) -> None:
-    """With their ids, times and scores; of the vectors that they were found by, nothing."""
+def test_a_replay_returns_equal_records(tape: Path, memory: Any, ran: Any) -> None:
+    """With their ids, times and scores, but without vectors."""
 
     def run() -> list[Any]:
         kept = memory()
@@ -180,7 +180,7 @@ def test_records_come_back(tape: Path, memory: Any, ran: Any) -> None:
 
 
 class Shelf(BaseKnowledgeStorage):
-    """Finds everything that was put onto it. Chroma takes seconds to start."""
+    """Finds every text that was stored. Chroma takes seconds to start."""
 
     texts: list[str] = Field(default_factory=list)
 
@@ -204,7 +204,7 @@ class Shelf(BaseKnowledgeStorage):
 
 
 async def ask(text: str) -> tuple[list[Any], list[str]]:
-    """Return what knowledge of a text answers, and what was stored for it."""
+    """Return the answers of knowledge about a text, and what was stored for it."""
     shelf = Shelf()
     known = Knowledge("shop", [StringKnowledgeSource(content=text)], storage=shelf)
     known.add_sources()
@@ -213,7 +213,7 @@ async def ask(text: str) -> tuple[list[Any], list[str]]:
 
 
 async def test_knowledge_is_asked_once(tape: Path) -> None:
-    """The replay takes in no source, and finds what was found."""
+    """The replay adds no source, and returns the recorded passages."""
     with tracefork.record(tape):
         recorded, stored = await ask("Within 30 days.")
     assert recorded[0][0]["content"] == "Within 30 days."
@@ -223,17 +223,17 @@ async def test_knowledge_is_asked_once(tape: Path) -> None:
 
 
 async def test_other_knowledge_diverges(tape: Path) -> None:
-    """The control: what a source holds is compared."""
+    """The control: the content of a source is compared."""
     with tracefork.record(tape):
         await ask("Within 30 days.")
     with pytest.raises(tracefork.DivergenceError, match="content"), tracefork.replay(tape):
         await ask("Within 14 days.")
 
 
-def test_a_crew_with_knowledge(
+def test_a_crew_with_knowledge_replays(
     crew: Any, twice: Any, server: Any, exchanges: Any, prompts: Any
 ) -> None:
-    """What it knows is in its prompts, in both runs; the replay has nothing on its shelf."""
+    """The passages are in its prompts in both runs, and the replay stores nothing."""
     shelves = []
 
     def run() -> Any:
@@ -252,7 +252,7 @@ def test_a_crew_with_knowledge(
 
 
 def test_a_fork_finds_what_was_stored_before_it(tape: Path, memory: Any, ran: Any) -> None:
-    """What the tape answered is stored when something is asked live, and not before."""
+    """Calls that the tape answered run again at the first live call, and not before."""
 
     def run(question: str) -> tuple[list[Any], list[Any]]:
         kept, shelf = memory(), Shelf()

@@ -1,4 +1,4 @@
-"""What a tool returns comes back as what it was, and agents are told the same of it."""
+"""A tool's result keeps its type in a replay, and agents receive the same text for it."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def made(work: Callable[..., Any]) -> Any:
 
 
 @pytest.mark.parametrize("work", WHOLE)
-def test_results_come_back_as_what_they_are(tape: Path, work: Any) -> None:
-    """Plain values, CrewAI's own, and classes that the tool's annotation names."""
+def test_results_keep_their_type(tape: Path, work: Any) -> None:
+    """Plain values, CrewAI's own classes, and classes that the tool's annotation names."""
     live = work()
     with tracefork.record(tape):
         recorded = made(work).run()
@@ -98,8 +98,8 @@ def test_results_come_back_as_what_they_are(tape: Path, work: Any) -> None:
     assert type(replayed) is type(recorded) is type(live)
 
 
-def test_a_class_that_is_no_more_declared_is_refused(tape: Path) -> None:
-    """The control: no name on a tape finds a class."""
+def test_a_class_that_the_tool_no_longer_declares_is_refused(tape: Path) -> None:
+    """The control: a name on a tape is not enough to find a class."""
     with tracefork.record(tape):
         made(model).run()
 
@@ -125,10 +125,10 @@ def declared_in_vain() -> list[Shipment]:
     return [Shipment(parcel=Secretive())]
 
 
-def test_agents_are_told_the_same(
+def test_agents_read_the_same_text_in_every_run(
     way: str, calling: Any, twice: Any, prompts: Any, ran: Any
 ) -> None:
-    """In a recording, in its replay, and without either: also of what nobody declares."""
+    """In a recording, in its replay, and without either; for undeclared classes too."""
 
     def running(work: Any) -> Any:
         def get() -> Any:
@@ -142,16 +142,16 @@ def test_agents_are_told_the_same(
     calls = "\n".join(f"@call {work.__name__} {{}}" for work in works)
     run = calling(way, calls, lambda: [running(work) for work in works])
     run()
-    told = [made(work).format_output_for_agent(work()) for work in works]
-    unrecorded = [prompts().count(one) for one in told]
+    texts = [made(work).format_output_for_agent(work()) for work in works]
+    unrecorded = [prompts().count(text) for text in texts]
     twice(run)
     assert all(unrecorded)
-    assert [prompts().count(one) for one in told] == [2 * count for count in unrecorded]
+    assert [prompts().count(text) for text in texts] == [2 * count for count in unrecorded]
     assert ran.now() == sorted(2 * [work.__name__ for work in works])
 
 
-def test_user_code_is_given_no_words_for_objects(tape: Path) -> None:
-    """A program that calls a tool itself needs the object: it is told what to do."""
+def test_a_result_that_a_program_cannot_get_back_is_refused(tape: Path) -> None:
+    """A program needs the object and not a text; the error says what to do."""
     said = r"the tool get has run, but .* a Secretive: .*Return plain values, or annotate"
     for session in (tracefork.record, tracefork.replay):
         with session(tape), pytest.raises(tracefork.UsageError, match=said):
@@ -163,8 +163,8 @@ def lone() -> Any:
     return Secretive()
 
 
-def test_a_schema_declares_a_class(way: str, calling: Any, twice: Any, prompts: Any) -> None:
-    """What is said by `result_schema` needs no annotation, and a dictionary will do."""
+def test_result_schema_declares_a_class(way: str, calling: Any, twice: Any, prompts: Any) -> None:
+    """`result_schema` needs no annotation beside it."""
 
     class Get(BaseTool):
         name: str = "get"

@@ -1,4 +1,4 @@
-"""The guide from its first line to its last, blame included."""
+"""The guide works from its first line to its last, blame included."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from docs.pages import follow
 
 
 def test_the_guide_blames_the_task(tmp_path: Path) -> None:
-    """The task that was made to fail is named on the command line, and from Python."""
+    """The command line and Python name the task that was made to fail."""
     follow("docs/how-to/find-the-task-that-broke-your-crew.md", tmp_path, whole=True)

@@ -1,4 +1,4 @@
-"""A crew of five tasks in which one thing goes wrong once: blame names the task, and what in it."""
+"""Blame names the task that fails once in a crew of five, and the step in it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FAULTS = {
     "guardrail": ("review", "Guardrail Agent"),
     "publish": ("publish", "Publisher"),
 }
-"""What goes wrong: a model's answer, a call or the result of a tool, a delegated agent, a
-guardrail; the task that it is in, and a step on the way to it."""
+"""What fails, its task, and a step on the way to it. A fault is in a model's answer, in a call or
+the result of a tool, in a delegated agent or in a guardrail."""
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleT
 def test_blame_names_the_task(
     fault: str, example: Callable[[str], ModuleType], tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is named for sure, and so is what went wrong in it; what comes after it passed it on."""
+    """The task and the step in it are named for sure; later tasks only passed the error on."""
     newsroom = example("newsroom")
     if fault == "tool":
         once = iter([newsroom.ARCHIVE["tonearms"]])
@@ -74,10 +74,10 @@ def test_blame_names_the_task(
 
 
 class _Archive:
-    """An archive that answers with what a function returns."""
+    """An archive that answers with the return value of a function."""
 
     def __init__(self, look_up: Callable[[], str]) -> None:
         self._look_up = look_up
 
-    def get(self, product: str, otherwise: str) -> str:
+    def get(self, product: str, default: str) -> str:
         return self._look_up()
