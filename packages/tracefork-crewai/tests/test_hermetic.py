@@ -29,7 +29,7 @@ reached = set()
 def look_up(host, *more, real=socket.getaddrinfo):
     if str(host) != "127.0.0.1":
         reached.add(str(host))
-        raise socket.gaierror(-2, "nobody is reached from here")
+        raise socket.gaierror(-2, "no host is reachable from here")
     return real(host, *more)
 
 socket.getaddrinfo = look_up
@@ -78,7 +78,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> set[str]:
         if host in ("127.0.0.1", None):
             return real(host, *more, **options)
         names.add(str(host))
-        raise socket.gaierror(-2, "nobody is reached from here")
+        raise socket.gaierror(-2, "no host is reachable from here")
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     return names
