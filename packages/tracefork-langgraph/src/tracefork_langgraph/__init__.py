@@ -1,17 +1,17 @@
-"""LangChain and LangGraph for tracefork: `attach` a graph, and its steps are on the tape.
+"""LangChain and LangGraph for tracefork: `attach` a graph to put its steps on the tape.
 
-    attach, detach      the one verb: both halves below, for everything found in a graph
-    bind, unbind        half one: chat models record and replay without ambient patching
+    attach, detach      do all of the below for everything found in a graph, and undo it
+    bind, unbind        record and replay chat models without ambient patching
     bind_tools, unbind_tools, bind_tool, unbind_tool
-                        and calls of tools are exchanges
-    TapeToolMiddleware  those of tools that come while an agent runs
-    TracingHandler      half two: LangChain's callbacks become the steps of the tape
-    TapeSaver           a checkpointer: threads in one file, and in a session on the tape
-    history             the checkpoints on a tape
-    resume, fork, rerun run a recorded graph on from one of them: answered from the tape, live, or
-                        as the session around it says (aresume, afork, arerun: with `ainvoke`)
+                        record and replay tool calls as exchanges
+    TapeToolMiddleware  the same for tools that appear while an agent runs
+    TracingHandler      turns LangChain's callbacks into the steps of the tape
+    TapeSaver           a checkpointer: threads in one file, and on the tape in a session
+    history             lists the checkpoints on a tape
+    resume, fork, rerun continue a recorded graph from a checkpoint: answered from the tape, live,
+                        or as the session around it decides (aresume, afork, arerun: `ainvoke`)
 
-Names are loaded when they are first used: importing this package imports no framework.
+Names are loaded on first use, so importing this package imports no framework.
 """
 
 from __future__ import annotations

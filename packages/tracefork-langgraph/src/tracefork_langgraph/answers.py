@@ -1,4 +1,4 @@
-"""What a recorded run was given on its way, for a run that stands where that one did."""
+"""Give a run the inputs of the recorded run, as long as both are at the same node."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from tracefork_langgraph.saver import TapeSaver
 _NO_TASK = "00000000-0000-0000-0000-000000000000"
 _INPUT = "__start__"
 _BY_HAND = (
-    "tracefork: the recorded run was {what}. `rerun` cannot; invoke the graph yourself, with what "
-    "it was given."
+    "tracefork: the recorded run was {what}. `rerun` cannot repeat that. Invoke the graph "
+    "yourself, with the recorded inputs."
 )
 
 
 class Answers:
-    """What a thread was given from one of its checkpoints on: answers, inputs, or to go on."""
+    """The inputs that a thread got after one of its checkpoints: answers, inputs of turns, or None."""
 
     def __init__(self, tape: Tape, saver: TapeSaver, place: Checkpoint) -> None:
         self._tape = tape
@@ -55,37 +55,38 @@ class Answers:
         }
 
     def __iter__(self) -> Iterator[tuple[object, RunnableConfig]]:
-        """Yield what the recorded run was given, and where, while this one stands where that did.
+        """Yield the recorded inputs with the config to run them in, while both runs match.
 
-        An answer, the input of a turn, or None, to go on; first at the checkpoint to begin at. What
-        is yielded has to be run before the next is asked for.
+        An input is an answer, the input of a turn, or None to continue. The first one belongs to
+        the checkpoint to start at. The caller must run each input before it takes the next.
 
         Raises:
-            UsageError: that was more than answers, a state that was edited, or an earlier state.
-            DivergenceError: nothing is forked, and not all was asked that the thread asked.
+            UsageError: the recorded run was resumed with more than an answer, had its state edited,
+                or went back to an earlier checkpoint.
+            DivergenceError: this is a replay, and a recorded request of the thread was not sent.
         """
         self._refuse_travel()
         mark_as_recorded(self._place.thread)
         left, given = self._left, None
         if left and left[0].place == self._place.id and not left[0].before:
-            given = self._given(left.popleft())  # Nothing had been run there: it begins with this.
+            given = self._given(left.popleft())  # Nothing had run there yet: this is the first input.
         yield given, self._place.config
         while left:
             run = left.popleft()
             self._refuse_edit(run)
             if not self._stands_at(run):
                 if run.travelled or self._goes_on(run):
-                    continue  # It is on the way of this run.
+                    continue  # This run passes that checkpoint without an input.
                 self._say_ended(run)
                 break
             if run.travelled and not self._is_halted():
-                continue  # Who travelled there asks, fails, or is at an end, by itself.
+                continue  # A run that travelled there waits, fails or ends by itself.
             yield self._given(run), {"configurable": {"thread_id": self._place.thread}}
         check_asked(self._place.thread)
 
     @contextmanager
     def failing_as_recorded(self) -> Iterator[None]:
-        """Suppress what is raised where the recorded run failed, and was run on all the same."""
+        """Suppress an exception where the recorded run failed too and was continued."""
         try:
             yield
         except Exception:
@@ -101,26 +102,26 @@ class Answers:
     def _refuse_edit(self, run: RecordedRun) -> None:
         before = self._recorded.get(run.place)
         if before is not None and before.metadata.get("source") == "update":
-            what = f"edited by hand (checkpoint {before.id}) before it was run on"
+            what = f"edited by hand (checkpoint {before.id}) before it continued"
             raise UsageError(_BY_HAND.format(what=what))
 
     def _say_ended(self, run: RecordedRun) -> None:
         if fork_point() is not None:
             warnings.warn(
-                f"`rerun` ends before the recorded run did: that was run on from checkpoint "
-                f"{run.place}, and this one stands at another node.",
+                f"`rerun` ends before the recorded run did. The recorded run continued from "
+                f"checkpoint {run.place}, and this run is at another node.",
                 stacklevel=4,
             )
 
     def _stands_at(self, run: RecordedRun) -> bool:
-        """Return whether the same nodes are to run next as there."""
+        """Return whether this run is about to run the same nodes as the recorded run was."""
         latest, there = self._latest(), self._recorded.get(run.place)
         if latest is None or there is None:
             return False
         return set(planned(latest)) == set(planned(there))
 
     def _is_halted(self) -> bool:
-        """Return whether something is left to run that has not begun."""
+        """Return whether nodes are left to run and none of them waits or has failed."""
         latest = self._latest()
         if latest is None or not planned(latest):
             return False
@@ -131,11 +132,11 @@ class Answers:
         return checkpoints(self._saver.path).find(self._place.thread, "")
 
     def _goes_on(self, run: RecordedRun) -> bool:
-        """Return whether a run was given nothing at all."""
+        """Return whether a run was continued without any input."""
         return not (run.resumed or _turn(run) or _by_nobody(run.written))
 
     def _given(self, run: RecordedRun) -> object:
-        """Return what to invoke the graph with."""
+        """Return the input for the graph that repeats a recorded run."""
         if self._goes_on(run):
             return None
         if (begun := _turn(run)) is not None:
@@ -144,18 +145,18 @@ class Answers:
         if not given and (answered := answered_by_id(run, self._made)):
             return self._by_id(answered)
         if not given:
-            what = f"resumed here (checkpoint {run.place}) with an answer that is not on the tape"
+            what = f"resumed at checkpoint {run.place} with an answer that is not on the tape"
             raise UsageError(_BY_HAND.format(what=what))
         if [one.channel for one in given] != [RESUME]:
             what = (
-                f"resumed here (checkpoint {run.place}) with more than an answer: an update, or a "
+                f"resumed at checkpoint {run.place} with more than an answer: an update or a "
                 "goto"
             )
             raise UsageError(_BY_HAND.format(what=what))
         return Command(resume=self._made(given[0].value))
 
     def _by_id(self, answered: dict[str, object]) -> object:
-        """Return the answers to what is asked here, by the ids that the questions have here."""
+        """Return a command with the recorded answers, under the ids of the interrupts in this run."""
         latest, thread = self._latest(), self._place.thread
         store = checkpoints(self._saver.path)
 
@@ -177,7 +178,7 @@ class Answers:
 
 
 def _turn(run: RecordedRun) -> SavedCheckpoint | None:
-    """Return the checkpoint of the input that a run was given; None where it was given none."""
+    """Return the checkpoint of a run's input; None if it had no input."""
     led_to = run.led_to
     return led_to if led_to is not None and led_to.metadata.get("source") == "input" else None
 
@@ -187,5 +188,5 @@ def _had(channel: str, written: Iterable[SavedWrite]) -> bool:
 
 
 def _by_nobody(written: list[SavedWrite]) -> list[SavedWrite]:
-    """Return what no task wrote: a person did."""
+    """Return the writes that no task made: those of a person."""
     return [one for one in written if one.task == _NO_TASK]

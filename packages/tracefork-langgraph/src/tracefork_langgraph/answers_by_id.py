@@ -1,8 +1,8 @@
-"""Answers that were given by the ids of their questions: to whom, and who asks that here.
+"""Match answers that were addressed to interrupts by id to the same interrupts in this run.
 
-LangGraph keeps no such answer as it was given, but what each task was answered by then. In a run
-that begins in the middle tasks have other ids, and so have their questions. What stays is where a
-task has its place: its path, and those of the tasks around it.
+LangGraph does not store such an answer as it was given; it stores all answers that each task has so
+far. In a run that starts in the middle, tasks have other ids, and so have their interrupts. The
+place of a task stays the same: its path, and the paths of the tasks around it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tracefork_core.adapters import Checkpoints, RecordedRun, SavedValue, SavedW
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 Made = Callable[[SavedValue], Any]
-"""Makes a value into an object."""
+"""Deserializes a stored value."""
 
 
 def answered_by_id(run: RecordedRun, made: Made) -> dict[str, object]:
-    """Return what the tasks of a recorded run were answered, by their places."""
+    """Return the answers that a recorded run gave to tasks, by the places of the tasks."""
     before = [*run.before, *run.before_inside]
     written = [*run.written, *run.written_inside]
     paths = _paths([*before, *written])
@@ -31,13 +31,13 @@ def answered_by_id(run: RecordedRun, made: Made) -> dict[str, object]:
     for one in _of(RESUME, written):
         answers = _listed(made(one.value))
         already = len(known.get((one.ns, one.task), ()))
-        if len(answers) > already:  # A run answers a task once; what it was told before it repeats.
+        if len(answers) > already:  # A run adds one answer to a task and repeats the earlier ones.
             found[_place(one, paths)] = answers[already]
     return found
 
 
 def asked_by_id(store: Checkpoints, thread: str, at: str, made: Made) -> dict[str, str]:
-    """Return the ids of the questions that are open at a checkpoint, by the places of the tasks."""
+    """Return the ids of the open interrupts at a checkpoint, by the places of their tasks."""
     written = store.writes(thread, "", at)
     waiting = {one.task for one in _of(INTERRUPT, written)}
     inside: dict[str, list[SavedWrite]] = {}
@@ -52,7 +52,7 @@ def asked_by_id(store: Checkpoints, thread: str, at: str, made: Made) -> dict[st
         for one in _of(INTERRUPT, written)
         for question in made(one.value)
     )
-    # A task around the one that asks has its question too: the innermost, which is last, takes it.
+    # The tasks around an asking task have its interrupt too. The innermost one is last, and wins.
     return {place: name for name, place in dict(asked).items()}
 
 

@@ -1,4 +1,4 @@
-"""Wait for the disk beside the event loop, in the order in which it was asked."""
+"""Write to disk in a thread beside the event loop, one action after the other."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class Line:
-    """One thread that does things one after the other.
+    """One thread that performs actions in the order they were submitted.
 
-    In a session they are done at once: the order of a run is on its tape, and a thread of ours has
-    no place in it.
+    In a session, actions run in the caller instead: a tape records the order of a run, and a thread
+    of tracefork must not be part of it.
     """
 
     def __init__(self) -> None:
@@ -26,10 +26,10 @@ class Line:
         self._thread: ThreadPoolExecutor | None = None
 
     async def do(self, action: Callable[[], T]) -> T:
-        """Return what an action returns."""
+        """Perform an action and return its result."""
         if in_session():
             return action()
-        if self._thread is None or self._process != os.getpid():  # A fork leaves the thread behind.
+        if self._thread is None or self._process != os.getpid():  # A forked process does not have the thread.
             self._process = os.getpid()
             self._thread = ThreadPoolExecutor(1, "tracefork-checkpoints")
         loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Attach to graphs, chat models and other runnables: bind what they hold, and listen."""
+"""Attach to graphs, chat models and other runnables: bind their models and tools, and listen."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ X = TypeVar("X")
 def attach(x: X) -> X:
     """Record the steps of a compiled graph, a chat model or another runnable; return it.
 
-    The chat models found in it are bound, so that it records and replays with `ambient=False` too,
-    and so are the tools that say what they do to the world: a replay does not run these.
-    The same object comes back. Attaching twice is attaching once, `detach` undoes it, and outside a
-    session nothing changes. While anything is attached, a session has the steps of all LangChain
-    runs in it, also of agents that create their models as they go.
+    This binds the chat models found in it, so that it records and replays with `ambient=False` too.
+    It also binds the tools that declare their side effect: a replay does not run them. It returns
+    the same object. A second `attach` changes nothing, `detach` undoes it, and outside a session
+    nothing changes. While anything is attached, a session has the steps of all LangChain runs in
+    it, including those of agents that create their models during the run.
 
     Raises:
-        UsageError: `x` is not a runnable, or one of its tools names an effect that is none.
+        UsageError: `x` is not a runnable, or one of its tools declares an unknown effect.
     """
     if not isinstance(x, Runnable):
         first = (
             " Compile the graph first: attach(builder.compile())." if hasattr(x, "compile") else ""
         )
         raise UsageError(
-            f"tracefork: cannot attach to {type(x).__module__}.{type(x).__qualname__}: it is no "
-            f"compiled graph, chat model or other runnable.{first}"
+            f"tracefork: cannot attach to {type(x).__module__}.{type(x).__qualname__}: it is not a "
+            f"compiled graph, a chat model or another runnable.{first}"
         )
     for model in chat_models(x):
         try:
             bind(model)
         except UsageError:
-            continue  # Its exchanges cross the ambient seam, or none.
+            continue  # Its exchanges cross the ambient seam or are not recorded.
     bind_declared_tools(x)
     allow_schemas(x)
     listen_for(x)
@@ -48,9 +48,9 @@ def attach(x: X) -> X:
 
 
 def detach(x: X) -> X:
-    """Undo `attach`: its chat models have their own clients back, its tools run; return it.
+    """Undo `attach`: give its chat models their own clients back and unbind its tools; return it.
 
-    Not those that something else holds which is attached still.
+    Models and tools that another attached object also holds stay bound.
     """
     if stop_for(x):
         others = listened_for()

@@ -1,6 +1,6 @@
-"""The checkpoints on a tape, for people: what each ran next, and what was asked from there.
+"""List the checkpoints on a tape: the nodes that ran from each, and the exchanges they made.
 
-Read from the tape alone: no graph is needed, and no state is made into objects.
+This reads only the tape. It needs no graph, and deserializes no state.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NEXT = "branch:to:"
 _NTH = re.compile(r"(.+):(\d+)")
 
 At = str | int
-"""A checkpoint: its id or the end of it, its step, or a node that ran from it (`name:2`: the second
-time)."""
+"""Names a checkpoint: its id or the end of it, its step, or a node that ran from it (`name:2` means the
+second time)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Checkpoint:
         id: as in `configurable["checkpoint_id"]`.
         step: the superstep it ends, -1 for the input.
         source: "input", "loop", "update" or "fork".
-        nodes: the nodes that ran from it, in the order in which they first asked for something,
-            those that asked for nothing behind them.
-        exchanges: the numbers of what was asked while they ran.
-        made: when it was made.
+        nodes: the nodes that ran from it, in the order of their first requests; nodes without
+            requests come last.
+        exchanges: the numbers of the exchanges that these nodes made.
+        made: when it was created.
     """
 
     thread: str
@@ -52,21 +52,21 @@ class Checkpoint:
 
     @property
     def config(self) -> RunnableConfig:
-        """The config to run, look at or update a graph from here."""
+        """The config to run, inspect or update a graph at this checkpoint."""
         place = {"thread_id": self.thread, "checkpoint_ns": "", "checkpoint_id": self.id}
         return {"configurable": place}
 
 
 def history(tape: str | Path, *, thread: str | None = None) -> list[Checkpoint]:
-    """Return the checkpoints that a recorded run saved, in the order they were made.
+    """Return the checkpoints that a recorded run saved, in the order they were created.
 
     Args:
         tape: the tape of the run.
-        thread: that of one thread alone.
+        thread: return only the checkpoints of this thread.
 
     Raises:
         UsageError: there is no such tape.
-        TapeError: the tape is damaged.
+        TapeError: the tape is corrupt.
     """
     with Tape.open(tape) as opened:
         return checkpoints_on(opened, thread=thread)
@@ -74,7 +74,7 @@ def history(tape: str | Path, *, thread: str | None = None) -> list[Checkpoint]:
 
 def checkpoints_on(tape: Tape, *, thread: str | None = None) -> list[Checkpoint]:
     """Return the checkpoints on an open tape, as `history` does."""
-    # A copy of a thread has the ids of the one it is a copy of.
+    # Keyed by thread too: a copy of a thread has the ids of the original.
     asked: dict[tuple[str, str], list[int]] = defaultdict(list)
     names: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for exchange in tape.exchanges:
@@ -92,10 +92,10 @@ def checkpoints_on(tape: Tape, *, thread: str | None = None) -> list[Checkpoint]
 
 
 def checkpoint_at(found: list[Checkpoint], at: At) -> Checkpoint:
-    """Return the checkpoint that is meant.
+    """Return the checkpoint that `at` names.
 
     Raises:
-        UsageError: none is, or several are.
+        UsageError: no checkpoint matches, or several do.
     """
     if isinstance(at, int):
         fitting = [one for one in found if one.step == at]
@@ -107,18 +107,18 @@ def checkpoint_at(found: list[Checkpoint], at: At) -> Checkpoint:
     nodes = ", ".join(dict.fromkeys(name for one in found for name in one.nodes)) or "none"
     what = "no checkpoint" if not fitting else f"{len(fitting)} checkpoints"
     raise UsageError(
-        f"tracefork: the run has {what} at {at!r}. Name a node that ran ({nodes}; name:2 for the "
-        "second time), a step of one thread, or an id: tracefork show --checkpoints lists them."
+        f"tracefork: the run has {what} at {at!r}. Name a node that ran ({nodes}; name:2 means the "
+        "second time), a step of one thread, or an id. `tracefork show --checkpoints` lists them."
     )
 
 
 def planned(one: SavedCheckpoint) -> list[str]:
-    """Return the nodes that are to run from a checkpoint, but for those that were sent to."""
+    """Return the nodes that are to run from a checkpoint, except the targets of `Send`."""
     return [name.removeprefix(_NEXT) for name in one.values if name.startswith(_NEXT)]
 
 
 def _ran(found: Iterable[Checkpoint], name: str) -> Iterator[Checkpoint]:
-    """Yield the checkpoints that a node ran from, from the time on that is asked for."""
+    """Yield the checkpoint that a node ran from; with `name:2`, the one of its second run."""
     nth = _NTH.fullmatch(name)
     ran = [one for one in found if name in one.nodes]
     if not ran and nth is not None:

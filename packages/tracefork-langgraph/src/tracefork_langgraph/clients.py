@@ -1,8 +1,8 @@
-"""Find the HTTP clients that a chat model asks through, wherever its SDK objects keep them.
+"""Find the HTTP clients of a chat model, wherever its SDK objects keep them.
 
-There is no table of providers: what a model's own fields lead to is looked into, and a client of
-httpx, httpx2 or aiohttp is one whoever holds it. What every chat model has (its cache, its
-callbacks, its rate limiter) asks on somebody else's account, and is left out.
+There is no table of providers. The search follows the model's own fields and takes every client of
+httpx, httpx2 or aiohttp that it finds. It skips the fields that every chat model has (cache,
+callbacks, rate limiter): their requests are not the model's.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _CLIENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where an object refers to another: an entry in the dictionary of its attributes."""
+    """A reference from one object to another: an entry in its attribute dictionary."""
 
     attributes: dict[str, object]
     name: str
 
     @property
     def value(self) -> object:
-        """Return what is referred to."""
+        """The object that is referred to."""
         return self.attributes[self.name]
 
     def put(self, value: object) -> None:
-        """Refer to something else; without asking the object, which may be frozen."""
+        """Replace the object, bypassing `__setattr__`: the holder may be frozen."""
         self.attributes[self.name] = value
 
 
@@ -54,7 +54,7 @@ def held_clients(model: BaseChatModel) -> list[Reference]:
 
 
 def holders(model: BaseChatModel) -> Iterator[object]:
-    """Yield a model, and each object of an SDK that its fields lead to, once."""
+    """Yield a model and each SDK object that its fields lead to, once."""
     seen: set[int] = set()
     waiting: list[tuple[object, int]] = [(model, 0)]
     while waiting:
@@ -83,7 +83,7 @@ def _references(holder: object) -> Iterator[Reference]:
         _wake(holder)
         common = BaseChatModel.model_fields
     for kept_in in ("__dict__", "__pydantic_private__"):
-        # Of the class first: asking an SDK's object for what it lacks can make it load something.
+        # Look at the class first: a missing attribute can make an SDK object load something.
         attributes = getattr(holder, kept_in, None) if hasattr(type(holder), kept_in) else None
         if isinstance(attributes, dict):
             for name in attributes:
@@ -92,17 +92,17 @@ def _references(holder: object) -> Iterator[Reference]:
 
 
 def _wake(model: BaseChatModel) -> None:
-    """Let a model make the clients that it would make when they are first used."""
+    """Make a model create the clients that it normally creates on first use."""
     for kind in type(model).__mro__:
         for name, declared in vars(kind).items():
             if isinstance(declared, cached_property) and name.endswith("client"):
-                with suppress(Exception):  # It fails again where it is used, in its own words.
+                with suppress(Exception):  # The same error is raised where the client is used.
                     getattr(model, name)
 
 
 def _is_of_an_sdk(value: object) -> bool:
     if isinstance(value, BaseChatModel):
-        return True  # A model of the user's own, around another.
+        return True  # A class of the user's that wraps another model.
     package = type(value).__module__.partition(".")[0]
     return not (
         package in _NOT_SDKS

@@ -1,4 +1,4 @@
-"""How deep the extensions of a value are nested, which may be made to exhaust the stack."""
+"""Limit how deep MessagePack extensions are nested: a crafted value could exhaust the stack."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tracefork_core import UsageError
 
 OPTION = ormsgpack.OPT_NON_STR_KEYS
 _TRUSTED = 4
-"""How many extensions in one another are read without a look at what is inside of them: a decoder
-counts its depth anew in each, and the stack of a thread ends somewhere."""
+"""How many nested extensions are decoded before the depth of the whole value is checked. A decoder
+restarts its depth count in each extension, and the stack of a thread is finite."""
 _DEEPEST = 200
 
 
 class Reading:
-    """A value that is read: how deep in its extensions that is, and what failed there."""
+    """The decoding of one value: the current extension depth, and the errors its hooks raised."""
 
     def __init__(self, body: bytes) -> None:
         self.failures: list[Exception] = []
@@ -27,7 +27,7 @@ class Reading:
         self._is_too_deep: bool | None = None
 
     def unpacked(self, data: bytes, hook: Callable[[int, bytes], Any]) -> Any:
-        """Return what an extension holds.
+        """Return the content of an extension.
 
         Raises:
             UsageError: the value is nested too deep.
@@ -39,8 +39,8 @@ class Reading:
                     self._is_too_deep = _is_too_deep(self._body)
                 if self._is_too_deep:
                     raise UsageError(
-                        "tracefork: a checkpoint holds a value that is nested more than "
-                        f"{_DEEPEST} levels deep, which is not read."
+                        "tracefork: a checkpoint holds a value nested more than "
+                        f"{_DEEPEST} levels deep; tracefork refuses to read it."
                     )
             return ormsgpack.unpackb(data, ext_hook=hook, option=OPTION)
         finally:
@@ -48,7 +48,7 @@ class Reading:
 
 
 def _is_too_deep(body: bytes) -> bool:
-    """Return whether a value is nested too deep, by a walk that goes no deeper itself."""
+    """Return whether a value is nested too deep. Walks it level by level, without recursion."""
     try:
         level: list[object] = [msgspec.msgpack.decode(body)]
         for _ in range(_DEEPEST):

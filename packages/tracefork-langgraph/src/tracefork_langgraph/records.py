@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints and writes as core keeps them, and back."""
+"""Convert LangGraph's checkpoints and writes to what core stores, and back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Bodies = dict[str, bytes]
 
 
 def nanoseconds(moment: object) -> int:
-    """Return the nanoseconds from 1970 to a moment in the words of ISO 8601; 0 if it says none."""
+    """Return an ISO 8601 time as nanoseconds since 1970; 0 if it is not a valid time."""
     try:
         made = int(datetime.fromisoformat(str(moment)).timestamp() * 1_000_000) * 1000
     except (ValueError, OverflowError, OSError):
@@ -42,7 +42,7 @@ def nanoseconds(moment: object) -> int:
 
 
 def place_of(configurable: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the thread and the ns of a config."""
+    """Return the thread id and the checkpoint namespace of a config."""
     return str(configurable["thread_id"]), configurable.get("checkpoint_ns") or ""
 
 
@@ -57,7 +57,7 @@ def saved(
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
 ) -> tuple[SavedCheckpoint, Bodies]:
-    """Return a checkpoint as it is kept, and the bytes of its values."""
+    """Return a checkpoint as core stores it, and the bytes of its values."""
     thread, ns = place_of(config["configurable"])
     bodies: Bodies = {}
     head = {name: part for name, part in checkpoint.items() if name != VALUES}
@@ -81,7 +81,7 @@ def written(
     task: str,
     path: str,
 ) -> tuple[list[SavedWrite], Bodies]:
-    """Return what a task wrote as it is kept, and its bytes."""
+    """Return the writes of a task as core stores them, and their bytes."""
     thread, ns = place_of(config["configurable"])
     at = str(config["configurable"]["checkpoint_id"])
     bodies: Bodies = {}
@@ -97,14 +97,14 @@ def written(
 
 
 def loaded(serde: SerializerProtocol, store: Checkpoints, thread: str, value: SavedValue) -> Any:
-    """Return the object of a value."""
+    """Deserialize a stored value."""
     return serde.loads_typed((value.tag, store.body(thread, value)))
 
 
 def tuple_of(
     serde: SerializerProtocol, store: Checkpoints, found: SavedCheckpoint
 ) -> CheckpointTuple:
-    """Return a checkpoint as LangGraph knows it."""
+    """Return a stored checkpoint as LangGraph's `CheckpointTuple`."""
     thread = found.thread
     checkpoint = loaded(serde, store, thread, found.head)
     checkpoint[VALUES] = {
@@ -123,9 +123,9 @@ def tuple_of(
 
 
 def rests(found: SavedCheckpoint) -> Collection[str] | None:
-    """Return the channels whose states are what was written since a snapshot of them.
+    """Return the channels that are stored as writes since their last snapshot.
 
-    None where that is not said: LangGraph 1.2.0 says nothing of a state that somebody edited.
+    None if the metadata does not say: LangGraph 1.2.0 leaves it out for a state edited by hand.
     """
     deltas = found.metadata.get(_DELTAS)
     if deltas is None and found.metadata.get("source") == "update":
@@ -134,7 +134,7 @@ def rests(found: SavedCheckpoint) -> Collection[str] | None:
 
 
 def kept(tag: str, body: bytes, bodies: Bodies) -> SavedValue:
-    """Return a serialised value as it is kept, and put its bytes among the others."""
+    """Return a serialized value as core stores it, and add its bytes to `bodies`."""
     sha = hashlib.sha256(body).hexdigest()
     bodies[sha] = body
     return SavedValue(tag, sha)

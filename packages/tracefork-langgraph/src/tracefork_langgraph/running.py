@@ -1,7 +1,7 @@
-"""Where this code runs in a graph: from which checkpoint, and whether the run was resumed.
+"""Tell from which checkpoint the current code runs, and whether the run was resumed.
 
-The config of the running task says it, in every thread and task that LangGraph starts; a thread of
-the agent's own knows nothing of it.
+The config of the running task says so in every thread and task that LangGraph starts. A thread that
+the agent starts itself does not have it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _LATEST = (
     // timedelta(microseconds=1)
     * 10
 )
-"""The last time that an id is believed, in its own unit: a later one is no time but an attack."""
+"""The latest time that is accepted in an id, in the id's unit. A later one is forged or corrupt."""
 
 _resumed: ContextVar[bool] = ContextVar("tracefork_langgraph_resumed", default=False)
 
 
 def running_from() -> tuple[str, str] | None:
-    """Return the thread and the id of the checkpoint that the outermost graph runs from here."""
+    """Return the thread and the checkpoint id that the outermost graph runs from."""
     configurable = (var_child_runnable_config.get() or {}).get("configurable") or {}
     thread = configurable.get("thread_id")
     checkpoint = (configurable.get("checkpoint_map") or {}).get("")
@@ -35,23 +35,23 @@ def running_from() -> tuple[str, str] | None:
 
 
 def note_input(given: object) -> None:
-    """Note what the run that begins here is given."""
+    """Note whether the input of the run that starts here is an answer to an interrupt."""
     _resumed.set(isinstance(given, Command) and given.resume is not None)
 
 
 def is_resuming() -> bool:
-    """Return whether the run that begins here goes on after an interrupt."""
+    """Return whether the run that starts here continues after an interrupt."""
     return _resumed.get()
 
 
 def ids_after(checkpoint: str | None, *, alone: bool) -> None:
-    """Let the ids of new checkpoints sort after that of one there is, if there is one.
+    """Make the ids of new checkpoints sort after an existing checkpoint's id, if there is one.
 
-    They hold the time, which is that of the recording for who travels in it, and of another machine
-    for who goes on there. LangGraph takes the latest one by its id.
+    LangGraph takes the checkpoint with the greatest id as the latest. Ids contain the time. During
+    time travel that is the recording's time, and on another machine it is that machine's time.
 
-    After that one `alone`, in a session: an id goes into requests (of an interrupt, say), so it is
-    what it was when this was recorded, whatever this process has made before.
+    With `alone`, in a session, ids that this process made earlier do not count. An id can be part
+    of a request (the id of an interrupt, for example), so it must be the same as when recorded.
     """
     made_at = _time_in(checkpoint) if checkpoint else None
     if alone:
@@ -61,10 +61,9 @@ def ids_after(checkpoint: str | None, *, alone: bool) -> None:
 
 
 def _time_in(checkpoint: str) -> int | None:
-    """Return when an id was made, in its own unit.
+    """Return the creation time in an id, in the id's unit.
 
-    None where it holds no time, or one that nothing can have been made at: all later ids would
-    begin there.
+    None if it contains no time, or an impossible one: all later ids would start from that time.
     """
     try:
         made = UUID(checkpoint)
@@ -72,6 +71,6 @@ def _time_in(checkpoint: str) -> int | None:
         return None
     if made.version != 6:
         return None
-    # The time is in the first half, but for the four bits of the version.
+    # The time is in the first half, except for the four bits of the version.
     made_at = (made.int >> 80) << 12 | (made.int >> 64) & 0x0FFF
     return made_at if made_at <= _LATEST else None

@@ -1,7 +1,8 @@
-"""A checkpointer for LangGraph whose threads lie in one file, and whose runs can be travelled.
+"""A checkpointer for LangGraph that keeps threads in one file and makes runs time-travelable.
 
-For every day it is a checkpointer like others: several processes may use its file, and a state
-costs what is new in it. Under a session what it saves goes onto the tape, and comes from there.
+Outside a session it is an ordinary checkpointer. Several processes may use its file, and a state
+takes only the space of what is new in it. In a session, checkpoints go onto the tape and come from
+it.
 """
 
 from __future__ import annotations
@@ -51,23 +52,23 @@ _STRATEGIES = ("keep_latest", "delete")
 
 
 class TapeSaver(BaseCheckpointSaver[str]):
-    """Keeps the threads of graphs in one file. Safe to use from threads, tasks and processes.
+    """Keep the threads of graphs in one file. Safe to use from threads, tasks and processes.
 
     Args:
-        path: the file; it is made at the first checkpoint. A recording may be read so, too.
-        allow: types of yours that are in states, where neither this process has written them nor
-            `attach` finds them in the schemas of the graph.
+        path: the file, which the first checkpoint creates. It may also be a recording, to read it.
+        allow: types of yours that states contain. Only needed for types that this process has not
+            written itself and that `attach` does not find in the schemas of the graph.
 
     Raises:
-        UsageError: `path` is no file.
+        UsageError: `path` is not a file.
     """
 
     def __init__(self, path: str | Path, *, allow: Collection[type | TypeName] = ()) -> None:
         super().__init__(serde=StrictSerializer(allow))
         if str(path) == ":memory:":
             raise UsageError(
-                "tracefork: a TapeSaver keeps threads in a file. Name one, or take LangGraph's "
-                "InMemorySaver."
+                "tracefork: a TapeSaver needs a file (got ':memory:'). Name a file, or use "
+                "LangGraph's InMemorySaver."
             )
         self.path = Path(path).absolute()
         self._held: Checkpoints | None = None
@@ -141,7 +142,7 @@ class TapeSaver(BaseCheckpointSaver[str]):
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         if strategy not in _STRATEGIES:
-            raise ValueError(f"no strategy {strategy!r}; there are {', '.join(_STRATEGIES)}")
+            raise ValueError(f"strategy must be one of {', '.join(_STRATEGIES)} (got {strategy!r})")
         threads = [str(thread) for thread in thread_ids]
         self._store.prune(threads, keep_latest=strategy == "keep_latest", rests=rests)
 
@@ -178,9 +179,12 @@ class TapeSaver(BaseCheckpointSaver[str]):
         return history
 
     def get_next_version(self, current: str | int | None, channel: None) -> str:
-        """Return a version that no other branch of a thread has: they would share values."""
+        """Return a version that is unique across the branches of a thread.
+
+        Branches with equal versions would share values.
+        """
         last = int(str(current).split(".")[0]) if current is not None else 0
-        return f"{last + 1:032}.{random.random():016}"  # noqa: S311 - as all checkpointers do
+        return f"{last + 1:032}.{random.random():016}"  # noqa: S311 - like all checkpointers
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self._line.do(lambda: self.get_tuple(config))
@@ -204,7 +208,7 @@ class TapeSaver(BaseCheckpointSaver[str]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        # A state is what it is now: another task may change it before a thread gets to it.
+        # Serialize now: another task may change the state before the writer thread runs.
         record, bodies = saved(self.serde, config, checkpoint, metadata)
         _tell(record)
         await self._line.do(lambda: self._store.put(record, bodies))
@@ -242,12 +246,12 @@ class TapeSaver(BaseCheckpointSaver[str]):
     @property
     def _store(self) -> Checkpoints:
         store = checkpoints(self.path)
-        if not in_session():  # What a session has goes with it; a file is open while it is held.
+        if not in_session():  # A session owns its store; a file stays open while this holds it.
             self._held = store
         return store
 
     def _say_why(self, store: Checkpoints, configurable: Mapping[str, Any]) -> None:
-        """Say what a checkpoint is asked for, where it is one of the outermost graph."""
+        """Tell the store why the outermost graph asks for a checkpoint: to run, resume or look."""
         if configurable.get("checkpoint_ns"):
             return
         at = configurable.get("checkpoint_id")
@@ -257,11 +261,11 @@ class TapeSaver(BaseCheckpointSaver[str]):
             store.called("resume" if is_resuming() else "run", str(configurable["thread_id"]), at)
             latest = store.find(str(configurable["thread_id"]), "")
             ids_after(latest.id if latest else None, alone=in_session())
-        # Otherwise LangGraph only asks whether its checkpoint is the latest one still.
+        # Else LangGraph only checks that its checkpoint is still the latest.
 
 
 def _tell(record: SavedCheckpoint) -> None:
-    """Put a checkpoint of the outermost graph among the steps of the session, if there is one."""
+    """Put a checkpoint of the outermost graph on the tape as a step, in a session."""
     if not record.ns:
         detail: dict[str, object] = {"thread": record.thread, "id": record.id}
         step = record.metadata.get("step")
@@ -269,7 +273,7 @@ def _tell(record: SavedCheckpoint) -> None:
 
 
 def allow_schemas(graph: Any) -> None:
-    """Allow the TapeSaver of a compiled graph the types that the graph declares for its states."""
+    """Allow the types that a compiled graph declares for its states in its TapeSaver."""
     saver = getattr(graph, "checkpointer", None)
     if isinstance(saver, TapeSaver):
         saver.serde.allowed |= schema_types(graph)

@@ -1,4 +1,4 @@
-"""Find chat models and tools in a runnable: in its fields, and in what its functions close over."""
+"""Find chat models and tools in a runnable: in its fields, closures and globals."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from langgraph.pregel.protocol import PregelProtocol
 _FRAMEWORKS = frozenset({"langchain", "langchain_core", "langgraph"})
 _CONTAINERS = (list, tuple, set, frozenset)
 _DEEPEST = 16
-_WIDEST = 256  # Longer containers hold data.
+_WIDEST = 256  # Longer containers hold data, not models.
 
 
 def chat_models(x: object) -> Iterator[BaseChatModel]:
     """Yield each chat model that `x` holds, once.
 
     Looks into runnables and graphs, into the closures and globals of their functions, and into
-    the objects whose methods they are. A model that is created while the graph runs is not found.
+    the objects that their methods belong to. Does not find a model that is created during a run.
     """
     return (value for value in _reached(x) if isinstance(value, BaseChatModel))
 
 
 def tools(x: object) -> Iterator[BaseTool]:
-    """Yield each tool that `x` holds, once, those of agents inside of tools too."""
+    """Yield each tool that `x` holds, once, including tools of agents inside tools."""
     return (value for value in _reached(x) if isinstance(value, BaseTool))
 
 
 def answer_schemas(x: object) -> Iterator[Any]:
-    """Yield what the agents in `x` are to answer with: the `response_format` of each."""
+    """Yield the schema of the `response_format` of each agent in `x`."""
     module = sys.modules.get("langchain.agents.structured_output")
     if module is None:
         return
@@ -48,20 +48,20 @@ def answer_schemas(x: object) -> Iterator[Any]:
 
 
 def task_results(x: object) -> Iterator[Any]:
-    """Yield what the tasks of the functional API in `x` say that they return."""
+    """Yield the annotated return types of the functional API's tasks in `x`."""
     for value in _reached(x):
         if isinstance(value, _TaskFunction):
-            with contextlib.suppress(Exception):  # A name that means nothing here.
+            with contextlib.suppress(Exception):  # An annotation that does not resolve here.
                 yield typing.get_type_hints(value.func).get("return")
 
 
 def asks_models(tool: BaseTool) -> bool:
-    """Return whether a tool leads to a model or to a graph: whether it is an agent of its own."""
+    """Return whether a tool is an agent itself: it leads to a model or to a graph."""
     return any(isinstance(it, (BaseLanguageModel, PregelProtocol)) for it in _reached(tool))
 
 
 def _reached(x: object) -> Iterator[object]:
-    """Yield `x` and what it leads to, each object once; what models are made of is left out."""
+    """Yield `x` and what it leads to, each object once. Does not look inside models."""
     seen: set[int] = set()
     waiting = [(x, 0)]
     while waiting:
@@ -89,31 +89,31 @@ def _parts(value: object) -> Iterable[object]:
     if isinstance(value, _CONTAINERS):
         return value if len(value) <= _WIDEST else ()
     if isinstance(value, BaseTool):
-        work = [type(value)._run, type(value)._arun]  # noqa: SLF001 - where a class does its work
+        work = [type(value)._run, type(value)._arun]  # noqa: SLF001 - the methods that do the work
         return [*_attributes(value), *work]
     framework = type(value).__module__.partition(".")[0] in _FRAMEWORKS
     return _attributes(value) if framework or isinstance(value, Runnable) else ()
 
 
 def _attributes(value: object) -> list[object]:
-    """Return what the attributes of an object hold."""
+    """Return the attribute values of an object."""
     return list(getattr(value, "__dict__", {}).values())
 
 
 def _used_by(function: types.FunctionType) -> list[object]:
-    """Return what a function closes over, and the globals that it names."""
+    """Return the values that a function closes over, and the globals that it names."""
     used = list(vars(function).values())
     for cell in function.__closure__ or ():
-        with contextlib.suppress(ValueError):  # The cell of a name that is not bound yet.
+        with contextlib.suppress(ValueError):  # The cell is still empty.
             used.append(cell.cell_contents)
     if (function.__module__ or "").partition(".")[0] in _FRAMEWORKS:
-        return used  # The globals of the framework are its machinery.
+        return used  # The framework's globals are not the user's models.
     names = function.__globals__
     return used + [names[name] for name in _named_in(function.__code__) if name in names]
 
 
 def named_by(function: types.FunctionType) -> Iterator[object]:
-    """Yield what a function uses by name, and what it may mean of its modules and classes."""
+    """Yield the objects that a function names, and the attributes of modules and classes that it names."""
     for used in _used_by(function):
         yield used
         if isinstance(used, (types.ModuleType, type)):
@@ -122,7 +122,7 @@ def named_by(function: types.FunctionType) -> Iterator[object]:
 
 
 def _named_in(code: types.CodeType) -> Iterator[str]:
-    """Yield the names that code looks up, in its inner functions and comprehensions too."""
+    """Yield the names that code looks up, including its inner functions and comprehensions."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -1,8 +1,9 @@
-"""LangGraph's serialisation, made strict: in its own bytes, but nothing is lost in silence.
+"""LangGraph's serialization, made strict: the same bytes, but nothing is lost silently.
 
-A checkpoint names the types of its values, and reading it makes them. So a file of checkpoints is
-as good as code to a reader that believes it. This one makes LangGraph's own safe types, those that
-it was allowed, and those that it has itself written; of any other it says the name.
+A checkpoint names the types of its values, and reading it creates objects of these types. So a
+checkpoint file is as dangerous as code to a reader that trusts it. This reader creates LangGraph's
+own safe types, the types that you allowed, and the types that it wrote itself. It names any other
+type in an error.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from tracefork_core import UsageError
 from tracefork_langgraph.nesting import OPTION, Reading
 from tracefork_langgraph.search import answer_schemas, task_results
 
-SECRET = "tracefork-secret-not-kept"  # noqa: S105 - it says that there is none
-"""What a SecretStr is read back as."""
+SECRET = "tracefork-secret-not-kept"  # noqa: S105 - a placeholder, not a secret
+"""The value that a SecretStr has when it is read back."""
 TypeName = tuple[str, ...]
 """The module and the name of a type."""
 TAGS = ("null", "bytes", "bytearray", "msgpack")
-"""How a value may be written: in no other way is it data alone."""
+"""The formats that are read. Any other format (JSON, pickle) can run code."""
 
 _SECRETS = {
     (f"pydantic.{module}", f"Secret{kind}")
@@ -46,10 +47,10 @@ _reading: ContextVar[Reading] = ContextVar("tracefork_serde_reading")
 
 
 class StrictSerializer(JsonPlusSerializer):
-    """Writes what JsonPlusSerializer writes; reads it, or says what it does not know.
+    """Write what JsonPlusSerializer writes; when reading, name every type that is not allowed.
 
     Args:
-        allow: types, or their (module, name), that may be made.
+        allow: types that may be created, as classes or as (module, name).
     """
 
     def __init__(self, allow: Iterable[type | TypeName] = ()) -> None:
@@ -59,7 +60,7 @@ class StrictSerializer(JsonPlusSerializer):
         self._encode = _encoder(self._note)
 
     def with_msgpack_allowlist(self, extra: Iterable[type | TypeName]) -> StrictSerializer:
-        """Return a serializer that is allowed these types too, and knows what this one wrote."""
+        """Return a serializer that also allows these types and the types that this one wrote."""
         names = {type_name(one) for one in extra}
         if names <= self.allowed:
             return self
@@ -68,26 +69,26 @@ class StrictSerializer(JsonPlusSerializer):
         return other
 
     def dumps_typed(self, obj: object) -> tuple[str, bytes]:
-        """Return the tag of a value and its bytes.
+        """Serialize a value to its tag and its bytes.
 
         Raises:
-            TypeError: it holds something that cannot be written.
+            TypeError: it contains something that cannot be serialized.
         """
         if obj is None or isinstance(obj, (bytes, bytearray)):
             return cast("tuple[str, bytes]", super().dumps_typed(obj))
         return "msgpack", self._encode(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """Return the value of a tag and bytes.
+        """Deserialize a value from its tag and its bytes.
 
         Raises:
-            UsageError: it holds a type that is not known here, or one that cannot be made.
+            UsageError: it contains a type that is not allowed, or that cannot be created.
         """
         tag, body = data
         if tag not in TAGS:
             raise UsageError(
-                f"tracefork: a checkpoint holds a value written as {tag!r}, which is not read: "
-                f"only {', '.join(TAGS)} are."
+                f"tracefork: a checkpoint holds a value in the format {tag!r}; tracefork reads "
+                f"only {', '.join(TAGS)}."
             )
         reading = Reading(body)
         token = _reading.set(reading)
@@ -109,7 +110,7 @@ class StrictSerializer(JsonPlusSerializer):
         self._written.add(name)
 
     def _made(self, code: int, data: bytes) -> Any:
-        """Return what an extension of MessagePack stands for."""
+        """Return the object that a MessagePack extension stands for."""
         reading = _reading.get()
         try:
             return self._value(code, reading.unpacked(data, self._made))
@@ -126,11 +127,13 @@ class StrictSerializer(JsonPlusSerializer):
         method = inner[3] if code == _METHOD else None
         if not self._is_known(name, method):
             raise UsageError(
-                f"tracefork: a checkpoint holds a {'.'.join(name)}, which is not made."
+                f"tracefork: a checkpoint holds the type {'.'.join(name)}, which is not allowed."
             )
         make = _MAKERS.get(code)
         if make is None:
-            raise UsageError(f"tracefork: a checkpoint holds an extension {code} of no known kind.")
+            raise UsageError(
+                f"tracefork: a checkpoint holds a MessagePack extension of unknown type {code}."
+            )
         if name in _HASHED:
             inner[2] = [_hashable(one) for one in inner[2]]
         try:
@@ -138,12 +141,12 @@ class StrictSerializer(JsonPlusSerializer):
             return make(cls if method is None else getattr(cls, method), inner[2])
         except Exception as error:
             raise UsageError(
-                f"tracefork: a {'.'.join(name)} of a checkpoint cannot be made again: "
+                f"tracefork: a {'.'.join(name)} in a checkpoint cannot be recreated: "
                 f"{type(error).__name__}: {error}."
             ) from error
 
     def _unknown_in(self, body: bytes) -> list[TypeName]:
-        """Return all types in a value that are not known here; nothing is made."""
+        """Return all types in a value that are not allowed, without creating any object."""
         found: dict[TypeName, None] = {}
         reading = _reading.get()
 
@@ -159,9 +162,10 @@ class StrictSerializer(JsonPlusSerializer):
         return list(found)
 
     def _here(self, name: TypeName) -> TypeName:
-        """Return what a type is called here.
+        """Return the name that a type has in this process.
 
-        Those of a script are `__main__`'s where it is run, and its module's where it is imported.
+        A type of a script belongs to `__main__` if the script is run, and to its module if it is
+        imported.
         """
         if name in self.allowed or name in self._written or name in _msgpack.SAFE_MSGPACK_TYPES:
             return name
@@ -186,9 +190,10 @@ def type_name(one: type | TypeName) -> TypeName:
 
 
 def schema_types(graph: Any) -> set[TypeName]:
-    """Return the types that a compiled graph, and those inside it, declare for their states.
+    """Return the types that a compiled graph and its subgraphs declare for their states.
 
-    Those that its agents answer with and its tasks return, too: the state of an agent says `Any`.
+    These include the response formats of its agents, whose state says only `Any`, and the return
+    types of its tasks.
     """
     from langgraph._internal._serde import build_serde_allowlist
 
@@ -207,16 +212,16 @@ _SCHEMAS = ("state_schema", "input_schema", "output_schema", "context_schema")
 
 
 def _encoder(note: Callable[[TypeName], None]) -> Callable[[object], bytes]:
-    """Return LangGraph's encoder, with a word in what it makes of each object.
+    """Return LangGraph's encoder, changed so that it reports each type and hides secrets.
 
-    It calls itself for what is inside of one, by a name of its module: so this is the same code
-    with another value for that name.
+    LangGraph's encoder calls itself for nested objects through a global of its module. So this is
+    the same code with another value for that global.
     """
     plain: set[type] = {_DeltaSnapshot}
 
     def default(value: Any) -> Any:
         kind = type(value)
-        if kind not in plain:  # Once for each type: a state has thousands of objects of a few.
+        if kind not in plain:  # Once per type: a state has thousands of objects of a few types.
             if hasattr(kind, "get_secret_value"):
                 is_bytes = isinstance(value.get_secret_value(), bytes)
                 return default_of(kind(SECRET.encode() if is_bytes else SECRET))
@@ -227,7 +232,7 @@ def _encoder(note: Callable[[TypeName], None]) -> Callable[[object], bytes]:
     def encode(value: object) -> bytes:
         return bytes(ormsgpack.packb(value, default=default, option=option))
 
-    option = jsonplus._option  # noqa: SLF001 - the bytes are to be LangGraph's
+    option = jsonplus._option  # noqa: SLF001 - for the same bytes as LangGraph
     original = cast("FunctionType", jsonplus._msgpack_default)  # noqa: SLF001
     names = {**original.__globals__, "_msgpack_enc": encode}
     default_of = FunctionType(original.__code__, names, original.__name__)
@@ -235,12 +240,12 @@ def _encoder(note: Callable[[TypeName], None]) -> Callable[[object], bytes]:
 
 
 def _hashable(value: Any) -> Any:
-    """Return a member of a set as what it was: a list in it was a tuple."""
+    """Return a member of a set as it was written: what reads as a list was a tuple."""
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
 def _array(dtype: str, shape: Collection[int], order: Any, data: bytes) -> Any:
-    np = importlib.import_module("numpy")  # It is there, where somebody had an array of it.
+    np = importlib.import_module("numpy")  # Not a dependency: only a numpy user has arrays.
     return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(shape, order=order)
 
 
@@ -249,7 +254,7 @@ def _with_all(cls: Any, args: Any) -> Any:
 
 
 def _with_fields(cls: Any, values: dict[str, Any]) -> Any:
-    """Make an object of its fields, those included that its constructor does not take."""
+    """Create an object from its fields, including those that its constructor does not take."""
     late = (
         {field.name for field in dataclasses.fields(cls) if not field.init}
         if dataclasses.is_dataclass(cls)
@@ -262,9 +267,9 @@ def _with_fields(cls: Any, values: dict[str, Any]) -> Any:
 
 
 def _as_model(cls: Any, values: Any) -> Any:
-    """Make a model; one that does not validate now was what it is when it was written.
+    """Create a pydantic model, without validation if it no longer validates.
 
-    What is not made of fields is made of the one value that it is: a `RootModel`.
+    A `RootModel` is created from its one value instead of from fields.
     """
     is_fields = isinstance(values, dict) and not getattr(cls, "__pydantic_root_model__", False)
     one, fields = ((), values) if is_fields else ((values,), {})
@@ -286,9 +291,9 @@ _MAKERS: dict[int, Callable[[Any, Any], Any]] = {
 
 
 def _refusal(unknown: Collection[TypeName]) -> str:
-    names = " and a ".join(".".join(name) for name in unknown)
+    names = ", ".join(".".join(name) for name in unknown)
     return (
-        f"tracefork: a checkpoint holds a {names}, which is not known here, so nothing is made. If "
-        f"it is yours: TapeSaver(path, allow=[{', '.join(name[-1] for name in unknown)}]), or, "
-        "where a schema of the graph names it, attach(graph) before the graph runs."
+        f"tracefork: a checkpoint holds types that are not allowed here: {names}. If they are "
+        f"yours, use TapeSaver(path, allow=[{', '.join(name[-1] for name in unknown)}]). If a "
+        "schema of the graph names them, calling attach(graph) before the graph runs is enough."
     )

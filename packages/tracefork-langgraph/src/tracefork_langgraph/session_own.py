@@ -1,10 +1,10 @@
-"""What a session that is answered from a tape has of its own, in the place of what others share.
+"""Give each replay and fork its own copy of objects that all runs of a process share.
 
-What one run puts into an object of the process the next one finds: a fork would go on from what the
-replay before it left there, and blame would judge that. So each such session has another object,
-that is gone with it. A recording has the objects as they are.
+A cache or a store keeps what an earlier run put into it. A fork would continue from what the replay
+before it left there, and blame would judge that. So each session that is answered from a tape gets
+its own object, which disappears with the session. A recording uses the shared object.
 
-They are caught at the methods of their classes, whoever asks.
+The replacement happens in the methods of the objects' classes, so it works for every caller.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from tracefork_core import Tape, UsageError
 from tracefork_core.adapters import answering_tape
 
 _Owned = Callable[[Any], Any]
-"""Makes what a session has in the place of an object."""
+"""Makes a session's own object from the shared one."""
 
-# By the identity of an object, which is held so that no other one gets it.
+# By the identity of the shared object. Holding it keeps its id from being reused.
 _owned: WeakKeyDictionary[Tape, dict[int, tuple[object, Any]]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def instrument(base: Any, names: Sequence[str], owned: _Owned) -> Callable[[], None]:
-    """Replace methods of a class, of those below it, and of those to come; return the undoing."""
+    """Replace methods of a class and of its present and future subclasses; return the undo."""
     replaced: list[tuple[type, str, Any]] = []
 
     def replace(kind: type) -> None:
@@ -67,11 +67,11 @@ def _instead(original: Any, name: str, owned: _Owned) -> Any:
 
 
 def _of_session(shared: object, owned: _Owned) -> Any:
-    """Return what a session has in the place of an object; None where that is used as it is."""
+    """Return the session's own object for a shared one; None if the shared one is to be used."""
     try:
         tape = answering_tape()
     except UsageError:
-        return None  # Two sessions and no context: an exchange here will say so.
+        return None  # Two sessions and no context: an exchange here raises this too.
     if tape is None:
         return None
     with _lock:

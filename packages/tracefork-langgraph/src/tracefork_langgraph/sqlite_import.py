@@ -1,7 +1,7 @@
-"""Bring the threads of LangGraph's SqliteSaver over, and make nothing of what is in them.
+"""Import the threads of LangGraph's SqliteSaver without creating the objects in them.
 
-It keeps a whole checkpoint in one value, channels and all. That is taken apart where its parts
-begin and end; each of them keeps its bytes.
+SqliteSaver stores a whole checkpoint in one value, including its channels. The import splits that
+value into its parts without decoding them, so each part keeps its bytes.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ _DAMAGED = (msgspec.MsgspecError, KeyError, TypeError, ValueError, RecursionErro
 
 
 def import_sqlite(source: Path, target: Checkpoints) -> Imported:
-    """Put the threads of a SqliteSaver's file into `target`, and count them.
+    """Copy the threads of a SqliteSaver's file into `target`, and count them.
 
     Raises:
-        UsageError: it is no such file, or from a time when values were JSON or pickled.
+        UsageError: it is not such a file, it is corrupt, or it has values in JSON or pickle, as
+            old versions wrote them.
     """
     if not source.is_file():
-        raise UsageError(f"tracefork: no file {source}.")
+        raise UsageError(f"tracefork: {source} does not exist, or is not a file.")
     threads: set[str] = set()
     checkpoints = writes = 0
     try:
@@ -63,7 +64,9 @@ def import_sqlite(source: Path, target: Checkpoints) -> Imported:
                 threads.add(checkpoint.thread)
                 checkpoints, writes = checkpoints + 1, writes + len(written)
     except sqlite3.Error as error:
-        raise UsageError(f"tracefork: {source} is no file of a SqliteSaver: {error}.") from error
+        raise UsageError(
+            f"tracefork: {source} is not a file of LangGraph's SqliteSaver: {error}."
+        ) from error
     return Imported(len(threads), checkpoints, writes)
 
 
@@ -85,7 +88,7 @@ def _checkpoint(
         said = _metadata(metadata) if metadata else {}
         made = nanoseconds(_text(head["ts"])) if "ts" in head else 0
     except _DAMAGED as error:
-        raise UsageError(f"tracefork: {where} is damaged: {error}.") from error
+        raise UsageError(f"tracefork: {where} is corrupt: {error}.") from error
     bodies: Bodies = {}
     return SavedCheckpoint(
         thread,
@@ -116,15 +119,15 @@ def _written(
 
 
 def _check_parts(where: str, kind: type, **parts: object) -> None:
-    """Check what SQLite lets be anything.
+    """Check the types of columns: SQLite stores any type in any column.
 
     Raises:
-        UsageError: it is of another kind.
+        UsageError: a value has another type.
     """
     for name, part in parts.items():
         if not isinstance(part, kind):
             raise UsageError(
-                f"tracefork: {where} is damaged: its {name} is {type(part).__name__}, "
+                f"tracefork: {where} is corrupt: its {name} is {type(part).__name__}, "
                 f"not {kind.__name__}."
             )
 
@@ -132,6 +135,6 @@ def _check_parts(where: str, kind: type, **parts: object) -> None:
 def _check(tag: str, where: str) -> None:
     if tag not in TAGS:
         raise UsageError(
-            f"tracefork: {where} was written as {tag!r}, which is not "
-            "read without making what it names. Save it once more with SqliteSaver first."
+            f"tracefork: {where} is in the format {tag!r}. Reading that would create the objects "
+            "that it names, so tracefork does not. Save it again with SqliteSaver first."
         )

@@ -1,4 +1,4 @@
-"""One call of a bound tool: what it is compared by, its work, and what LangChain is given."""
+"""One call of a bound tool: the request that is compared, the work, and LangChain's result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 
 class Binding:
-    """What is known of one tool, and what stands in the place of its work."""
+    """One bound tool: its properties, and the functions that replace `_run` and `_arun`."""
 
     def __init__(
         self, tool: BaseTool, effect: Effect | None, raises: tuple[type[Exception], ...]
@@ -39,21 +39,21 @@ class Binding:
 
     @property
     def name(self) -> str:
-        """What it is called on the tape."""
+        """The name of the tool on the tape."""
         return _NOT_IN_NAMES.sub("_", self.tool.name)
 
     @cached_property
     def by_models(self) -> tuple[str, ...]:
-        """The names of the arguments that models give it."""
+        """The names of the arguments that a model gives to the tool."""
         return told_by_models(self.tool)
 
     @cached_property
     def call_ids(self) -> frozenset[str]:
-        """The names of the arguments in which it is handed the id of its call."""
+        """The names of the arguments that receive the id of the call."""
         return call_ids(self.tool)
 
     def wrapped(self) -> Callable[..., Any]:
-        """Return what does the work, or is given it by a tape."""
+        """Return the replacement of `_run`: it does the work, or returns the result on the tape."""
 
         @wraps(self.run)
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -65,7 +65,7 @@ class Binding:
         return run
 
     def awrapped(self) -> Callable[..., Awaitable[Any]]:
-        """Return what does the work in async code, or is given it by a tape."""
+        """Return the replacement of `_arun`: it does the work, or returns the result on the tape."""
 
         @wraps(self.arun)
         async def arun(*args: Any, **kwargs: Any) -> Any:
@@ -79,8 +79,6 @@ class Binding:
 
 
 class _Call:
-    """One call."""
-
     def __init__(self, binding: Binding, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self._binding = binding
         self._arguments = Arguments(binding.by_models, binding.call_ids, args, kwargs)
@@ -92,7 +90,7 @@ class _Call:
             self.told[_ANSWERS] = plain(answered)
 
     def run(self, **told: Any) -> object:
-        """Do the work."""
+        """Run the tool."""
         self._ran = True
         args, kwargs = self._arguments.given(told)
         with counted() as asked:
@@ -103,7 +101,7 @@ class _Call:
         return Outcome(len(asked), result) if asked else result
 
     async def arun(self, **told: Any) -> object:
-        """Do the work in async code."""
+        """Run the tool in async code."""
         self._ran = True
         args, kwargs = self._arguments.given(told)
         with counted() as asked:
@@ -114,7 +112,7 @@ class _Call:
         return Outcome(len(asked), result) if asked else result
 
     def end(self, came: object) -> object:
-        """Return what LangChain is given; raise the interrupt that the work ended with."""
+        """Return the result for LangChain, or raise the interrupt that the tool ended with."""
         if self._left is not None:
             raise self._left
         if isinstance(came, Outcome):
@@ -122,7 +120,7 @@ class _Call:
                 ask_again(came)
             came = came.result
         if not self._ran and self._pairs and not isinstance(came, tuple):
-            return came, None  # A fork gave it the content alone.
+            return came, None  # A fork replaced only the content.
         return came
 
     @property

@@ -1,7 +1,8 @@
-"""What is said of a tool: what it does to the world, what it raises, whether it is left alone.
+"""What a tool declares: its side effect, the exceptions it raises, whether it stays live.
 
-Said by `@tracefork.tool` on its function, by `metadata={"effect": …}` or a tag `effect:…`, or by
-the hints of an MCP server, which come as metadata.
+A tool declares its side effect with `@tracefork.tool` on its function, with
+`metadata={"effect": …}`, with a tag `effect:…`, or with the hints of an MCP server, which arrive as
+metadata.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ _MCP = "langchain_mcp_adapters"
 
 
 def effect_of(tool: BaseTool, said: object = None) -> Effect | None:
-    """Return what a tool does to the world, `said` first; None where nobody says.
+    """Return the side effect of a tool: `said`, or the declared one; None if there is neither.
 
     Raises:
-        UsageError: that is no effect.
+        UsageError: the declared value is not an effect.
     """
     metadata = tool.metadata or {}
     tags = (tag.removeprefix(_TAG) for tag in tool.tags or () if tag.startswith(_TAG))
@@ -36,8 +37,8 @@ def effect_of(tool: BaseTool, said: object = None) -> Effect | None:
     if said is not None:
         if said not in _EFFECTS:
             raise UsageError(
-                f"tracefork: the tool {tool.name} has no effect {said!r:.60}: it is "
-                f"{', '.join(_EFFECTS)}."
+                f"tracefork: the effect of tool {tool.name} must be one of {', '.join(_EFFECTS)} "
+                f"(got {said!r:.60})."
             )
         return cast(Effect, said)
     if mark := _mark(tool):
@@ -49,17 +50,19 @@ def effect_of(tool: BaseTool, said: object = None) -> Effect | None:
 def raised_by(
     tool: BaseTool, listed: Iterable[type[Exception]] = ()
 ) -> tuple[type[Exception], ...]:
-    """Return the exceptions that are listed, and those that a tool's own code names.
+    """Return the listed exceptions and those that the tool's own code names.
 
-    Of classes of one name, the first.
+    Of several classes with one name, only the first is returned.
 
     Raises:
-        UsageError: one that is listed is no class of exceptions.
+        UsageError: a listed value is not an exception class.
     """
     listed = list(listed)
     for kind in listed:
         if Exception not in getattr(kind, "__mro__", ()):
-            raise UsageError(f"tracefork: {tool.name} raises {kind!r}: list classes of Exception.")
+            raise UsageError(
+                f"tracefork: raises of {tool.name} must list classes of Exception (got {kind!r})."
+            )
     found = {kind.__name__: kind for kind in listed}
     marked = mark.raises if (mark := _mark(tool)) else ()
     for kind in (ToolException, *marked, *_named_in(tool)):
@@ -68,9 +71,9 @@ def raised_by(
 
 
 def is_declared(tool: BaseTool) -> bool:
-    """Return whether a tool says what it does to the world, or is a function by `@tracefork.tool`.
+    """Return whether a tool declares its side effect or has `@tracefork.tool` on its function.
 
-    Tools of MCP servers do their work elsewhere, whether they say so or not.
+    A tool of an MCP server always counts as declared: its work happens in another process.
     """
     if _says_live(tool):
         return False
@@ -80,14 +83,14 @@ def is_declared(tool: BaseTool) -> bool:
 
 
 def is_left_live(tool: BaseTool) -> bool:
-    """Return whether a tool runs in replays too, unless somebody asks for it to be bound."""
+    """Return whether a tool also runs in replays, unless `bind_tool` binds it."""
     return not is_declared(tool) and (
         _says_live(tool) or asks_models(tool) or any(arguments_of(tool, InjectedStore))
     )
 
 
 def arguments_of(tool: BaseTool, kind: type) -> Iterator[str]:
-    """Yield the arguments of a tool that are annotated with a kind of injection."""
+    """Yield the names of a tool's arguments that are annotated with a kind of injection."""
     fields = getattr(tool.args_schema, "model_fields", {})
     for name, field in fields.items():
         for said in field.metadata:
@@ -100,7 +103,7 @@ def _says_live(tool: BaseTool) -> bool:
 
 
 def bodies_of(tool: BaseTool) -> list[Callable[..., object]]:
-    """Return the functions in which a tool does its work, sync and async."""
+    """Return the functions that do the work of a tool, sync and async."""
     given = [getattr(tool, name, None) for name in ("func", "coroutine")]
     if functions := [function for function in given if callable(function)]:
         return functions

@@ -1,8 +1,8 @@
-"""A tool that asks a person: it ends with an interrupt, and runs again when there is an answer.
+"""Tools that ask a person: one ends with an interrupt and runs again when it has the answer.
 
-Both runs are exchanges. What was answered so far is part of what is asked, so an answer that is
-another one than recorded is a divergence. A replay asks again, by `interrupt` itself: LangGraph
-counts a task's interrupts to know which answer is whose, and their ids change from run to run.
+Both runs are exchanges. The answers given so far are part of the request, so an answer that differs
+from the recorded one is a divergence. A replay calls `interrupt` again: LangGraph counts a task's
+interrupts to match answers to questions, and their ids change from run to run.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from tracefork_langgraph.tool_values import Outcome
 
 _SCRATCHPAD = "__pregel_scratchpad"
 _told: WeakKeyDictionary[Any, list[object]] = WeakKeyDictionary()
-"""What tasks were resumed with, by the function that only the scratchpads of one task share."""
+"""The answers that tasks were resumed with, keyed by a function that only the scratchpads of one
+task share."""
 
 
 def answers() -> list[object]:
-    """Return what the interrupts of the task that runs here were answered when it began."""
+    """Return the answers that the current task's interrupts had when the task started."""
     pad = _scratchpad()
     if pad is None:
         return []
-    # Known from the first call on: another one beside it may take an answer at any time.
+    # Remember them at the first call: a tool that runs beside it may consume an answer any time.
     return list(_told.setdefault(pad.get_null_resume, _answers_of(pad)))
 
 
 def _answers_of(pad: Any) -> list[object]:
-    # The latest answer is told on after somebody took it, and is among the others then.
+    # The latest answer is still returned after it was consumed; then it is in `resume` too.
     latest = pad.get_null_resume(consume=False)
     is_among_them = bool(pad.resume) and pad.resume[-1] is latest
     return [*pad.resume, *([] if latest is None or is_among_them else [latest])]
@@ -43,7 +44,7 @@ def _answers_of(pad: Any) -> list[object]:
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """Count the interrupts that are asked inside, answered or not, into the list it gives."""
+    """Give a list that collects the index of each interrupt inside, answered or not."""
     asked: list[int] = []
     pad, config = _scratchpad(), var_child_runnable_config.get()
     if pad is None or config is None:
@@ -64,22 +65,22 @@ def counted() -> Iterator[list[int]]:
 
 
 def interrupted(tool: str, error: GraphBubbleUp, asked: list[int]) -> Outcome:
-    """Return what goes onto the tape of a tool that ended by control flow.
+    """Return what to record of a tool that ended with control flow instead of a result.
 
     Raises:
-        UsageError: it is none that a replay could do again.
+        UsageError: a replay could not repeat this control flow.
     """
     if isinstance(error, GraphInterrupt) and asked and len(error.args[0]) == 1:
         (one,) = error.args[0]
         return Outcome(len(asked) - 1, asks=(one.value, getattr(one, "response_schema", None)))
     raise UsageError(
-        f"tracefork: the tool {tool} ended by a {type(error).__name__} of a graph that it runs, "
-        "which no tape holds. Leave it to run: metadata={'tracefork': 'live'}."
+        f"tracefork: the tool {tool} ended with a {type(error).__name__} of a graph that it runs. "
+        "A tape cannot store that. Give the tool metadata={'tracefork': 'live'} to run it live."
     ) from error
 
 
 def ask_again(outcome: Outcome) -> None:
-    """Do again what a recorded tool did to its task's interrupts; raise the one it ended with."""
+    """Repeat what a recorded tool did to its task's interrupts; raise the one it ended with."""
     for _ in range(outcome.answered):
         interrupt(None)
     if outcome.asks is not None:

@@ -1,4 +1,4 @@
-"""Middleware for tools that `attach` cannot find: those that come while an agent runs."""
+"""Middleware for tools that `attach` cannot find: those that appear while an agent runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Result: TypeAlias = "ToolMessage | Command[Any]"
 
 
 class TapeToolMiddleware(AgentMiddleware):
-    """Make the calls of tools exchanges, whichever tools another middleware came up with.
+    """Record tool calls as exchanges, including those of tools that another middleware adds.
 
-    The last of an agent's middleware is the one next to the tool: put it there, so that it sees
-    the tool that is called, and each attempt. Outside a session it does nothing.
+    Put it last in the agent's middleware list, next to the tool. There it sees the tool that is
+    actually called, and every attempt. Outside a session it does nothing.
     """
 
     def wrap_tool_call(

@@ -1,9 +1,9 @@
-"""Short forms of time travel: run a recorded graph on from one of its checkpoints.
+"""Short forms of time travel: continue a recorded graph from one of its checkpoints.
 
-What they do can be done by hand in `tracefork_core.replay` and `fork`: a graph whose checkpointer
-is a `TapeSaver` finds its recorded checkpoints there, and `invoke(None, checkpoint.config)` runs on
-from one. In a replay models are answered from the tape, in a fork live; nothing before the
-checkpoint is run again, and the recording is never changed.
+You can do the same by hand in `tracefork_core.replay` and `fork`: a graph whose checkpointer is a
+`TapeSaver` finds its recorded checkpoints there, and `invoke(None, checkpoint.config)` continues
+from one. A replay answers models from the tape, a fork calls them live. Nothing before the
+checkpoint runs again, and the recording never changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ G = TypeVar("G", bound=Pregel[Any, Any, Any, Any])
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A fork from a checkpoint: what the graph returned, and the branch it is recorded on."""
+    """A fork from a checkpoint: what the graph returned, and the branch that records it."""
 
     output: Any
     path: Path
@@ -57,20 +57,21 @@ def resume(
     config: RunnableConfig | None = None,
     **options: Any,
 ) -> Any:
-    """Run a graph on from a recorded checkpoint, answered from the tape; return its output.
+    """Continue a graph from a recorded checkpoint, answered from the tape; return its output.
 
     Args:
         tape: the tape of the run.
-        graph: the compiled graph; its checkpointer is the tape, whatever it was.
+        graph: the compiled graph. The tape takes the place of its checkpointer.
         at: the checkpoint: its id, its step, or a node that ran from it.
-        command: what to run it with: None, or a `Command(resume=…)`.
-        thread: the thread, where the run had several.
-        config: what else the run is configured with: a recursion limit, other `configurable`.
+        command: the input: None, or a `Command(resume=…)`.
+        thread: the thread, if the run had several.
+        config: more configuration for the run: a recursion limit, other `configurable`.
         options: for `graph.invoke`.
 
     Raises:
         UsageError: there is no such tape, or no such checkpoint.
-        DivergenceError: the graph asked for something that was not asked after the checkpoint.
+        DivergenceError: the graph sent a request that the recorded run did not send after the
+            checkpoint.
     """
     place, past = _ready(tape, graph, at, thread)
     with tracefork.replay(tape):
@@ -106,23 +107,23 @@ def fork(
     context: object = None,
     **options: Any,
 ) -> Forked:
-    """Run a graph on from a recorded checkpoint, live, and record that on a branch.
+    """Continue a graph from a recorded checkpoint, live, and record it on a branch.
 
     Args:
         tape: the tape of the run.
-        graph: the compiled graph; its checkpointer is the tape, whatever it was.
+        graph: the compiled graph. The tape takes the place of its checkpointer.
         at: the checkpoint: its id, its step, or a node that ran from it.
-        update: what to change in the state first, as for `graph.update_state`.
+        update: a change to make to the state first, as for `graph.update_state`.
         as_node: the node that the change counts as, as for `graph.update_state`.
-        command: what to run it with: None, or a `Command(resume=…)`.
-        thread: the thread, where the run had several.
-        config: what else the run is configured with: a recursion limit, other `configurable`.
+        command: the input: None, or a `Command(resume=…)`.
+        thread: the thread, if the run had several.
+        config: more configuration for the run: a recursion limit, other `configurable`.
         context: for a graph with a `context_schema`, as for `graph.invoke`.
         options: for `tracefork_core.fork`.
 
     Raises:
         UsageError: there is no such tape, or no such checkpoint.
-        WriteError: the graph would change the world a second time.
+        WriteError: the graph would repeat a side effect.
     """
     place, past = _ready(tape, graph, at, thread)
     with tracefork.fork(tape, _first(tape, place), **options) as branch:
@@ -166,23 +167,24 @@ def rerun(
 ) -> Any:
     """Run a recorded graph again, in a replay, a fork or a blame of it; return its output.
 
-    It goes on from the checkpoint nearest to the fork point: nothing before that is run again, not
-    even from the tape. Where nothing is forked that is the first one, with the recorded input. Then
-    the graph is given what the recorded program gave it, in that order, while it stands where that
-    one did: what people answered, the inputs of later turns, nothing where it was halted or had
-    failed.
+    It starts at the checkpoint nearest to the fork point. Nothing before that runs again, not even
+    from the tape. In a replay it starts at the first checkpoint, with the recorded input.
+
+    Then it gives the graph the recorded inputs, in the recorded order, as long as the graph is at
+    the node where the recorded run was: people's answers, the inputs of later turns, and None where
+    the graph was halted or had failed.
 
     Args:
-        graph: the compiled graph; its checkpointer is the tape, whatever it was.
-        thread: the thread, where the run had several.
-        config: what else the run is configured with: a recursion limit, other `configurable`.
+        graph: the compiled graph. The tape takes the place of its checkpointer.
+        thread: the thread, if the run had several.
+        config: more configuration for the run: a recursion limit, other `configurable`.
         options: for `graph.invoke`.
 
     Raises:
-        UsageError: there is no session here that is answered from a tape, or the tape has no
-            checkpoints, or the last one alone (durability="exit"); or the run was resumed with more
-            than answers, edited by hand, or went back to an earlier checkpoint by itself.
-        DivergenceError: nothing is forked, and not all was asked that the thread asked.
+        UsageError: no tape answers a session here. Or the tape has no checkpoints, or only the last
+            one (durability="exit"). Or the run was resumed with more than answers, was edited by
+            hand, or went back to an earlier checkpoint by itself.
+        DivergenceError: this is a replay, and a recorded request of the thread was not sent.
     """
     past, answers = _again(graph, thread)
     output = None
@@ -209,11 +211,11 @@ async def arerun(
 
 
 def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
-    """Return a recorded graph, and what it is given when it is run again, and where."""
+    """Return a graph on the tape, and the recorded inputs to run it with."""
     tape = answering_tape()
     if tape is None:
         raise UsageError(
-            "tracefork: nothing is replayed, forked or blamed here. Use `rerun` inside "
+            "tracefork: no replay, fork or blame is running here. Use `rerun` inside "
             "tracefork.replay or tracefork.fork, or in the agent of tracefork.blame."
         )
     saved = checkpoints_on(tape, thread=thread)
@@ -225,13 +227,13 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
         )
     if _ends_alone(tape, saved):
         raise UsageError(
-            f"tracefork: the run on {tape.path} saved its end alone (durability='exit'): there is "
-            "no checkpoint to begin at. Record it with another durability, or invoke the graph "
-            "yourself."
+            f"tracefork: the run on {tape.path} saved only its last checkpoint "
+            "(durability='exit'), so there is none to start from. Record it with another "
+            "durability, or invoke the graph yourself."
         )
     at = fork_point()
     place = found[0]
-    if at is not None and at != len(tape.exchanges):  # Or all of it is to be proven.
+    if at is not None and at != len(tape.exchanges):  # At the end of the tape, all of the run is to be verified.
         asking = [one for one in found if one.exchanges and one.exchanges[0] <= at]
         place = (asking or found[:1])[-1]
     past = _past(tape.path, graph)
@@ -240,7 +242,7 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
 
 
 def _ends_alone(tape: Tape, saved: Sequence[Checkpoint]) -> bool:
-    """Return whether all that a run asked was asked from checkpoints that it did not save."""
+    """Return whether a run sent all its requests from checkpoints that it did not save."""
     threads = {one.thread for one in saved}
     places = (one.checkpoint for one in tape.exchanges)
     asked = any(place is not None and place[0] in threads for place in places)
@@ -252,7 +254,7 @@ def _ready(tape: str | Path, graph: G, at: At, thread: str | None) -> tuple[Chec
 
 
 def _past(tape: str | Path, graph: G) -> G:
-    """Return a graph whose checkpointer is the tape."""
+    """Return the graph with the tape as its checkpointer."""
     if isinstance(graph.checkpointer, TapeSaver):
         return graph if is_listened_for(graph) else attach(graph)
     past = copy.copy(graph)
@@ -261,12 +263,12 @@ def _past(tape: str | Path, graph: G) -> G:
 
 
 def _first(tape: str | Path, place: Checkpoint) -> int:
-    """Return the number of the first exchange that was asked from a checkpoint on."""
+    """Return the number of the first exchange that was sent from a checkpoint or a later one."""
     with tracefork.Tape.open(tape) as opened:
         found = checkpoints_on(opened, thread=place.thread)
         later = dropwhile(lambda one: one.id != place.id, found)
         asked = [n for one in later for n in one.exchanges]
-        # A thread that a node started by itself does not know where it runs from.
+        # A thread that a node started itself does not know its checkpoint; its time decides.
         made = place.made.timestamp() * 1e9
         loose = (one for one in opened.exchanges if one.checkpoint is None)
         asked += [one.n for one in loose if one.aside.started >= made]
