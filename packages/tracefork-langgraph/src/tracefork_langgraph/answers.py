@@ -41,7 +41,7 @@ _BY_HAND = (
 
 
 class Answers:
-    """The inputs that a thread got after one of its checkpoints: answers, inputs of turns, or None."""
+    """The inputs that a thread got after one of its checkpoints: answers, new turns, or None."""
 
     def __init__(self, tape: Tape, saver: TapeSaver, place: Checkpoint) -> None:
         self._tape = tape
@@ -69,7 +69,7 @@ class Answers:
         mark_as_recorded(self._place.thread)
         left, given = self._left, None
         if left and left[0].place == self._place.id and not left[0].before:
-            given = self._given(left.popleft())  # Nothing had run there yet: this is the first input.
+            given = self._given(left.popleft())  # Nothing had run there: the first input.
         yield given, self._place.config
         while left:
             run = left.popleft()
@@ -149,14 +149,13 @@ class Answers:
             raise UsageError(_BY_HAND.format(what=what))
         if [one.channel for one in given] != [RESUME]:
             what = (
-                f"resumed at checkpoint {run.place} with more than an answer: an update or a "
-                "goto"
+                f"resumed at checkpoint {run.place} with more than an answer: an update or a goto"
             )
             raise UsageError(_BY_HAND.format(what=what))
         return Command(resume=self._made(given[0].value))
 
     def _by_id(self, answered: dict[str, object]) -> object:
-        """Return a command with the recorded answers, under the ids of the interrupts in this run."""
+        """Return a command with the recorded answers, under the interrupts' ids in this run."""
         latest, thread = self._latest(), self._place.thread
         store = checkpoints(self._saver.path)
 

@@ -29,7 +29,7 @@ class Line:
         """Perform an action and return its result."""
         if in_session():
             return action()
-        if self._thread is None or self._process != os.getpid():  # A forked process does not have the thread.
+        if self._thread is None or self._process != os.getpid():  # A forked process lacks it.
             self._process = os.getpid()
             self._thread = ThreadPoolExecutor(1, "tracefork-checkpoints")
         loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""Caches of answers, LangChain's of models and LangGraph's of nodes: under a tape they begin empty.
+"""Start each replay and fork with empty caches: LangChain's for models, LangGraph's for nodes.
 
-A cache that an earlier run has filled would answer a fork instead of the world.
+A cache that an earlier run has filled would answer a fork instead of the live provider.
 """
 
 from __future__ import annotations
@@ -30,4 +30,4 @@ def _of_nodes(module: ModuleType) -> Callable[[], None]:
 
 MODELS = Instrument("langchain_core.caches", _of_models)
 NODES = Instrument("langgraph.cache.base", _of_nodes)
-"""Switched on by every session, once these modules are imported."""
+"""Every session switches them on when these modules are imported."""

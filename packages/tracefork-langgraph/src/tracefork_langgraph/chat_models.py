@@ -1,8 +1,8 @@
-"""Bind chat models: their exchanges cross the seam without ambient patching.
+"""Bind chat models: record and replay them without ambient patching.
 
 LangChain caches its HTTP clients process-wide: two models with the same settings share one client
-object. So that client is never touched. What changes is the *reference* to it, in this one model
-and its SDK objects, from the shared client to a copy whose transports cross the seam.
+object. So binding never changes that client. It replaces the *reference* to the client, in this one
+model and its SDK objects, with a copy of the client whose transports cross the seam.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from tracefork_langgraph.clients import held_clients, holders, is_http_client
 
 M = TypeVar("M", bound=BaseChatModel)
 
-# google-genai has a session of aiohttp for each event loop, and gets it nowhere else.
+# google-genai has one aiohttp session per event loop, and only this method returns it.
 _GETS_SESSIONS = "_get_aiohttp_session"
-# Kept here for as long as the copy lives: an SDK's client closes its pool when it is collected.
+# Keep the original as long as the copy lives: a collected SDK client closes the shared pool.
 _originals: weakref.WeakKeyDictionary[object, object] = weakref.WeakKeyDictionary()
 
 
 def bind(model: M) -> M:
-    """Let a chat model's exchanges cross the seam of whatever session is current; return it.
+    """Record and replay a chat model in the current session; return it.
 
-    The same object comes back, and copies of it (`bind_tools`, `with_config`, …) are bound with
-    it. Outside a session nothing changes; binding twice is binding once. An SDK client that you
-    handed to several models is bound for all of them.
+    It returns the same object, and copies of it (`bind_tools`, `with_config`, …) are bound too.
+    Outside a session nothing changes. A second call changes nothing. If you passed one SDK client
+    to several models, it is bound for all of them.
 
     Raises:
-        UsageError: no HTTP client of a kind we know was found in `model`.
+        UsageError: `model` holds no client of httpx, httpx2 or aiohttp.
     """
     found = held_clients(model)
     if not found:
@@ -68,7 +68,7 @@ def _bound(client: object) -> object:
 
 
 def _bound_sessions(holder: object) -> Callable[[], Awaitable[object]]:
-    """Return what gets a holder's sessions, bound; it does not keep the holder alive."""
+    """Return a function that gets a holder's sessions, bound, without keeping the holder alive."""
     get = getattr(type(holder), _GETS_SESSIONS)
     owner = weakref.ref(holder)
 
@@ -80,16 +80,16 @@ def _bound_sessions(holder: object) -> Callable[[], Awaitable[object]]:
 
 
 def _refusal(model: BaseChatModel) -> str:
-    """Say why a model cannot be bound, and what to do."""
+    """Return the message that says why a model cannot be bound, and what to do."""
     name = f"{type(model).__module__}.{type(model).__qualname__}"
     if any(type(part).__module__.startswith("botocore") for part in vars(model).values()):
         return (
-            f"tracefork: cannot bind {name}: it asks through botocore, which no seam crosses yet, "
-            "ambient ones included; tracefork-bedrock is to bring that one. ChatAnthropicBedrock "
-            "asks for the same models over an HTTP client, and can be bound."
+            f"tracefork: cannot bind {name}: it sends requests through botocore, which tracefork "
+            "does not record yet, not even with ambient=True. tracefork-bedrock is planned for it. "
+            "ChatAnthropicBedrock calls the same models through an HTTP client and can be bound."
         )
     return (
         f"tracefork: cannot bind {name}: it holds no client of httpx, httpx2 or aiohttp. Record "
-        "and replay with ambient=True (the default), which covers clients of those wherever they "
-        "are, and those that are made as they are used."
+        "and replay with ambient=True (the default): that covers such clients wherever they are, "
+        "including clients that are created during the run."
     )

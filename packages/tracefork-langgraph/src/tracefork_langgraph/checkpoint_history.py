@@ -24,8 +24,8 @@ _NEXT = "branch:to:"
 _NTH = re.compile(r"(.+):(\d+)")
 
 At = str | int
-"""Names a checkpoint: its id or the end of it, its step, or a node that ran from it (`name:2` means the
-second time)."""
+"""Names a checkpoint: its id or the end of it, its step, or a node that ran from it (`name:2`: its
+second run)."""
 
 
 @dataclass(frozen=True, slots=True)

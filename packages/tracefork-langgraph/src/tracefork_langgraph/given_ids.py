@@ -1,11 +1,13 @@
-"""The ids that LangGraph gives to messages which a process keeps and gives to its graphs again.
+"""Keep the ids of messages stable that a process passes to several runs.
 
-`add_messages` writes them into the messages themselves. So the question of a module, or of a
-notebook, comes without one to the first run of a process, and with that of the first to all later
-ones. A replay would draw one id less than its recording, and all later messages would have those of
-others: the answer of a tool that of the question, say, in whose place LangGraph then puts it.
+`add_messages` writes an id into a message object that has none. So a question that a module or a
+notebook keeps has no id in the first run of a process, and has the id of the first run in all later
+runs. A replay would then draw one id less than its recording, and each later message would get the
+id of another one. A tool's answer could get the id of the question, for example, and LangGraph
+would replace the question with it.
 
-So under a tape a message comes as it came when that was recorded. A recording has it as it is.
+So a session with a tape gets a message with or without an id, as the recorded run got it. A
+recording gets the message unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Known:
-    """A message: whether it came without an id at first, and to the run of each tape."""
+    """A message: whether it had an id when first seen, and when it reached the run of each tape."""
 
     message: weakref.ref[BaseMessage]
     was_bare: bool
@@ -36,18 +38,18 @@ class _Known:
 
 
 _known: dict[int, _Known] = {}
-"""By the identity of the message, as long as there is one: equal ones are not the same."""
+"""By the identity of a message, while it exists: equal messages are separate entries."""
 
 
 def _of_messages(module: ModuleType) -> Callable[[], None]:
-    """Stand in for what `add_messages` calls, for that itself is in the schemas of graphs."""
+    """Replace the function that `add_messages` calls: graph schemas hold `add_messages` itself."""
     from langchain_core.messages import BaseMessage
 
     function = module.add_messages
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cell = cells.get("func")
     if cell is None:
-        return lambda: None  # Another LangGraph: messages come as they are.
+        return lambda: None  # Another LangGraph version: leave messages unchanged.
     original = cell.cell_contents
 
     def merged(left: Any, right: Any, **options: Any) -> Any:
@@ -67,11 +69,11 @@ def _of_messages(module: ModuleType) -> Callable[[], None]:
 
 
 def _arrived(messages: Iterable[BaseMessage]) -> Iterator[tuple[_Known, BaseMessage]]:
-    """Let messages come to this session as they came to its tape; yield those without an id."""
+    """Set the ids of messages as this session's tape had them; yield messages without an id."""
     try:
         session = session_here()
     except UsageError:
-        return  # Two sessions and no context: an exchange here will say so.
+        return  # Two sessions and no context: an exchange here raises this too.
     if session is None:
         return
     for message in messages:
@@ -95,10 +97,10 @@ def _come(
     message: BaseMessage, known: _Known, source: Tape | None, tapes: tuple[Path, ...]
 ) -> None:
     came_bare = source is not None and known.bare_on.get(source.path, known.was_bare)
-    if came_bare and message.id == known.given:  # Or somebody has given it one since.
+    if came_bare and message.id == known.given:  # Keep an id that the program set itself.
         message.id = None
     known.bare_on |= dict.fromkeys(tapes, message.id is None)
 
 
 GIVEN = Instrument("langgraph.graph.message", _of_messages)
-"""Switched on by every session, once that module is imported."""
+"""Every session switches it on when that module is imported."""

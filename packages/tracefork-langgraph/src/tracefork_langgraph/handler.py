@@ -1,15 +1,16 @@
-"""LangChain's callbacks become the steps of the tape, and exchanges find their step.
+"""Turn LangChain's callbacks into the steps of the tape, and give each exchange its step.
 
-What a handler learns: a run began (with the id of its parent), a run ended. What an exchange can
-be asked: the context it is made in. The two meet in `current_step`, which the handler sets where a
-node, a model, a tool or a retriever begins. `run_inline` makes that the context of the run itself,
-in async code too; an async handler, or one in an executor, would set it where nobody looks.
+A handler learns that a run began (with the id of its parent) and that it ended. An exchange knows
+only the context it is made in. The two meet in the context variable `current_step`, which the
+handler sets when a node, a model, a tool or a retriever begins. With `run_inline` the handler runs
+in the context of the run itself, in async code too. An async handler, or one in an executor, would
+set the variable in a context that no exchange sees.
 
-Chains and whole graphs are steps as well, but never the current one: they make no exchange
-of their own, and the consumer of their stream shares their context.
+Chains and whole graphs are steps too, but never the current one: they make no exchanges themselves,
+and the consumer of their stream shares their context.
 
-A replay that left its tape fails a model in the words of its SDK, which LangGraph retries. The
-error callbacks put the `DivergenceError` in its place, which it does not.
+When a replay diverges, a model fails with an error of its SDK, which LangGraph retries. So the
+error callbacks raise the `DivergenceError` instead, which LangGraph does not retry.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _GRAPH = "subgraph"
 
 @dataclass(slots=True)
 class _Run:
-    """A LangChain run on the tape: its step, the lane it began on, and the step around it."""
+    """A LangChain run on the tape: its step, the lane where it began, and the step around it."""
 
     step: str
     lane: Lane | None
@@ -58,13 +59,13 @@ class _Run:
     kind: str
 
 
-# Shared by all handlers: where two of them see a run, it is one step.
+# Shared by all handlers: a run that two of them see is one step.
 _running: dict[UUID, _Run] = {}
 _told: WeakSet[GraphInterrupt] = WeakSet()
 
 
 def _is_news(_: logging.LogRecord) -> bool:
-    """Keep LangChain from logging a divergence as a fault of the handler: it is raised anyway."""
+    """Keep LangChain from logging a divergence as an error of the handler: it is raised anyway."""
     return not isinstance(sys.exception(), TraceforkError)
 
 
@@ -119,8 +120,8 @@ class TracingHandler(BaseCallbackHandler):
     ) -> None:
         """Begin the step of a model.
 
-        `generate` with several prompts begins all of them before it asks for the first: which
-        exchange is whose cannot be told, so all are left to the step around them.
+        `generate` with several prompts begins all of them before it sends the first request. So
+        their exchanges cannot be told apart, and belong to the step around them.
         """
         parameters = kwargs.get("invocation_params")
         asked = parameters if isinstance(parameters, Mapping) else {}
@@ -148,7 +149,7 @@ class TracingHandler(BaseCallbackHandler):
         branch = _map_key(tags)
         path = (metadata or {}).get("langgraph_path")
         if isinstance(call, str) and not (isinstance(path, tuple) and path[:1] == (_PUSHED,)):
-            branch = call  # A node that runs several tools at once: their ids come off the tape.
+            branch = call  # One node runs several tools at once; the call ids come from the tape.
         name = _name(serialized, kwargs, "tool")
         _begin(run_id, parent_run_id, "tool", name, {"call": call}, branch=branch, current=True)
 
@@ -168,24 +169,24 @@ class TracingHandler(BaseCallbackHandler):
         _begin(run_id, parent_run_id, "retriever", name, branch=_map_key(tags), current=True)
 
     def on_llm_new_token(self, token: object, *, run_id: UUID, **kwargs: object) -> None:
-        """Hand the context back: the answer is here, and whoever reads it shares the context."""
+        """Make the step around the model current again, for the code that reads its tokens."""
         _hand_back(_running.get(run_id))
 
     def on_stream_event(self, event: object, *, run_id: UUID, **kwargs: object) -> None:
-        """Hand the context back, as with a token."""
+        """Make the step around the model current again, as for a token."""
         _hand_back(_running.get(run_id))
 
     def on_chain_end(self, outputs: object, *, run_id: UUID, **kwargs: object) -> None:
-        """End a step."""
+        """End the step of a run."""
         _end(run_id)
 
     def on_chain_error(self, error: BaseException, *, run_id: UUID, **kwargs: object) -> None:
-        """End a step that raised.
+        """End the step of a run that raised.
 
-        An interrupt, a command to a parent graph and a stream that nobody reads on are no errors.
+        An interrupt, a command to a parent graph and an abandoned stream are not errors.
 
         Raises:
-            TraceforkError: the session has diverged, and `error` does not say so yet.
+            TraceforkError: the session has diverged, and `error` is another exception.
         """
         if isinstance(error, GraphInterrupt):
             _interrupt(run_id, error)
@@ -219,14 +220,14 @@ def _begin(
     if step is None:
         return
     if kind == "node" and parent and parent.kind == "chain":
-        parent.kind = _GRAPH  # It began as any chain does; its own nodes tell that it is one.
+        parent.kind = _GRAPH  # It began as a chain; a node inside shows that it is a graph.
     _running[run_id] = _Run(step, lane_here(), current_step.get(), name, kind)
     if current:
         current_step.set(step)
 
 
 def _interrupt(run_id: UUID, error: GraphInterrupt) -> None:
-    """Put an interrupt on the tape, at the innermost node that it passes."""
+    """Put an interrupt on the tape once, at the innermost node that it passes."""
     run = _running.get(run_id)
     if run is not None and run.kind == "node" and error not in _told:
         _told.add(error)
@@ -241,7 +242,7 @@ def _end(run_id: UUID, error: BaseException | None = None) -> None:
 
 
 def _hand_back(run: _Run | None) -> None:
-    """Make the step around a run the current one, where the run shares its caller's context."""
+    """Make the step around a run current again if the run shares its caller's context."""
     if run is not None and current_step.get() == run.step:
         current_step.set(run.before)
 
@@ -255,7 +256,7 @@ def _name(
 
 
 def _place(name: str, metadata: Mapping[str, object]) -> str:
-    """Return what tells the tasks of one superstep apart: the node, and its place in a fan-out."""
+    """Return a name that is unique in a superstep: the node, and its position in a fan-out."""
     path = metadata.get("langgraph_path")
     if isinstance(path, tuple) and path[:1] == (_PUSHED,):
         return f"{name}.{next(part for part in reversed(path) if type(part) is int)}"

@@ -1,8 +1,8 @@
-"""Listen to the runs of LangChain, for as long as something here wants to know of them.
+"""Listen to LangChain's runs as long as anything is attached.
 
-Callbacks in a graph's own config do not survive: LangGraph lets those of a call replace them. What
-LangChain asks before *every* run, in every thread and task, is its configure hooks; so that is
-where the handler stands, only inside a session.
+Callbacks in a graph's own config do not survive: LangGraph replaces them with those of a call. But
+LangChain calls its configure hooks before *every* run, in every thread and task. So a hook adds the
+handler, inside a session only.
 """
 
 from __future__ import annotations
@@ -26,42 +26,42 @@ _handler = TracingHandler()
 
 
 def listen_for(x: object) -> None:
-    """Listen until `x` is gone, or `stop_for` is said."""
+    """Listen until `x` is garbage-collected or `stop_for(x)` is called."""
     _register()
     _listening[id(x)] = x
 
 
 def is_listened_for(x: object) -> bool:
-    """Return whether somebody listens for `x`."""
+    """Return whether `listen_for(x)` is in effect."""
     return _listening.get(id(x)) is x
 
 
 def listened_for() -> list[object]:
-    """Return all that somebody listens for."""
+    """Return all objects for which `listen_for` is in effect."""
     return list(_listening.values())
 
 
 def stop_for(x: object) -> bool:
-    """Listen no more for `x`; return whether anybody did."""
+    """Stop listening for `x`; return whether `listen_for(x)` was in effect."""
     return _listening.pop(id(x), None) is not None
 
 
 class _Ear:
-    """Stands where LangChain expects a context variable, and answers for every context."""
+    """Passed to LangChain in the place of a context variable: its value is the same everywhere."""
 
     def get(self) -> TracingHandler | None:
-        """Return the handler that the run about to start gets."""
+        """Return the handler for the run that is about to start."""
         try:
             return _handler if _listening and in_session() else None
         except UsageError:
-            return None  # Two sessions and no context: an exchange here will say so.
+            return None  # Two sessions and no context: an exchange here raises this too.
 
 
 _ear: _Ear | None = None
 
 
 def _register() -> None:
-    """Register the hook, once: LangChain has no way to take one back."""
+    """Register the hook once: LangChain cannot remove a hook."""
     global _ear
     if _ear is None:
         _ear = _Ear()

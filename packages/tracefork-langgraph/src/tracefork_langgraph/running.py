@@ -55,7 +55,7 @@ def ids_after(checkpoint: str | None, *, alone: bool) -> None:
     """
     made_at = _time_in(checkpoint) if checkpoint else None
     if alone:
-        ids._last_v6_timestamp = made_at  # noqa: SLF001 - a test says so if it moves
+        ids._last_v6_timestamp = made_at  # noqa: SLF001 - a test fails if it moves
     elif made_at is not None:
         ids._last_v6_timestamp = max(ids._last_v6_timestamp or 0, made_at)  # noqa: SLF001
 

@@ -113,7 +113,7 @@ def _used_by(function: types.FunctionType) -> list[object]:
 
 
 def named_by(function: types.FunctionType) -> Iterator[object]:
-    """Yield the objects that a function names, and the attributes of modules and classes that it names."""
+    """Yield the objects that a function names, and the members it names of modules and classes."""
     for used in _used_by(function):
         yield used
         if isinstance(used, (types.ModuleType, type)):

@@ -1,7 +1,7 @@
-"""LangGraph's long-term memory, where it is in the process: under a tape it is a copy.
+"""Give each replay and fork its own copy of an `InMemoryStore`, LangGraph's long-term memory.
 
-What a replay or a fork puts into an `InMemoryStore` is not there for the next. A copy is as the
-store is when the session first asks it: a tape has nothing of it.
+So the next run does not see what a replay or a fork puts into the store. The copy is made when the
+session first uses the store, because a tape does not record its content.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tracefork_langgraph.session_own import instrument
 
 def _copied(store: Any) -> Any:
     own = copy.copy(store)
-    own._data = copy.deepcopy(store._data)  # noqa: SLF001 - a test says so if they move
+    own._data = copy.deepcopy(store._data)  # noqa: SLF001 - a test fails if they move
     own._vectors = copy.deepcopy(store._vectors)  # noqa: SLF001
     return own
 
@@ -27,4 +27,4 @@ def _of_memory(module: ModuleType) -> Callable[[], None]:
 
 
 MEMORY = Instrument("langgraph.store.memory", _of_memory)
-"""Switched on by every session, once that module is imported."""
+"""Every session switches it on when that module is imported."""

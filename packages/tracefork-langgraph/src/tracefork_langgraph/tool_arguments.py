@@ -1,9 +1,9 @@
-"""What a call of a tool is compared by: what the model said, and the state it is handed.
+"""The request of a tool call, as it is compared: the model's arguments, state and context.
 
-LangGraph hands tools things of its own. State and context decide what comes of a call, so they are
-compared; without the ids that messages get, and without what has no JSON. The store, the writer of
-a stream, callbacks and the configuration are the framework's, and are left out, as is the id of
-the call: some models get theirs from LangChain.
+LangGraph injects more arguments into tools. State and context influence the result, so they are
+compared, without the ids of messages and with only the class of a value that has no JSON. The
+store, the stream writer, callbacks and the configuration belong to the framework and are left out.
+The id of the call is left out too: for some models LangChain makes it up.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MACHINERY = (BaseStore, BaseRunManager, BaseCallbackManager)
 
 
 class Arguments:
-    """The arguments of one call: `names` are those that models give, `ids` hand it its id.
+    """The arguments of one call. Models give the arguments `names`; `ids` receive the call's id.
 
     Attributes:
-        told: what is compared.
-        call: the id of the call, where the tool is told it.
+        told: the arguments that are compared.
+        call: the id of the call, if the tool receives it.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Arguments:
                 self.told[name] = plain(value)
 
     def given(self, told: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
-        """Return the arguments of the call, of which a fork may have told it some otherwise."""
+        """Return the arguments to call the tool with, including those that a fork has changed."""
         said = {name: told[name] for name in self._names if name in told}
         args = [said.pop(name) for name in self._args if name in said]
         handed = {name: value for name, value in self._kwargs.items() if name not in self._names}
@@ -71,16 +71,16 @@ class Arguments:
 
 
 def told_by_models(tool: BaseTool) -> tuple[str, ...]:
-    """Return the names of the arguments that a model gives a tool."""
+    """Return the names of the arguments that a model gives to a tool."""
     schema = None if tool.args_schema is None else tool.tool_call_schema
     if isinstance(schema, dict):
         return tuple(schema.get("properties", ()))
-    # Not by its JSON schema where there is another way: not all classes have one.
+    # Avoid the JSON schema where possible: some classes have none.
     return tuple(getattr(schema, "model_fields", None) or ()) or tuple(tool.args)
 
 
 def call_ids(tool: BaseTool) -> frozenset[str]:
-    """Return the arguments in which a tool is handed the id of its call."""
+    """Return the names of the arguments that receive the id of the call."""
     return frozenset({*arguments_of(tool, InjectedToolCallId), "tool_call_id"})
 
 
@@ -91,7 +91,7 @@ def _is_machinery(value: object) -> bool:
 
 
 def plain(value: object) -> object:
-    """Return what can be compared of a value, and the class of what cannot."""
+    """Return a value as comparable data; a part that has no such form becomes its class name."""
     match value:
         case _ if value is None or isinstance(value, _VALUES):
             return value

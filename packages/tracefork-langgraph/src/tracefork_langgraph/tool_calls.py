@@ -65,7 +65,7 @@ class Binding:
         return run
 
     def awrapped(self) -> Callable[..., Awaitable[Any]]:
-        """Return the replacement of `_arun`: it does the work, or returns the result on the tape."""
+        """Return the replacement of `_arun`, which does in async code what `wrapped` does."""
 
         @wraps(self.arun)
         async def arun(*args: Any, **kwargs: Any) -> Any:

@@ -1,11 +1,11 @@
-"""What tools return, as data: LangChain's and LangGraph's classes by their fields, and back.
+"""Convert tool results to data and back: LangChain's and LangGraph's classes by their fields.
 
     {"langchain": "ToolMessage", "content": "sunny", "status": "error"}
     {"langchain": "Command", "goto": "refunds", "update": {"order": 17}}
     {"langchain": "dict", "pairs": [["langchain", "a dictionary that would look like one of them"]]}
 
-The classes are those of a fixed table, and are looked up in it by the name on the tape. What is
-none of them stays as it is: core holds plain values, and refuses others by name.
+A fixed table lists the classes; the name on the tape is looked up in it. Any other value stays as
+it is: core stores plain values, and names the class of a value that it refuses.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _CALL = "tool_call_id"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a tool that asked a person.
+    """The outcome of a tool that asked a person.
 
     Args:
-        answered: how many of its interrupts had their answers.
-        result: what it returned.
-        asks: the value and the response schema of the interrupt that it ended with, if it did.
+        answered: how many of its interrupts already had an answer.
+        result: what the tool returned.
+        asks: the value and the response schema of the interrupt that ended the tool, if one did.
     """
 
     answered: int
@@ -46,7 +46,7 @@ class Outcome:
     asks: tuple[object, object] | None = None
 
 
-# Of each class the fields that it always has, and those that are left out where they are empty.
+# Per class: the fields that are always stored, and those that are left out if empty.
 _FIELDS: dict[type, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Command: ((), ("graph", "update", "resume", "goto")),
     Document: (("page_content", "metadata"), ("id",)),
@@ -60,7 +60,7 @@ _CLASSES: dict[str, type] = {kind.__name__: kind for kind in (*_FIELDS, *_MESSAG
 
 
 class Values(FrameworkValues):
-    """The results of one call. `call` is its id, which is another one at the next live call."""
+    """The result of one call. `call` is the call's id, which differs in the next live call."""
 
     tag = "langchain"
 
@@ -84,7 +84,7 @@ class Values(FrameworkValues):
 
 
 def _fields(value: object) -> dict[str, object]:
-    """Return the fields of an object that say something."""
+    """Return the fields of an object that differ from their defaults, and the required ones."""
     if (names := _FIELDS.get(type(value))) is not None:
         always, sometimes = names
         said = {name: getattr(value, name) for name in sometimes}
@@ -97,11 +97,11 @@ def _fields(value: object) -> dict[str, object]:
 
 
 def _default(message: BaseMessage, name: str) -> object:
-    """Return the default of a field; `...` where there is none."""
+    """Return the default of a field; `...` if it has none."""
     declared = type(message).model_fields[name]
     return ... if declared.is_required() else declared.get_default(call_default_factory=True)
 
 
 def _is(field: object, *defaults: object) -> bool:
-    """Return whether a field is one of its defaults; not all objects can be asked by `==`."""
+    """Return whether a field has one of its defaults. Compares types first: `==` may raise."""
     return any(type(field) is type(default) and field == default for default in defaults)

@@ -1,7 +1,7 @@
-"""Bind tools: a call of one is an exchange, recorded once and answered from the tape after that.
+"""Bind tools: record each call as an exchange, and answer it from the tape in a replay.
 
-What is wrapped is the work of the tool, below LangChain's own `run`: its callbacks are told, its
-arguments are validated, and its errors are handled at replay as they were in the recording.
+Binding wraps the work of the tool, below LangChain's own `run`. So at replay too, LangChain calls
+the callbacks, validates the arguments and handles errors.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from tracefork_langgraph.tool_effects import Effect, effect_of, is_declared, is_
 T = TypeVar("T", bound=BaseTool)
 X = TypeVar("X")
 
-# In the tool's own dictionary, before those of its class: what LangChain calls to do the work.
+# LangChain calls these. The tool's own dictionary takes precedence over its class.
 _RUN, _ARUN = "_run", "_arun"
 
 
 def bind_tool(
     tool: T, *, effect: Effect | None = None, raises: Iterable[type[Exception]] = ()
 ) -> T:
-    """Make the calls of a tool exchanges of whatever session is current; return it.
+    """Record the calls of a tool as exchanges of the current session; return it.
 
-    The same object comes back. Outside a session nothing changes; binding twice is binding once.
+    It returns the same object. Outside a session nothing changes. A second call changes nothing.
 
     Args:
         tool: a LangChain tool.
-        effect: what it does to the world, where the tool does not say so itself. A fork repeats no
-            write unless told to, and what nobody knows may be one.
-        raises: exceptions that come back as what they are, built from their message alone, beside
-            the builtin ones, `ToolException` and those that the tool's code names.
+        effect: its side effect, if the tool does not declare it. A fork does not repeat a write
+            unless you allow it, and treats an unknown effect as a write.
+        raises: exceptions to raise again as the same class, built from their message only. Builtin
+            exceptions, `ToolException` and those that the tool's code names need no listing.
 
     Raises:
-        UsageError: it is no tool, names an effect that is none, or lists what is no exception.
+        UsageError: `tool` is not a tool, its effect is unknown, or `raises` lists something that is
+            not an exception class.
     """
     if not isinstance(tool, BaseTool):
         raise UsageError(
-            f"tracefork: cannot bind {type(tool).__module__}.{type(tool).__qualname__}: it is no "
-            "LangChain tool. Put @tracefork.tool above a function."
+            f"tracefork: cannot bind {type(tool).__module__}.{type(tool).__qualname__}: it is not "
+            "a LangChain tool. To record a function, decorate it with @tracefork.tool."
         )
     if not is_bound(tool):
         _bind(tool, Binding(tool, effect_of(tool, effect), raised_by(tool, raises)))
@@ -51,10 +52,10 @@ def bind_tool(
 
 
 def bound_copy(tool: T) -> T:
-    """Return a tool that is bound, and lets `tool` do its work.
+    """Return a bound copy of a tool. The original still does the work.
 
     Raises:
-        UsageError: it names no effect.
+        UsageError: the tool declares an unknown effect.
     """
     copy: T = tool.model_copy()
     _bind(copy, Binding(tool, effect_of(tool), raised_by(tool)))
@@ -62,26 +63,26 @@ def bound_copy(tool: T) -> T:
 
 
 def unbind_tool(tool: T) -> T:
-    """Let a tool run again whoever calls it; return it."""
+    """Undo `bind_tool`: the tool runs in replays too; return it."""
     for name in (_RUN, _ARUN):
         vars(tool).pop(name, None)
     return tool
 
 
 def is_bound(tool: BaseTool) -> bool:
-    """Return whether the calls of a tool are exchanges."""
+    """Return whether a tool is bound."""
     return _RUN in vars(tool)
 
 
 def bind_tools(x: X) -> X:
-    """Bind every tool that a graph or another runnable holds; return it.
+    """Bind every tool that a graph or another runnable holds, with three exceptions; return it.
 
-    Not those that say `metadata={"tracefork": "live"}`, that lead to models or graphs (agents of
-    their own: what they ask is on the tape one by one), or that are handed the agent's store (what
-    they put there would be missing). `bind_tool` takes these too.
+    It skips tools with `metadata={"tracefork": "live"}`. It skips tools that lead to models or
+    graphs: they are agents, and each of their requests is on the tape already. It skips tools that
+    receive the agent's store: a replay would lack what they put there. `bind_tool` binds these too.
 
     Raises:
-        UsageError: a tool names no effect.
+        UsageError: a tool declares an unknown effect.
     """
     for tool in list(search.tools(x)):
         if not is_left_live(tool):
@@ -90,10 +91,11 @@ def bind_tools(x: X) -> X:
 
 
 def bind_declared_tools(x: object) -> None:
-    """Bind the tools that `x` holds and that say what they do to the world.
+    """Bind the tools in `x` that declare their side effect.
 
-    A tool that says nothing may compute (then a replay does it again, and notices where its code
-    has changed), ask by HTTP (which is on the tape anyhow) or keep what it learns in the process.
+    Other tools run again in a replay. That is right for a tool that only computes (the replay then
+    notices changes in its code), that sends HTTP requests (which are on the tape anyway), or that
+    keeps data in the process.
     """
     for tool in list(search.tools(x)):
         if is_declared(tool):
@@ -101,7 +103,7 @@ def bind_declared_tools(x: object) -> None:
 
 
 def unbind_tools(x: X) -> X:
-    """Let the tools that a graph or another runnable holds run again; return it."""
+    """Undo `bind_tools`: all tools of a graph or another runnable run in replays too; return it."""
     for tool in list(search.tools(x)):
         unbind_tool(tool)
     return x

@@ -233,7 +233,8 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
         )
     at = fork_point()
     place = found[0]
-    if at is not None and at != len(tape.exchanges):  # At the end of the tape, all of the run is to be verified.
+    # A fork at the end of the tape verifies the whole run, so it starts at the beginning.
+    if at is not None and at != len(tape.exchanges):
         asking = [one for one in found if one.exchanges and one.exchanges[0] <= at]
         place = (asking or found[:1])[-1]
     past = _past(tape.path, graph)

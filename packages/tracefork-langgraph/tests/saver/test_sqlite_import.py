@@ -98,7 +98,7 @@ def test_a_name_that_is_none_is_refused(
             db.close()
             assert main(["import", "--langgraph-sqlite", str(damaged), "-o", str(path)]) == 2
             assert re.search(
-                r"(checkpoint|write) .+ is damaged: its (\w+) is", capsys.readouterr().err
+                r"(checkpoint|write) .+ is corrupt: its (\w+) is", capsys.readouterr().err
             ), name
             assert not path.exists()
 

@@ -171,7 +171,7 @@ def test_a_value_that_is_nested_too_deep_is_refused(lists: int, extensions: int)
 
     with pytest.raises(tracefork.UsageError, match="more than 200 levels"):
         StrictSerializer().loads_typed(("msgpack", nested(lists, extensions)))
-    with pytest.raises(tracefork.UsageError, match="set of a checkpoint cannot be made"):
+    with pytest.raises(tracefork.UsageError, match="set in a checkpoint cannot be recreated"):
         StrictSerializer().loads_typed(("msgpack", nested(2, 5)))
     deep: Any = None
     for _ in range(40):

@@ -66,4 +66,4 @@ def test_a_type_of_another_script_is_not_taken_for_it(tmp_path: Path) -> None:
         (tmp_path / name).write_text(_SCRIPT)
     assert _ran(tmp_path, _IMPORTED, "put")[0] == "True\n"
     said, errors = _ran(tmp_path, ("other.py",), "look")
-    assert (said, "a checkpoint holds a desk.Doc" in errors) == ("", True)
+    assert (said, "not allowed here: desk.Doc" in errors) == ("", True)

@@ -331,5 +331,5 @@ def test_outside_a_session_a_bound_tool_is_what_it_was(done: Any) -> None:
 
 def test_what_is_no_tool_is_refused() -> None:
     """A function is told what to do."""
-    with pytest.raises(tracefork.UsageError, match=r"builtins\.function: it is no LangChain tool"):
+    with pytest.raises(tracefork.UsageError, match=r"cannot bind builtins\.function"):
         bind_tool(lambda: None)

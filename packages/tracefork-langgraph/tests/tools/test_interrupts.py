@@ -160,7 +160,7 @@ def test_control_flow_of_an_inner_graph_is_refused(tape: Path) -> None:
 
     bind_tool(leave)
     with pytest.raises(
-        tracefork.UsageError, match=r"ended by a ParentCommand.*'tracefork': 'live'"
+        tracefork.UsageError, match=r"ended with a ParentCommand.*'tracefork': 'live'"
     ):
         with tracefork.record(tape):
             leave.invoke({})

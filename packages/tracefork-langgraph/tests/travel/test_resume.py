@@ -217,7 +217,7 @@ def test_a_run_that_saves_its_end_alone_has_nowhere_else_to_go_on(recorded: Reco
         assert program.run(START, durability="exit") == output
     program.ran.clear()
     with (
-        pytest.raises(tracefork.UsageError, match="saved its end alone"),
+        pytest.raises(tracefork.UsageError, match="durability='exit'"),
         tracefork.replay(program.tape),
     ):
         rerun(program.graph)  # Which would go on from the end, and prove nothing.

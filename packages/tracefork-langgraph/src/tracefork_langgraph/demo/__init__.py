@@ -1,6 +1,6 @@
-"""What `tracefork demo` shows: a support agent that fails, and its scripted provider.
+"""The demo of `tracefork demo`: a support agent that fails, and its scripted provider.
 
-The model looks into the wrong policy the first time, and then each twentieth time.
+The model looks up the wrong policy the first time, and then every twentieth time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ REPAIR = ("--at=1", "--prompt=Where is order 17? It is late.")
 _SECONDS_PER_CHUNK = 0.03
 _LOOKS = 20
 _RUN = 3
-"""How many requests make a run: the first one is for people, and has the pace of a real model."""
+"""Requests per run. The first run is for people to watch, at the pace of a real model."""
 
 
 def provider() -> ProviderServer:
-    """Return the provider that answers the agent, to be started by `with`.
+    """Return the provider that answers the agent. Entering it with `with` starts it.
 
     Raises:
-        ImportError: it, or what the agent imports, is not installed.
+        ImportError: the provider or a package that the agent imports is not installed.
     """
     from tracefork_testkit import ProviderServer
 
@@ -39,7 +39,7 @@ def provider() -> ProviderServer:
 
 
 def ENVIRONMENT(url: str) -> dict[str, str]:  # noqa: N802 - named by the contract
-    """Return the variables that point the agent at the provider, and at nothing else."""
+    """Return the environment variables that point the agent at the provider only."""
     return {
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_API_KEY": "not-needed",
@@ -49,7 +49,7 @@ def ENVIRONMENT(url: str) -> dict[str, str]:  # noqa: N802 - named by the contra
 
 
 class _Model:
-    """Looks the order and the time up at once, then a policy, then answers from all three."""
+    """Look up the order and the time in parallel, then a policy, then answer from all three."""
 
     def __init__(self) -> None:
         self._asked = 0
