@@ -35,7 +35,7 @@ TICKET = """\
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the garbage collector close the connections of models: LangChain leaves them to it."""
+    """Leave unclosed connections of models to the garbage collector, as LangChain does."""
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
 
 
@@ -64,7 +64,7 @@ def current_time() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_certificates() -> Iterator[None]:
-    """Load no CA bundle: nothing here speaks TLS, and each new client would parse it for 75 ms."""
+    """Load no CA bundle: nothing here uses TLS, and each new client would parse it for 75 ms."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_, **__: None)
         yield
@@ -78,7 +78,7 @@ def nothing_attached() -> None:
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider whose answers are other ones each time, so that none is right by accident."""
+    """A provider whose answers differ each time, so that no answer is right by accident."""
     with ProviderServer(nondeterministic=True) as server:
         yield server
 
@@ -91,7 +91,7 @@ def tape(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def model(server: ProviderServer) -> Callable[..., Any]:
-    """Make a chat model of a kind that asks the server."""
+    """Make a chat model of a kind that calls the server."""
 
     def make(kind: str = "chat", **options: object) -> Any:
         if kind == "anthropic":
@@ -151,10 +151,10 @@ async def _collect(stream: Any) -> list[Any]:
 
 
 def heard(value: Any) -> list[object]:
-    """Return what was said, without the ids that LangChain makes up.
+    """Return what was said, without the ids that LangChain generates.
 
-    What models say comes in its order. Tools that run side by side in threads end in any order;
-    LangGraph sorts them in the state, but not in its streams, so here they are sorted.
+    Messages of models keep their order. Tools that run in parallel threads finish in any order:
+    LangGraph sorts them in the state, but not in its streams. So they are sorted here.
     """
     found = list(_parts(value))
     said = [part for part in found if part[0] == "ai"]
@@ -177,7 +177,7 @@ def _parts(value: Any) -> Iterator[tuple[str, ...]]:
 
 @pytest.fixture
 def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
-    """Record a run, take the provider away, and replay it: return what both came to."""
+    """Record a run, stop the provider, and replay it; return both results."""
 
     def run(action: Callable[[], Any], **options: Any) -> tuple[Any, Any]:
         with tracefork.record(tape, **options):
@@ -191,13 +191,13 @@ def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
 
 @pytest.fixture
 def name_of(kind: str) -> str:
-    """The name that the model's steps go by."""
+    """The name of the model's steps."""
     return KINDS[kind]
 
 
 @pytest.fixture
 def paths(tape: Path) -> Callable[[], list[tuple[str, ...]]]:
-    """Read where each exchange on the tape belongs."""
+    """Read the step path of each exchange on the tape."""
 
     def read() -> list[tuple[str, ...]]:
         with tracefork.Tape.open(tape) as opened:
@@ -208,7 +208,7 @@ def paths(tape: Path) -> Callable[[], list[tuple[str, ...]]]:
 
 @pytest.fixture
 def attempts() -> Iterator[list[str]]:
-    """The requests that were answered, live or not, in the words of httpx and httpx2."""
+    """The requests that were answered, live or not, as httpx and httpx2 log them."""
     lines: list[str] = []
 
     class Listener(logging.Handler):

@@ -34,7 +34,7 @@ class State(TypedDict, total=False):
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider that says something bad once."""
+    """A provider whose first answer is bad."""
     said = iter(["bad"])
 
     def script(_: ModelRequest) -> Reply:
@@ -46,14 +46,14 @@ def server() -> Iterator[ProviderServer]:
 
 @pytest.fixture
 def model_cache() -> Iterator[None]:
-    """LangChain's cache of models, of this test alone."""
+    """LangChain's cache of models, for this test only."""
     set_llm_cache(ModelCache())
     yield
     set_llm_cache(None)
 
 
 def _graph(model: Any, saver: Any, cache: Any, *, is_async: bool) -> Any:
-    """Make a graph that asks the same twice, in one node: the second answer is a cache's."""
+    """Make a graph with a node that sends one request twice; a cache answers the second."""
 
     def ask(state: State) -> State:
         return {"said": model.invoke("the same").text}
@@ -85,7 +85,7 @@ def run(
     *,
     is_async: bool,
 ) -> Iterator[Run]:
-    """Give what runs a graph with a cache of each kind."""
+    """Give a function that runs a graph with each kind of cache."""
     kind, cache = request.param, None
     options: dict[str, Any] = {"max_retries": 0}
     if kind == "memory":
@@ -105,10 +105,10 @@ def run(
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_a_replay_or_fork_begins_with_an_empty_cache(
+def test_replay_and_fork_start_with_an_empty_cache(
     run: Run, tape: Path, server: ProviderServer
 ) -> None:
-    """It asks as often as was recorded, in this process, after others, and what it hears is its."""
+    """After other runs in this process, each sends as many requests as were recorded."""
     with tracefork.record(tape):
         assert run()["said"] == "bad"
     assert len(server.requests) == 1
@@ -125,8 +125,8 @@ def test_a_replay_or_fork_begins_with_an_empty_cache(
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-def test_a_recording_has_its_cache_as_it_is(run: Run, tape: Path, server: ProviderServer) -> None:
-    """What was answered by an earlier run is not on the tape, and a replay says so."""
+def test_recording_uses_the_shared_cache(run: Run, tape: Path, server: ProviderServer) -> None:
+    """An answer from the cache of an earlier run is not on the tape, so a replay diverges."""
     run()
     with tracefork.record(tape):
         run()
@@ -137,10 +137,9 @@ def test_a_recording_has_its_cache_as_it_is(run: Run, tape: Path, server: Provid
     assert len(server.requests) == 1  # The cache is as it was.
 
 
-def test_blame_is_not_answered_by_a_cache(
+def test_forks_of_blame_are_not_answered_by_a_cache(
     model: Callable[..., Any], tape: Path, server: ProviderServer
 ) -> None:
-    """Each of its forks is live."""
     graph = attach(_graph(model(), TapeSaver(tape), InMemoryCache(), is_async=False))
     with tracefork.record(tape):
         graph.invoke({}, THREAD)
@@ -150,10 +149,10 @@ def test_blame_is_not_answered_by_a_cache(
     assert report.result.verdict.units == (0,)
 
 
-def test_a_class_of_caches_that_comes_later_is_caught_too(
+def test_cache_class_defined_during_a_session_is_replaced_too(
     model: Callable[..., Any], model_cache: None, tape: Path, server: ProviderServer
 ) -> None:
-    """It is found by what it is; when the session ends it is as it was."""
+    """When the session ends, the class is as before."""
     with tracefork.record(tape):
         model().invoke("hi")
     with tracefork.replay(tape):
@@ -193,8 +192,8 @@ for _ in range(2):
 """
 
 
-def test_nothing_has_to_be_attached(tape: Path, server: ProviderServer) -> None:
-    """That the package is installed is enough."""
+def test_caches_are_separate_without_attach(tape: Path, server: ProviderServer) -> None:
+    """Installing the package is enough."""
     done = subprocess.run(
         [sys.executable, "-c", _AMBIENT, str(tape), f"{server.url}/v1"],
         capture_output=True,

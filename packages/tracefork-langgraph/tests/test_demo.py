@@ -1,4 +1,4 @@
-"""The demo's agent tells the story that `tracefork demo` needs."""
+"""The demo's agent fails, diverges and is repaired as `tracefork demo` shows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracefork_langgraph import demo
 
 @pytest.fixture(autouse=True)
 def in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stream without the pauses that are for people."""
+    """Stream without the pauses that let people watch."""
     monkeypatch.setattr(demo, "_SECONDS_PER_CHUNK", 0.0)
 
 
@@ -40,15 +40,14 @@ def told(
     return run
 
 
-def test_the_demo_is_found_by_its_entry_point() -> None:
-    """`tracefork demo` finds the module under the name langgraph."""
+def test_demo_is_found_by_its_entry_point() -> None:
     (point,) = entry_points(group="tracefork.demos", name="langgraph")
     assert point.load() is demo
     assert demo.AGENT.name == "support_agent.py"
 
 
-def test_the_story(told: Any, tape: Path, paths: Any) -> None:
-    """Two tools at once, then the wrong policy, then no help, in tokens; and the same replayed."""
+def test_demo_agent_takes_the_wrong_policy_and_replays(told: Any, tape: Path, paths: Any) -> None:
+    """It calls two tools in parallel, looks up the wrong policy, then cannot help; all streamed."""
     with demo.provider() as provider:
         url = provider.url
         with tracefork.record(tape):
@@ -70,8 +69,9 @@ def test_the_story(told: Any, tape: Path, paths: Any) -> None:
     assert run.clock_misses == 0
 
 
-def test_the_edit_is_one_byte_of_the_prompt(told: Any, tape: Path, tmp_path: Path) -> None:
-    """The edit changes one byte, in one place, and the replay says where."""
+def test_edit_changes_one_byte_and_the_replay_names_it(
+    told: Any, tape: Path, tmp_path: Path
+) -> None:
     before, after = (text.encode() for text in demo.EDIT)
     assert len(before) == len(after)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == 1
@@ -87,8 +87,8 @@ def test_the_edit_is_one_byte_of_the_prompt(told: Any, tape: Path, tmp_path: Pat
     assert caught.value.divergence.n == 0
 
 
-def test_the_repair_is_a_policy_that_helps(told: Any, tape: Path) -> None:
-    """Asked with the words of the repair at its exchange, the agent finds the policy."""
+def test_repair_makes_the_agent_find_the_policy(told: Any, tape: Path) -> None:
+    """A fork sends the repaired prompt at the exchange of `REPAIR`."""
     at, prompt = (word.partition("=")[2] for word in demo.REPAIR)
     with demo.provider() as provider:
         with tracefork.record(tape):
@@ -98,8 +98,8 @@ def test_the_repair_is_a_policy_that_helps(told: Any, tape: Path) -> None:
     assert (run.replayed, run.live) == (1, 2)
 
 
-def test_the_clock_of_the_tool_is_on_the_tape(told: Any, tape: Path) -> None:
-    """The time in the answer comes from the tape: without its clock the replay diverges."""
+def test_replay_without_the_recorded_clock_diverges(told: Any, tape: Path) -> None:
+    """The time in the answer comes from the tape."""
     with demo.provider() as provider, tracefork.record(tape):
         told(demo.AGENT, url := provider.url)
     with (

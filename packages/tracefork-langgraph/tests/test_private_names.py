@@ -1,4 +1,4 @@
-"""Names of LangChain and LangGraph that are nobody's promise, and that the adapter leans on.
+"""Private names of LangChain and LangGraph that the adapter depends on.
 
 Each test fails by saying what moved, and which file has to follow.
 """
@@ -31,7 +31,7 @@ class State(TypedDict):
 
 
 class Witness(BaseCallbackHandler):
-    """Keeps what every run starts with."""
+    """Keeps the arguments that every run starts with."""
 
     run_inline = True
 
@@ -54,7 +54,7 @@ def witness() -> Witness:
 
 
 def test_nodes_carry_their_tag_and_their_path(witness: Witness) -> None:
-    """handler.py tells nodes by the tag graph:step:N, and branches by metadata langgraph_path."""
+    """handler.py identifies nodes by the tag graph:step:N, and branches by langgraph_path."""
     builder = StateGraph(State).add_node("first", lambda _: {}).add_node("worker", lambda _: {})
     builder.add_edge(START, "first")
     builder.add_conditional_edges("first", lambda _: [Send("worker", {})] * 2, ["worker"])
@@ -73,7 +73,7 @@ def test_nodes_carry_their_tag_and_their_path(witness: Witness) -> None:
 
 
 def test_branches_of_a_parallel_chain_carry_their_key(witness: Witness) -> None:
-    """handler.py tells the branches of a RunnableParallel by the tag map:key:K."""
+    """handler.py identifies branches of a RunnableParallel by the tag map:key:K."""
     chain = RunnableParallel({"a": RunnableLambda(str), "b": RunnableLambda(str)})
     chain.invoke("x", {"callbacks": [witness]})
     tags = {tag for start in witness.starts for tag in start["tags"]}
@@ -81,8 +81,8 @@ def test_branches_of_a_parallel_chain_carry_their_key(witness: Witness) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Unexpected type for token usage")
-def test_models_say_how_many_prompts_they_start(model: Any, witness: Witness) -> None:
-    """handler.py leaves exchanges unattributed where batch_size is not 1."""
+def test_models_report_the_number_of_prompts(model: Any, witness: Witness) -> None:
+    """handler.py gives exchanges no step if batch_size is not 1."""
     asked = model()
     config = {"callbacks": [witness]}
     asked.invoke("a", config)
@@ -93,8 +93,8 @@ def test_models_say_how_many_prompts_they_start(model: Any, witness: Witness) ->
     assert witness.starts[0]["invocation_params"]["model"] == "some-model"
 
 
-def test_tools_say_which_call_they_answer(witness: Witness) -> None:
-    """handler.py tells parallel tools of one node by tool_call_id."""
+def test_tools_report_the_id_of_their_call(witness: Witness) -> None:
+    """handler.py tells parallel tools of one node apart by tool_call_id."""
 
     def echo(text: str) -> str:
         """Echo."""
@@ -129,8 +129,8 @@ def test_tasks_know_the_checkpoint_they_run_from() -> None:
     )
 
 
-def test_what_a_checkpointer_is_asked_says_why() -> None:
-    """saver.py tells runs from looks by __pregel_runtime."""
+def test_config_tells_a_run_from_a_look_at_the_state() -> None:
+    """saver.py tells them apart by __pregel_runtime."""
 
     class Asked(InMemorySaver):
         def get_tuple(self, config: Any) -> Any:
@@ -145,8 +145,8 @@ def test_what_a_checkpointer_is_asked_says_why() -> None:
     assert runs == [True, False], "__pregel_runtime moved: saver.py has to follow"
 
 
-def test_ids_of_checkpoints_are_made_after_a_moment_that_can_be_set() -> None:
-    """running.py lets new ids sort after a recorded one through _last_v6_timestamp."""
+def test_new_checkpoint_ids_sort_after_a_time_that_can_be_set() -> None:
+    """running.py makes new ids sort after a recorded one through _last_v6_timestamp."""
     now = ids.uuid6().int
     ahead = str(uuid.UUID(int=now + (1 << 118)))  # Some years.
     never = ["ffffffff-ffff-6fff-bfff-ffffffffffff", "ffffffff-ffff-4fff-bfff-ffffffffffff"]
@@ -168,8 +168,8 @@ def test_interrupts_bubble_up() -> None:
     assert issubclass(GraphInterrupt, GraphBubbleUp)
 
 
-def test_configure_hooks_are_asked_with_get(monkeypatch: pytest.MonkeyPatch) -> None:
-    """attachment.py registers an object that has `get`, where LangChain names a ContextVar."""
+def test_configure_hooks_are_called_with_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    """listening.py registers an object with `get` where LangChain expects a ContextVar."""
     from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
 
     asked: list[object] = []
@@ -184,7 +184,7 @@ def test_configure_hooks_are_asked_with_get(monkeypatch: pytest.MonkeyPatch) -> 
     assert asked, "LangChain no longer asks its configure hooks with `get`"
 
 
-def test_what_a_handler_raises_is_logged_by_one_logger(
+def test_errors_of_handlers_are_logged_by_one_logger(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """handler.py filters the logger of langchain_core.callbacks.manager."""
@@ -199,7 +199,7 @@ def test_what_a_handler_raises_is_logged_by_one_logger(
 
 
 @pytest.mark.parametrize("brand", ["chat", "responses"])
-def test_where_chat_openai_keeps_its_clients(model: Any, brand: str) -> None:
+def test_chat_openai_keeps_its_clients_in_the_known_attributes(model: Any, brand: str) -> None:
     """clients.py finds `_client` of the SDK clients in root_client and root_async_client."""
     asked = model(brand)
     for name, resource in (("root_client", "client"), ("root_async_client", "async_client")):
@@ -209,8 +209,8 @@ def test_where_chat_openai_keeps_its_clients(model: Any, brand: str) -> None:
         assert vars(asked)[resource]._client is sdk, f"ChatOpenAI.{resource} has another client"
 
 
-def test_where_chat_anthropic_keeps_its_clients(model: Any) -> None:
-    """clients.py wakes the cached properties _client and _async_client."""
+def test_chat_anthropic_keeps_its_clients_in_cached_properties(model: Any) -> None:
+    """clients.py reads the cached properties _client and _async_client."""
     asked = model("anthropic")
     for name in ("_client", "_async_client"):
         declared = getattr(type(asked), name, None)
@@ -221,8 +221,8 @@ def test_where_chat_anthropic_keeps_its_clients(model: Any) -> None:
         assert "_client" in vars(sdk), "the Anthropic SDK no longer keeps its client in _client"
 
 
-def test_how_states_are_serialised() -> None:
-    """serde.py runs LangGraph's encoder with another value for one of its module's names."""
+def test_encoder_of_states_calls_itself_by_a_global_name() -> None:
+    """serde.py runs LangGraph's encoder with another value for that global."""
     from langgraph.checkpoint.serde import _msgpack, jsonplus
 
     names = jsonplus._msgpack_default.__code__.co_names
@@ -232,8 +232,8 @@ def test_how_states_are_serialised() -> None:
     assert ("datetime", "datetime", "fromisoformat") in _msgpack.SAFE_MSGPACK_METHODS
 
 
-def test_where_the_types_of_a_schema_are_found() -> None:
-    """serde.py asks build_serde_allowlist, and the builder of a graph for its schemas."""
+def test_types_of_a_schema_are_found_in_the_builder() -> None:
+    """serde.py calls build_serde_allowlist, and reads the schemas from the graph's builder."""
     from langgraph._internal._serde import build_serde_allowlist
 
     builder = StateGraph(State).add_node("a", lambda _: {}).add_edge(START, "a")
@@ -242,8 +242,8 @@ def test_where_the_types_of_a_schema_are_found() -> None:
     assert (AIMessage.__module__, "AIMessage") in found
 
 
-def test_what_gives_messages_their_ids() -> None:
-    """given_ids.py stands in for the function that `add_messages` closes over."""
+def test_add_messages_closes_over_the_function_that_gives_ids() -> None:
+    """given_ids.py replaces that function."""
     from langgraph.graph import add_messages
 
     assert add_messages.__code__.co_freevars == ("func",), "add_messages closes over another thing"
@@ -251,8 +251,8 @@ def test_what_gives_messages_their_ids() -> None:
     assert given[0].id, "it gives no ids any more"
 
 
-def test_where_the_types_of_answers_and_tasks_are_found() -> None:
-    """search.py knows the strategies of agents, and the tasks of workflows by their class."""
+def test_strategies_and_tasks_keep_their_types_in_the_known_attributes() -> None:
+    """search.py recognizes the strategies of agents and the tasks of workflows by their classes."""
     from langchain.agents import structured_output
     from langgraph.func import _TaskFunction, task
 

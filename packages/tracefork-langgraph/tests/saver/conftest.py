@@ -16,7 +16,7 @@ from tracefork_langgraph import TapeSaver
 
 
 class State(TypedDict, total=False):
-    """What the graphs here are about."""
+    """The state of the graphs here."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     seen: Annotated[list[str], operator.add]
@@ -25,7 +25,7 @@ class State(TypedDict, total=False):
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the threads lie."""
+    """The file of the threads."""
     return tmp_path / "threads.tape"
 
 
@@ -37,7 +37,7 @@ def saver(path: Path) -> TapeSaver:
 
 @pytest.fixture
 def chain() -> Callable[..., Any]:
-    """Make a graph of some nodes in a row, each of which says its name."""
+    """Make a graph of some nodes in a row, each of which adds its name."""
 
     def make(checkpointer: object, names: str = "abc", **compiled: Any) -> Any:
         builder = StateGraph(State)

@@ -1,4 +1,4 @@
-"""A session has to know why LangGraph asks: to run, to resume, to look, or to list."""
+"""The saver tells a session why LangGraph asks: to run, resume, look or list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Make = Callable[..., Any]
 
 
 class Listening(CheckpointFile):
-    """A file of threads that keeps what it is told."""
+    """A file of threads that keeps the calls it gets."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -28,16 +28,16 @@ class Listening(CheckpointFile):
 
 @pytest.fixture
 def listening(path: Path, monkeypatch: pytest.MonkeyPatch) -> Listening:
-    """What all savers of the test put into."""
+    """The store of all savers in the test."""
     store = Listening(path)
     monkeypatch.setattr(saver, "checkpoints", lambda _: store)
     return store
 
 
-def test_runs_looks_and_lists_are_told_apart(
+def test_runs_looks_and_lists_are_reported(
     listening: Listening, path: Path, chain: Make, on: Make
 ) -> None:
-    """Once each, with the checkpoint that was named; what LangGraph asks itself is not told."""
+    """Once each, with the checkpoint that was named. LangGraph's own lookups are not reported."""
     graph = chain(TapeSaver(path))
     graph.invoke({"messages": []}, on())
     assert listening.heard == [("run", "t", None)]
@@ -51,20 +51,18 @@ def test_runs_looks_and_lists_are_told_apart(
     assert listening.heard[4:] == [("run", "t", at)]
 
 
-async def test_async_runs_are_told_alike(
+async def test_async_runs_and_looks_are_reported_too(
     listening: Listening, path: Path, chain: Make, on: Make
 ) -> None:
-    """A run and a look beside the loop are what they are on it."""
     graph = chain(TapeSaver(path))
     await graph.ainvoke({"messages": []}, on("u"))
     await graph.aget_state(on("u"))
     assert listening.heard == [("run", "u", None), ("look", "u", None)]
 
 
-def test_graphs_inside_are_not_told(
+def test_runs_of_subgraphs_are_not_reported(
     listening: Listening, path: Path, chain: Make, on: Make
 ) -> None:
-    """Only the outermost graph is run by somebody."""
     inner = chain(None, "xy")
     builder = StateGraph(inner.builder.state_schema).add_node("sub", inner).add_edge(START, "sub")
     builder.compile(checkpointer=TapeSaver(path)).invoke({"messages": []}, on())

@@ -1,4 +1,4 @@
-"""LangGraph's own suite of what a checkpointer must do, and what it does not look at."""
+"""LangGraph's conformance suite for checkpointers, and what the suite does not test."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ At = Callable[..., Any]
 
 
 def checkpoint(n: int, **values: object) -> Any:
-    """Return a checkpoint whose channels have a version that other branches have too."""
+    """Return a checkpoint whose channel versions other branches have too."""
     versions = dict.fromkeys(values, n)
     made = {**empty_checkpoint(), "id": f"{n:04}", "channel_values": values}
     return {**made, "channel_versions": versions, "updated_channels": list(values)}
 
 
-async def test_all_of_the_conformance_suite(path: Path) -> None:
-    """All required capabilities and all optional ones are there and pass."""
+async def test_saver_passes_the_whole_conformance_suite(path: Path) -> None:
+    """It has all required capabilities and all optional ones."""
 
     @checkpointer_test(name="TapeSaver")
     async def saver() -> AsyncIterator[TapeSaver]:
@@ -41,7 +41,7 @@ async def test_all_of_the_conformance_suite(path: Path) -> None:
 
 
 def test_branches_with_equal_versions_have_their_own_values(saver: TapeSaver, on: At) -> None:
-    """Two children of a checkpoint keep their values, though their versions are equal numbers."""
+    """Two children of a checkpoint keep their values although their versions are equal."""
     root = saver.put(on(), checkpoint(1, said="root"), {}, {"said": 1})
     one = saver.put(root, checkpoint(2, said="one"), {}, {"said": 2})
     other = saver.put(root, {**checkpoint(2, said="other"), "id": "0003"}, {}, {"said": 2})
@@ -52,8 +52,8 @@ def test_branches_with_equal_versions_have_their_own_values(saver: TapeSaver, on
         assert found.checkpoint["updated_channels"] == ["said"]
 
 
-def test_pending_writes_are_in_the_order_of_their_paths(saver: TapeSaver, on: At) -> None:
-    """Not the id of a task decides, which is a hash, but its path."""
+def test_pending_writes_are_sorted_by_task_path(saver: TapeSaver, on: At) -> None:
+    """Not by task id, which is a hash."""
     config = saver.put(on(), checkpoint(1), {}, {})
     for task, path in (("a", "~2"), ("b", "~1"), ("c", "")):
         saver.put_writes(config, [("said", task), ("said", task * 2)], task, path)
@@ -62,8 +62,8 @@ def test_pending_writes_are_in_the_order_of_their_paths(saver: TapeSaver, on: At
     assert [one[2] for one in found.pending_writes or ()] == ["c", "cc", "b", "bb", "a", "aa"]
 
 
-def test_parents_that_go_in_a_circle_end(saver: TapeSaver, on: At) -> None:
-    """A file may say anything: what is asked for is looked for once in each checkpoint."""
+def test_search_ends_if_parents_form_a_cycle(saver: TapeSaver, on: At) -> None:
+    """A file may contain anything: the search visits each checkpoint once."""
     saver.put(on(checkpoint_id="0002"), checkpoint(1), {}, {})
     second = saver.put(on(checkpoint_id="0001"), checkpoint(2), {}, {})
     saver.put_writes(on(checkpoint_id="0001"), [("said", "once")], "a")
@@ -71,8 +71,8 @@ def test_parents_that_go_in_a_circle_end(saver: TapeSaver, on: At) -> None:
     assert found["said"]["writes"] == [("a", "said", "once")]
 
 
-def test_a_saver_keeps_nothing_of_a_session(tmp_path: Path, on: At) -> None:
-    """One that was made in a replay holds no more than a file when that is over."""
+def test_saver_does_not_keep_the_store_of_a_finished_session(tmp_path: Path, on: At) -> None:
+    """A saver that was created in a replay holds only a file when the replay is over."""
     tape = tmp_path / "run.tape"
     with tracefork.record(tape):
         TapeSaver(tape).put(on(), checkpoint(1, said="x"), {}, {"said": 1})
@@ -86,8 +86,7 @@ def test_a_saver_keeps_nothing_of_a_session(tmp_path: Path, on: At) -> None:
     assert saver.get_tuple(on()) is not None
 
 
-def test_a_channel_without_a_value_stays_so(saver: TapeSaver, on: At) -> None:
-    """A channel that was emptied does not get an older value back."""
+def test_emptied_channel_does_not_get_an_older_value_back(saver: TapeSaver, on: At) -> None:
     first = saver.put(on(), checkpoint(1, said="x", kept="y"), {}, {"said": 1, "kept": 1})
     emptied = {**checkpoint(2, kept="y"), "channel_versions": {"said": 2, "kept": 1}}
     saver.put(first, emptied, {}, {"said": 2})
@@ -95,7 +94,7 @@ def test_a_channel_without_a_value_stays_so(saver: TapeSaver, on: At) -> None:
 
 
 def test_versions_of_two_branches_differ(saver: TapeSaver) -> None:
-    """The next version of one is another one each time, and greater."""
+    """Each call returns another version, and a greater one."""
     one, other = saver.get_next_version(None, None), saver.get_next_version(None, None)
     assert one != other
     assert saver.get_next_version(one, None) > max(one, other)
@@ -103,15 +102,16 @@ def test_versions_of_two_branches_differ(saver: TapeSaver) -> None:
 
 
 def test_a_clone_with_more_allowed_types_shares_the_threads(saver: TapeSaver, on: At) -> None:
-    """What the clone puts, the saver has."""
     clone = saver.with_allowlist({("app", "Doc")})
     assert clone is not saver
     clone.put(on(), checkpoint(1, said="x"), {}, {"said": 1})
     assert saver.get(on())["channel_values"] == {"said": "x"}
 
 
-def test_a_saver_is_of_a_file(tmp_path: Path, on: At, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the one that was meant when it was named, wherever the program goes; memory is refused."""
+def test_saver_keeps_its_file_if_the_working_directory_changes(
+    tmp_path: Path, on: At, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`:memory:` is refused."""
     monkeypatch.chdir(tmp_path)
     saver = TapeSaver("threads.tape")
     (tmp_path / "elsewhere").mkdir()
@@ -122,8 +122,8 @@ def test_a_saver_is_of_a_file(tmp_path: Path, on: At, monkeypatch: pytest.Monkey
         TapeSaver(":memory:")
 
 
-def test_secrets_of_a_config_do_not_land(path: Path, saver: TapeSaver, on: At) -> None:
-    """A key in a config is no part of the metadata, nor of the file."""
+def test_secrets_of_a_config_are_not_stored(path: Path, saver: TapeSaver, on: At) -> None:
+    """A key in a config is neither in the metadata nor in the file."""
     config = on(openai_api_key="not-to-be-kept-1", note="Bearer 0123456789abcdefghijkl")
     saver.put(config, checkpoint(1), {"source": "input"}, {})
     found = saver.get_tuple(on())

@@ -1,4 +1,4 @@
-"""In graphs: as a drop-in, with what LangGraph does besides stepping."""
+"""TapeSaver in graphs: a drop-in checkpointer for all that LangGraph does with one."""
 
 from __future__ import annotations
 
@@ -36,18 +36,17 @@ def said(state: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("durability", ["sync", "async", "exit"])
-def test_a_thread_goes_on_in_another_saver(
+def test_thread_continues_in_another_saver(
     path: Path, chain: Make, on: Make, durability: str
 ) -> None:
-    """However a run was saved, its state is there for the next one."""
+    """With every durability, the saved state is there for the next saver."""
     chain(TapeSaver(path)).invoke({"messages": [("user", "hi")]}, on(), durability=durability)
     state = chain(TapeSaver(path)).invoke({"messages": [("user", "more")]}, on())
     assert said(state) == ["hi", "a 0", "b 1", "c 2", "more", "a 3", "b 4", "c 5"]
     assert state["seen"] == list("abcabc")
 
 
-async def test_async_runs_are_as_sync_ones(path: Path, chain: Make, on: Make) -> None:
-    """What was saved by one is read by the other, with the same history."""
+async def test_async_and_sync_runs_read_the_same_history(path: Path, chain: Make, on: Make) -> None:
     graph = chain(TapeSaver(path))
     threads = [on(f"t{i}") for i in range(4)]
     await asyncio.gather(*(graph.ainvoke({"messages": []}, config) for config in threads))
@@ -57,8 +56,10 @@ async def test_async_runs_are_as_sync_ones(path: Path, chain: Make, on: Make) ->
         assert (await graph.aget_state(config)).values["seen"] == list("abc")
 
 
-def test_a_fork_leaves_the_line_it_left(saver: TapeSaver, chain: Make, on: Make) -> None:
-    """Running on from the past makes a branch; what was there reads as before."""
+def test_branch_leaves_the_old_checkpoints_unchanged(
+    saver: TapeSaver, chain: Make, on: Make
+) -> None:
+    """Running on from the past creates a branch; the old states read as before."""
     graph = chain(saver)
     graph.invoke({"messages": []}, on())
     before = [(one.config, one.values) for one in graph.get_state_history(on())]
@@ -69,8 +70,8 @@ def test_a_fork_leaves_the_line_it_left(saver: TapeSaver, chain: Make, on: Make)
     assert [graph.get_state(config).values for config, _ in before] == [v for _, v in before]
 
 
-def test_an_interrupt_waits_in_the_file(path: Path, on: Make) -> None:
-    """A run that waits for an answer gets it in another process, as far as the file can tell."""
+def test_interrupt_is_stored_and_resumed_by_another_saver(path: Path, on: Make) -> None:
+    """Another process would see the same file."""
 
     class Asked(TypedDict, total=False):
         answer: str
@@ -86,8 +87,9 @@ def test_an_interrupt_waits_in_the_file(path: Path, on: Make) -> None:
     assert resumed.invoke(Command(resume="yes"), on()) == {"answer": "yes"}
 
 
-def test_a_subgraph_has_its_own_line(saver: TapeSaver, chain: Make, on: Make) -> None:
-    """The states of a graph inside a node are in a ns of their own, and are found there."""
+def test_states_of_a_subgraph_are_found_in_their_own_namespace(
+    saver: TapeSaver, chain: Make, on: Make
+) -> None:
     inner = chain(None, "xy", interrupt_before=["y"])
     builder = StateGraph(inner.builder.state_schema).add_node("sub", inner).add_edge(START, "sub")
     graph = builder.compile(checkpointer=saver)
@@ -98,8 +100,8 @@ def test_a_subgraph_has_its_own_line(saver: TapeSaver, chain: Make, on: Make) ->
     assert graph.invoke(None, on())["seen"] == ["x", "y"]
 
 
-def test_an_agent_remembers(path: Path, model: Make, on: Make) -> None:
-    """LangChain's prebuilt agent keeps its thread over a restart."""
+def test_agent_keeps_its_thread_over_a_restart(path: Path, model: Make, on: Make) -> None:
+    """The agent is LangChain's prebuilt one."""
     for turn in (1, 2):
         agent = create_agent(model(), [], checkpointer=TapeSaver(path))
         state = agent.invoke({"messages": [("user", "hello")]}, on())
@@ -111,7 +113,7 @@ def counted(state: list[str], writes: list[list[str]]) -> list[str]:
 
 
 def delta_graph(checkpointer: object) -> Any:
-    """A graph whose channel is stored as what is written to it, but for each third state."""
+    """A graph with a channel that stores writes, and a snapshot at every third state."""
 
     class Deltas(TypedDict, total=False):
         log: Annotated[list[str], DeltaChannel(counted, snapshot_frequency=3)]
@@ -128,10 +130,8 @@ def delta_graph(checkpointer: object) -> Any:
 
 @with_deltas
 @pytest.mark.parametrize("runs", [1, 2, 3])
-def test_the_state_of_a_delta_channel_outlives_copies_and_pruning(
-    saver: TapeSaver, on: Make, runs: int
-) -> None:
-    """It is what it was in memory: in the copy, and where only the latest states were kept."""
+def test_delta_channel_survives_copies_and_pruning(saver: TapeSaver, on: Make, runs: int) -> None:
+    """The copy, and a thread pruned to its latest states, equal the state in memory."""
     graph, live = delta_graph(saver), delta_graph(InMemorySaver())
     for n in range(runs):
         for one in (graph, live):
@@ -152,10 +152,8 @@ def test_the_state_of_a_delta_channel_outlives_copies_and_pruning(
 
 
 @with_deltas
-def test_the_history_of_a_channel_is_what_the_framework_would_find(
-    saver: TapeSaver, on: Make
-) -> None:
-    """The short way through the rows returns what the long way through all states does."""
+def test_channel_history_equals_that_of_the_framework(saver: TapeSaver, on: Make) -> None:
+    """The short way through the rows finds the same as the long way through all states."""
     graph = delta_graph(saver)
     graph.invoke({"n": 1, "log": ["in"]}, on())
     for state in graph.get_state_history(on()):
@@ -164,8 +162,8 @@ def test_the_history_of_a_channel_is_what_the_framework_would_find(
         assert saver.get_delta_channel_history(**asked) == slow
 
 
-def test_a_recording_is_read_and_not_written(path: Path, chain: Make, on: Make) -> None:
-    """What a session put on its tape is there for a saver of it; a run is told to go elsewhere."""
+def test_recording_can_be_read_but_not_written(path: Path, chain: Make, on: Make) -> None:
+    """A saver reads the checkpoints of a session from its tape; a run there is refused."""
     with tracefork.record(path):
         recorded = chain(TapeSaver(path)).invoke({"messages": [("user", "hi")]}, on())
     graph = chain(TapeSaver(path))

@@ -1,4 +1,4 @@
-"""Threads of LangGraph's SqliteSaver go on with a TapeSaver."""
+"""Threads of LangGraph's SqliteSaver continue with a TapeSaver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Make = Callable[..., Any]
 
 @pytest.fixture
 def old(tmp_path: Path, chain: Make, on: Make) -> Path:
-    """A file of a SqliteSaver: two threads, one of them waits, one with a graph inside."""
+    """A file of a SqliteSaver with two threads, one of which waits."""
     file = tmp_path / "old.db"
     with SqliteSaver.from_conn_string(str(file)) as saver:
         chain(saver).invoke({"messages": [("user", "hi")]}, on("one", api_key="not-for-here-1"))
@@ -32,10 +32,10 @@ def old(tmp_path: Path, chain: Make, on: Make) -> Path:
     return file
 
 
-def test_everything_comes_over(
+def test_import_copies_everything_that_sqlite_saver_reads(
     old: Path, path: Path, on: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ids, metadata, parents, values and writes are those that SqliteSaver reads."""
+    """Ids, metadata, parents, values and writes are equal; secrets in metadata are masked."""
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path)]) == 0
     assert "2 threads · 9 checkpoints" in capsys.readouterr().out
     with SqliteSaver.from_conn_string(str(old)) as saver:
@@ -49,16 +49,17 @@ def test_everything_comes_over(
     assert b"not-for-here-1" not in path.read_bytes()
 
 
-def test_a_thread_goes_on(old: Path, path: Path, chain: Make, on: Make) -> None:
-    """A run that waited when it was brought over is resumed, and the next turn sees the last."""
+def test_imported_thread_continues(old: Path, path: Path, chain: Make, on: Make) -> None:
+    """A run that waited is resumed, and the next turn sees the state of the last."""
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path)]) == 0
     graph = chain(TapeSaver(path))
     assert graph.invoke(None, on("two"))["seen"] == list("abc")
     assert graph.invoke({"messages": []}, on("one"))["seen"] == list("abcabc")
 
 
-def test_the_document(old: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`--json` says the same, in numbers."""
+def test_import_prints_its_counts_as_json(
+    old: Path, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["threads"], document["checkpoints"]) == (2, 9)
@@ -66,10 +67,10 @@ def test_the_document(old: Path, path: Path, capsys: pytest.CaptureFixture[str])
     assert document["bytes"] == path.stat().st_size
 
 
-def test_what_would_have_to_be_made_is_refused(
+def test_import_refuses_pickled_values_and_other_files(
     old: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A pickled value is named, and nothing is left behind; so is a file of something else."""
+    """It names the format, and leaves no file behind."""
     with sqlite3.connect(old) as db:
         db.execute("UPDATE checkpoints SET type = 'pickle', checkpoint = ?", (pickle.dumps(1),))
     db.close()
@@ -81,10 +82,10 @@ def test_what_would_have_to_be_made_is_refused(
     assert [file.name for file in path.parent.iterdir() if "tape" in file.name] == []
 
 
-def test_a_name_that_is_none_is_refused(
+def test_import_refuses_a_column_with_a_wrong_type(
     old: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """SQLite keeps anything in any column: one such row would spoil all that is imported."""
+    """SQLite stores any type in any column: one such row would spoil the whole import."""
     columns = {
         "checkpoints": ["thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id"],
         "writes": ["task_id", "channel", "idx"],
@@ -103,8 +104,8 @@ def test_a_name_that_is_none_is_refused(
             assert not path.exists()
 
 
-def test_a_moment_that_is_none_is_no_moment(old: Path, path: Path) -> None:
-    """When a checkpoint was made is for people: nothing fails for it."""
+def test_import_ignores_an_impossible_creation_time(old: Path, path: Path) -> None:
+    """The time is only for people, so it must not make an import fail."""
     with sqlite3.connect(old) as db:
         for thread, moment in ("one", "0001-01-01T00:00:00"), ("two", "9999-12-31T00:00:00"):
             head = msgspec.msgpack.encode({"ts": moment, "channel_values": {}})
@@ -117,8 +118,9 @@ def test_a_moment_that_is_none_is_no_moment(old: Path, path: Path) -> None:
     }
 
 
-def test_nothing_is_overwritten(old: Path, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A file that exists stays as it is."""
+def test_import_does_not_overwrite_a_file(
+    old: Path, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path.write_text("mine")
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path)]) == 2
     assert "already exists" in capsys.readouterr().err

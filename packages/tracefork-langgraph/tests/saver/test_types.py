@@ -1,4 +1,4 @@
-"""What comes back is what was put, or an error that says what does not."""
+"""A value comes back as it was saved, or an error names what cannot."""
 
 from __future__ import annotations
 
@@ -97,15 +97,15 @@ SAFE = [
 
 @pytest.mark.parametrize("value", SAFE, ids=lambda value: type(value).__name__)
 def test_safe_types_come_back(value: Any) -> None:
-    """Nobody has to allow what LangGraph itself holds safe; members of a set are what they were."""
+    """LangGraph's safe types need no permission; members of a set keep their types."""
     found = there_and_back(value)
     assert found == value
     assert type(found) is type(value)
 
 
 @pytest.mark.parametrize("value", SAFE, ids=lambda value: type(value).__name__)
-def test_the_bytes_are_those_of_langgraph(value: Any) -> None:
-    """What this writes, other checkpointers read."""
+def test_bytes_equal_those_of_langgraph(value: Any) -> None:
+    """So other checkpointers can read them."""
     assert StrictSerializer().dumps_typed(value) == JsonPlusSerializer().dumps_typed(value)
 
 
@@ -120,8 +120,8 @@ YOURS = [filled(), Model(title="t"), Tags(["a"]), Table({"a": 1}), Point(1, 2), 
 
 @pytest.mark.parametrize("value", YOURS)
 @pytest.mark.parametrize("wrap", [lambda one: one, lambda one: {"deep": [one]}])
-def test_a_type_of_yours_is_made_if_it_was_allowed(value: Any, wrap: Any) -> None:
-    """With every field, those included that its constructor does not take; else it is named."""
+def test_user_type_is_created_only_if_it_was_allowed(value: Any, wrap: Any) -> None:
+    """With every field, including those its constructor does not take. Else an error names it."""
     written = StrictSerializer().dumps_typed(wrap(value))
     read = StrictSerializer([Doc, Model, Tags, Table, Point, Colour]).loads_typed(written)
     assert read == wrap(value)
@@ -130,14 +130,13 @@ def test_a_type_of_yours_is_made_if_it_was_allowed(value: Any, wrap: Any) -> Non
     assert "attach(graph)" in str(caught.value)
 
 
-def test_a_type_inside_an_allowed_one_is_not_allowed_by_that() -> None:
-    """Each type is asked for by itself."""
+def test_allowing_a_type_does_not_allow_the_types_inside_it() -> None:
     with pytest.raises(tracefork.UsageError, match="Colour"):
         there_and_back(filled(), allow=[Doc])
 
 
-def test_a_process_knows_what_it_has_written() -> None:
-    """Types that went through this serializer come back, in what they are inside of as well."""
+def test_serializer_reads_the_types_that_it_has_written() -> None:
+    """Nested types too."""
     serializer = StrictSerializer()
     written = serializer.dumps_typed({"docs": [filled()]})
     assert serializer.loads_typed(written) == {"docs": [filled()]}
@@ -145,8 +144,8 @@ def test_a_process_knows_what_it_has_written() -> None:
     assert clone.loads_typed(written) == {"docs": [filled()]}
 
 
-def test_code_that_a_checkpoint_names_is_not_run(tmp_path: Path) -> None:
-    """A crafted value makes nothing: it is an error that names what it wanted."""
+def test_serializer_does_not_run_code_that_a_checkpoint_names(tmp_path: Path) -> None:
+    """A crafted value creates nothing: the error names the code."""
     target = tmp_path / "touched"
     for code in range(6):
         inner = ormsgpack.packb(["pathlib", "open", [str(target), "w"], "touch"])
@@ -159,8 +158,8 @@ def test_code_that_a_checkpoint_names_is_not_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("lists", "extensions"), [(1000, 20), (1, 150)])
-def test_a_value_that_is_nested_too_deep_is_refused(lists: int, extensions: int) -> None:
-    """A few bytes cannot take the stack of the process; what is as deep as states get is read."""
+def test_deeply_nested_value_is_refused(lists: int, extensions: int) -> None:
+    """A few bytes cannot exhaust the stack. A depth that real states have is read."""
 
     def nested(lists: int, extensions: int) -> bytes:
         body = b"\xc0"
@@ -179,8 +178,8 @@ def test_a_value_that_is_nested_too_deep_is_refused(lists: int, extensions: int)
     assert there_and_back(deep) == deep
 
 
-def test_what_cannot_be_made_again_says_so() -> None:
-    """A type of this process that another one cannot import is no dict there, but an error."""
+def test_type_that_cannot_be_imported_is_an_error() -> None:
+    """It does not come back as a dict."""
 
     @dataclass
     class Local:
@@ -191,8 +190,8 @@ def test_what_cannot_be_made_again_says_so() -> None:
         serializer.loads_typed(serializer.dumps_typed(Local()))
 
 
-def test_secrets_are_not_kept() -> None:
-    """A SecretStr comes back as one that says that it is none, wherever it was."""
+def test_secrets_are_not_stored() -> None:
+    """A SecretStr comes back as a placeholder, at any depth."""
 
     class Held(BaseModel):
         key: SecretStr
@@ -206,8 +205,8 @@ def test_secrets_are_not_kept() -> None:
     assert there_and_back(SecretBytes(b"hunter3!")).get_secret_value() == SECRET.encode()
 
 
-def test_known_drift() -> None:
-    """Outside of sets a tuple is a list when it comes back, and a defaultdict a dict."""
+def test_tuples_and_defaultdicts_come_back_as_lists_and_dicts() -> None:
+    """Also an exception comes back as its text, and a lone surrogate as `?`."""
     assert there_and_back({"a": (1, (2,))}) == {"a": [1, [2]]}
     assert type(there_and_back(defaultdict(list, a=[1]))) is dict
     assert there_and_back(ValueError("x")) == "ValueError('x')"
@@ -215,8 +214,8 @@ def test_known_drift() -> None:
 
 
 @pytest.mark.parametrize("value", [there_and_back, Fraction(1, 2), 2**64])
-def test_what_would_be_lost_is_refused_when_it_is_put(value: Any) -> None:
-    """Not when somebody reads it, who cannot help it any more."""
+def test_unserializable_value_is_refused_when_it_is_saved(value: Any) -> None:
+    """When it is read, it would be too late."""
     with pytest.raises(TypeError):
         StrictSerializer().dumps_typed({"deep": [value]})
 
@@ -225,8 +224,8 @@ class State(TypedDict, total=False):
     doc: Doc
 
 
-def test_attach_allows_what_the_schemas_of_a_graph_name(path: Path) -> None:
-    """After a restart the types of a state are those of its graph; without attach they are not."""
+def test_attach_allows_the_types_in_the_schemas_of_a_graph(path: Path) -> None:
+    """After a restart they can be read with `attach`, and not without it."""
     config: Any = {"configurable": {"thread_id": "t"}}
     builder = StateGraph(State).add_node("a", lambda _: {"doc": filled()}).add_edge(START, "a")
     builder.compile(checkpointer=TapeSaver(path)).invoke({}, config)
@@ -237,10 +236,10 @@ def test_attach_allows_what_the_schemas_of_a_graph_name(path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", [lambda it: it, ToolStrategy, ProviderStrategy])
-def test_attach_allows_what_an_agent_answers_with(
+def test_attach_allows_the_response_format_of_an_agent(
     strategy: Any, path: Path, model: Callable[..., Any]
 ) -> None:
-    """The state of an agent says `Any` for it: its `response_format` says which."""
+    """The state of an agent declares it as `Any`."""
     config: Any = {"configurable": {"thread_id": "t"}}
 
     def agent() -> Any:
@@ -264,8 +263,8 @@ def _drafted(name: str) -> Doc:
     return Doc(name)
 
 
-def test_attach_allows_what_tasks_return(path: Path) -> None:
-    """A workflow that waits for a person goes on in another process with what its tasks made."""
+def test_attach_allows_the_return_types_of_tasks(path: Path) -> None:
+    """A waiting workflow continues in another process with the results of its tasks."""
     config: Any = {"configurable": {"thread_id": "t"}}
 
     def workflow() -> Any:

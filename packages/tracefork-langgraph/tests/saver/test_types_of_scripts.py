@@ -1,4 +1,4 @@
-"""The types of a script are its own, whether it is run or imported by another program."""
+"""The types of a script are recognized whether it is run or imported."""
 
 from __future__ import annotations
 
@@ -50,18 +50,17 @@ def _ran(folder: Path, how: tuple[str, ...], what: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(("first", "then"), [(_RUN, _IMPORTED), (_IMPORTED, _RUN)])
-def test_a_type_of_a_script_is_found(
+def test_type_of_a_script_is_found_if_run_or_imported(
     first: tuple[str, ...], then: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """One recorded by `python desk.py` is blamed with `--agent desk:again`."""
+    """A run of `python desk.py` can be blamed with `--agent desk:again`."""
     (tmp_path / "desk.py").write_text(_SCRIPT)
     for how, what in ((first, "put"), (then, "look")):
         said, errors = _ran(tmp_path, how, what)
         assert said == "True\n", errors
 
 
-def test_a_type_of_another_script_is_not_taken_for_it(tmp_path: Path) -> None:
-    """Its name alone does not make it the same."""
+def test_type_with_the_same_name_of_another_script_is_refused(tmp_path: Path) -> None:
     for name in ("desk.py", "other.py"):
         (tmp_path / name).write_text(_SCRIPT)
     assert _ran(tmp_path, _IMPORTED, "put")[0] == "True\n"
