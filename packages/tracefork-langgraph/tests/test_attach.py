@@ -1,4 +1,4 @@
-"""`attach` finds the models of a graph, comes back with the same object, and can be undone."""
+"""`attach` finds the models of a graph, returns the same object, and can be undone."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def in_a_task(model: Any) -> Any:
 
 
 def in_a_global(model: Any) -> Any:
-    """Return a function of another module, which names the model in an inner scope only."""
+    """Return a graph of another module's function, which names the model only in an inner scope."""
     source = "def ask(_):\n    return {'messages': [model.invoke(t) for t in ['hello']]}"
     module: dict[str, Any] = {"model": model, "__name__": "app"}
     exec(source, module)
@@ -105,8 +105,10 @@ HOLDERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_a_model_is_found_wherever_it_is(model: Any, twice: Any, tape: Path, holder: str) -> None:
-    """The same object comes back, its model is bound, and it replays without ambient patching."""
+def test_attach_finds_a_model_in_every_holder(
+    model: Any, twice: Any, tape: Path, holder: str
+) -> None:
+    """It returns the same object, which then replays without ambient patching."""
     made = HOLDERS[holder](model())
     assert attach(made) is made
     plain = holder in {"the model", "a chain", "a fallback"}
@@ -121,13 +123,12 @@ def test_a_model_is_found_wherever_it_is(model: Any, twice: Any, tape: Path, hol
 
 
 def text(result: Any) -> str:
-    """Return what a result says."""
+    """Return the text of a result."""
     last = result["messages"][-1] if isinstance(result, dict) else result
     return str(getattr(last, "content", last))
 
 
-def test_the_model_of_a_middleware_is_found(model: Any, tape: Path) -> None:
-    """A model that only a middleware holds is bound too."""
+def test_attach_finds_the_model_of_a_middleware(model: Any, tape: Path) -> None:
     summarizer = model()
     agent = attach(create_agent(model(), [], middleware=[SummarizationMiddleware(summarizer)]))
     with tracefork.record(tape, ambient=False):
@@ -137,8 +138,8 @@ def test_the_model_of_a_middleware_is_found(model: Any, tape: Path) -> None:
     detach(agent)
 
 
-def test_detaching_leaves_no_trace(agent: Any, drive: Any, tape: Path) -> None:
-    """After `detach`, however often it was attached, nothing is recorded but what is ambient."""
+def test_detach_undoes_any_number_of_attaches(agent: Any, drive: Any, tape: Path) -> None:
+    """After it, only ambient patching records anything."""
     graph = agent()
     assert detach(attach(attach(graph))) is graph
     with tracefork.record(tape, ambient=False):
@@ -147,8 +148,7 @@ def test_detaching_leaves_no_trace(agent: Any, drive: Any, tape: Path) -> None:
         assert (opened.exchanges, opened.steps) == ([], [])
 
 
-def test_what_is_attached_still_keeps_its_model(model: Any, tape: Path) -> None:
-    """Two graphs hold one model: it is bound until both are detached."""
+def test_shared_model_stays_bound_until_both_graphs_are_detached(model: Any, tape: Path) -> None:
     asked = model()
     one, other = (attach(graph_of(functools.partial(ask, asked))) for _ in range(2))
     detach(one)
@@ -160,8 +160,8 @@ def test_what_is_attached_still_keeps_its_model(model: Any, tape: Path) -> None:
         assert len(opened.exchanges) == 1
 
 
-def test_outside_a_session_nothing_is_added(agent: Any) -> None:
-    """An attached graph runs with the caller's own handlers alone."""
+def test_attach_adds_no_handler_outside_a_session(agent: Any) -> None:
+    """An attached graph runs with the caller's own handlers only."""
     seen: list[list[str]] = []
 
     class Witness(BaseCallbackHandler):
@@ -182,8 +182,8 @@ def test_outside_a_session_nothing_is_added(agent: Any) -> None:
     detach(graph)
 
 
-def test_the_handler_is_added_inside_a_session(agent: Any, tape: Path) -> None:
-    """The control: in a session the witness would see it."""
+def test_attach_adds_the_handler_inside_a_session(agent: Any, tape: Path) -> None:
+    """The control of the test above."""
     from langchain_core.runnables.config import ensure_config, get_callback_manager_for_config
 
     graph = attach(agent())
@@ -194,8 +194,8 @@ def test_the_handler_is_added_inside_a_session(agent: Any, tape: Path) -> None:
     detach(graph)
 
 
-def test_callbacks_of_a_call_do_not_displace_the_steps(agent: Any, tape: Path) -> None:
-    """Handlers that are passed to a call run beside ours."""
+def test_callbacks_of_a_call_do_not_replace_the_handler(agent: Any, tape: Path) -> None:
+    """Handlers passed to a call run beside the one of tracefork."""
     graph = attach(agent())
     config = {"callbacks": [BaseCallbackHandler()]}
     with tracefork.record(tape):
@@ -205,14 +205,14 @@ def test_callbacks_of_a_call_do_not_displace_the_steps(agent: Any, tape: Path) -
     detach(graph)
 
 
-def test_what_cannot_be_attached_is_refused() -> None:
-    """A graph that was not compiled is told so; anything else is named."""
+def test_attach_refuses_other_objects() -> None:
+    """The error names the object, and tells to compile a graph that is not compiled."""
     with pytest.raises(tracefork.UsageError, match=r"StateGraph.*Compile the graph first"):
         attach(StateGraph(State))
     with pytest.raises(tracefork.UsageError, match=r"cannot attach to builtins\.str"):
         attach("graph")
 
 
-def test_the_adapter_is_found_by_its_entry_point() -> None:
-    """`tracefork doctor` finds it among the installed adapters."""
+def test_adapter_is_found_by_its_entry_point() -> None:
+    """So `tracefork doctor` lists it among the installed adapters."""
     assert ADAPTER in [adapter for _, adapter in found_adapters()]

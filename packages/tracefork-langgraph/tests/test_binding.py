@@ -1,4 +1,4 @@
-"""Bound models record and replay by themselves; nothing else is touched by it."""
+"""Bound models record and replay without ambient patching, and change nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tracefork_testkit import ProviderServer
 
 @pytest.fixture
 def exchanges(tape: Path) -> Callable[[], int]:
-    """Count what is on the tape."""
+    """Count the exchanges on the tape."""
 
     def count() -> int:
         with tracefork.Tape.open(tape) as opened:
@@ -32,7 +32,7 @@ def exchanges(tape: Path) -> Callable[[], int]:
 
 
 def ask(model: Any) -> list[str]:
-    """Ask in each of the four ways, on one event loop."""
+    """Call a model in each of the four ways, on one event loop."""
 
     async def later() -> list[str]:
         answer = await model.ainvoke("hello")
@@ -45,7 +45,7 @@ def ask(model: Any) -> list[str]:
 def test_a_bound_model_records_and_replays(
     model: Any, twice: Any, exchanges: Any, kind: str
 ) -> None:
-    """Sync, async and streaming are on the tape, and come from it with the provider gone."""
+    """Sync, async and streaming calls are on the tape, and replay with the provider stopped."""
     bound = bind(model(kind))
     recorded, replayed = twice(lambda: ask(bound), ambient=False)
     assert replayed == recorded
@@ -62,7 +62,7 @@ def test_binding_and_ambient_patching_record_once(
     assert exchanges() == 1
 
 
-def test_a_model_that_shares_the_http_client_is_untouched(
+def test_model_that_shares_the_http_client_is_not_recorded(
     model: Any, tape: Path, exchanges: Any, kind: str, server: ProviderServer
 ) -> None:
     """LangChain gives both models one cached client; the unbound one stays off the tape."""
@@ -79,10 +79,9 @@ def test_a_model_that_shares_the_http_client_is_untouched(
     assert set(http_clients(bound)).isdisjoint(http_clients(other))
 
 
-def test_what_is_derived_from_a_bound_model_is_bound(
+def test_models_derived_from_a_bound_model_are_bound(
     model: Any, tape: Path, exchanges: Any, kind: str
 ) -> None:
-    """Tools, config, retries, fallbacks and copies of a bound model record too."""
     bound = bind(model(kind))
     derived = [
         bound.bind_tools([]),
@@ -97,8 +96,8 @@ def test_what_is_derived_from_a_bound_model_is_bound(
     assert exchanges() == len(derived)
 
 
-def test_binding_twice_is_binding_once(model: Any, tape: Path, exchanges: Any, kind: str) -> None:
-    """The second time changes nothing, and each call is one exchange."""
+def test_second_bind_changes_nothing(model: Any, tape: Path, exchanges: Any, kind: str) -> None:
+    """Each call is still one exchange."""
     bound = bind(model(kind))
     clients = http_clients(bound)
     assert bind(bound) is bound
@@ -108,10 +107,10 @@ def test_binding_twice_is_binding_once(model: Any, tape: Path, exchanges: Any, k
     assert exchanges() == 1
 
 
-def test_unbinding_gives_the_model_its_own_client_back(
+def test_unbind_restores_the_original_clients(
     model: Any, tape: Path, exchanges: Any, kind: str
 ) -> None:
-    """After `unbind` the very same clients are there, and nothing is recorded."""
+    """After it nothing is recorded."""
     asked = model(kind)
     clients = http_clients(asked)
     assert clients
@@ -122,8 +121,10 @@ def test_unbinding_gives_the_model_its_own_client_back(
     assert exchanges() == 0
 
 
-def test_the_original_client_stays_open(model: Any, tape: Path, exchanges: Any, kind: str) -> None:
-    """A client that nobody else holds is kept: its pool would be closed under the bound copy."""
+def test_bound_model_keeps_the_original_client_open(
+    model: Any, tape: Path, exchanges: Any, kind: str
+) -> None:
+    """The client is kept alive: collected, it would close the pool that the bound copy uses."""
     options = {"default_request_timeout": 60.0} if kind == "anthropic" else {"timeout": 60.0}
     bound = bind(model(kind, **options))
     gc.collect()
@@ -133,23 +134,20 @@ def test_the_original_client_stays_open(model: Any, tape: Path, exchanges: Any, 
     assert exchanges() == 2
 
 
-def test_outside_a_session_a_bound_model_just_works(
-    model: Any, server: ProviderServer, kind: str
-) -> None:
-    """Without a session every call goes where it always went."""
+def test_bound_model_works_outside_a_session(model: Any, server: ProviderServer, kind: str) -> None:
     assert ask(bind(model(kind)))
     assert len(server.requests) == 4
 
 
-def test_a_model_without_a_known_client_is_refused() -> None:
-    """The error names the model and what covers it all the same."""
+def test_bind_refuses_a_model_without_a_known_client() -> None:
+    """The error names the model, and the setting that covers it."""
     with pytest.raises(tracefork.UsageError, match=r"FakeListChatModel.*ambient=True"):
         bind(FakeListChatModel(responses=["x"]))
 
 
 @pytest.fixture
 def proxy(server: ProviderServer) -> Iterator[str]:
-    """A forward proxy that sends everything to the server; its address."""
+    """A forward proxy that sends everything to the server; the value is its address."""
 
     class Forward(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -179,7 +177,7 @@ def proxy(server: ProviderServer) -> Iterator[str]:
         thread.join()
 
 
-def test_a_model_behind_a_proxy_is_bound(
+def test_bind_covers_a_proxy_from_the_environment(
     model: Any,
     proxy: str,
     server: ProviderServer,
@@ -188,7 +186,7 @@ def test_a_model_behind_a_proxy_is_bound(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A proxy from the environment is another transport of the client: it is covered too."""
+    """A proxy is another transport of the client."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
     path = "" if kind == "anthropic" else "/v1"
     # A host of its own: clients are cached by base URL, together with the proxy they found.

@@ -1,4 +1,4 @@
-"""What every adapter must do, done by this one."""
+"""The conformance tests of all adapters, for this one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A replay that leaves its tape says so through every handler that LangGraph has for errors.
+"""A divergence passes through every error handler of LangGraph.
 
-Each time one letter of the prompt changed. `attempts` counts the requests that were refused: a
-divergence is final, so nothing may ask again what was refused once.
+Each test changes one letter of the prompt. `attempts` counts the refused requests: a divergence is
+final, so nothing may retry a refused request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class State(TypedDict):
 
 
 class Swallowed:
-    """Runs an agent and keeps what it raised, as a program with a bare `except` would."""
+    """Runs an agent and keeps what it raised, like a program with a bare `except`."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None
@@ -44,7 +44,7 @@ class Swallowed:
 def diverge(
     tape: Path, attempts: list[str]
 ) -> Callable[..., tuple[BaseException | None, tracefork.DivergenceError]]:
-    """Record one prompt, replay another: return what the agent met, and what the block raised."""
+    """Record one prompt, replay another; return the agent's error and the error of the block."""
 
     def run(
         make: Callable[[str], Any], action: Callable[[Any], object]
@@ -68,7 +68,7 @@ def invoke(graph: Any) -> object:
 
 
 def one_node(ask: Callable[[Any], object], **options: Any) -> Any:
-    """Compile a graph whose one node adds what `ask` answers to its messages."""
+    """Compile a graph with one node that adds the result of `ask` to its messages."""
 
     def node(state: State) -> dict[str, Any]:
         return {"messages": [ask(state)]}
@@ -80,7 +80,7 @@ def one_node(ask: Callable[[Any], object], **options: Any) -> Any:
 def test_a_changed_prompt_is_a_divergence(
     agent: Any, drive: Any, diverge: Any, attempts: list[str], brand: str, way: str
 ) -> None:
-    """The block raises it, the SDK's own error says it too, and the request is made once."""
+    """The block raises it, the SDK's error contains it, and the request is sent once."""
     met, _ = diverge(lambda prompt: agent(brand, prompt), lambda graph: drive(graph, way))
     assert "recorded  You help." in str(met).replace("\\n", "\n")
     assert len(attempts) == 1
@@ -88,10 +88,10 @@ def test_a_changed_prompt_is_a_divergence(
 
 @pytest.mark.parametrize("brand", ["chat", "anthropic"])
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages", "events"])
-def test_an_attached_agent_meets_the_divergence_itself(
+def test_attached_agent_gets_the_divergence_error_itself(
     agent: Any, attached: Any, drive: Any, diverge: Any, attempts: list[str], brand: str, how: str
 ) -> None:
-    """With `attach` the error inside is the DivergenceError, and names the step."""
+    """The error inside names the step too."""
     met, raised = diverge(
         lambda prompt: attached(agent(brand, prompt)), lambda graph: drive(graph, how)
     )
@@ -101,10 +101,9 @@ def test_an_attached_agent_meets_the_divergence_itself(
     assert len(attempts) == 1
 
 
-def test_langchain_does_not_log_it_as_a_fault_of_the_handler(
+def test_langchain_does_not_log_a_divergence_as_a_handler_error(
     agent: Any, attached: Any, diverge: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nothing is logged about the handler: what it raised is the verdict."""
     diverge(lambda prompt: attached(agent("chat", prompt)), invoke)
     assert "TracingHandler" not in caplog.text
 
@@ -112,7 +111,7 @@ def test_langchain_does_not_log_it_as_a_fault_of_the_handler(
 @pytest.mark.parametrize(
     ("attaching", "wait", "times"), [(True, 0.0, 1), (False, 0.001, 1), (False, 0.0, 3)]
 )
-def test_a_retry_policy_does_not_retry_it(
+def test_retry_policy_does_not_retry_a_divergence(
     model: Any,
     attached: Any,
     diverge: Any,
@@ -121,7 +120,7 @@ def test_a_retry_policy_does_not_retry_it(
     wait: float,
     times: int,
 ) -> None:
-    """A node with three tries runs once; without `attach` the wait for the second try ends it."""
+    """A node with three tries runs once. Without `attach`, the wait before the next try ends it."""
     asked = model()
     tries: list[str] = []
 
@@ -141,10 +140,10 @@ def test_a_retry_policy_does_not_retry_it(
     assert (len(attempts), len(tries)) == (times, times)
 
 
-def test_a_fallback_does_not_hide_it(
+def test_fallback_does_not_hide_a_divergence(
     model: Any, attached: Any, diverge: Any, attempts: list[str]
 ) -> None:
-    """The second model is refused as well: one attempt each, and no answer."""
+    """The fallback model is refused too: one attempt each, and no answer."""
 
     def make(prompt: str) -> Any:
         chain = model().with_fallbacks([model()])
@@ -155,10 +154,10 @@ def test_a_fallback_does_not_hide_it(
     assert len(attempts) == 2
 
 
-def test_a_tool_node_that_handles_errors_does_not_hide_it(
+def test_tool_node_that_handles_errors_does_not_hide_a_divergence(
     model: Any, attached: Any, diverge: Any, attempts: list[str]
 ) -> None:
-    """The error becomes a tool message; the block raises it all the same."""
+    """The error becomes a tool message, and the block still raises it."""
     expert = model()
 
     def make(prompt: str) -> Any:
@@ -181,10 +180,10 @@ def test_a_tool_node_that_handles_errors_does_not_hide_it(
     assert len(attempts) == 1
 
 
-def test_a_model_in_a_tool_of_an_agent_diverges(
+def test_divergence_names_the_model_inside_a_tool(
     model: Any, attached: Any, diverge: Any, attempts: list[str]
 ) -> None:
-    """The divergence names the tool's own model, not the agent's."""
+    """Not the agent's own model."""
     expert = model()
 
     def make(prompt: str) -> Any:
@@ -201,10 +200,10 @@ def test_a_model_in_a_tool_of_an_agent_diverges(
     assert len(attempts) == 2  # The agent's first call is answered, the tool's is refused.
 
 
-def test_the_same_agent_does_not_diverge(
+def test_unchanged_agent_does_not_diverge(
     agent: Any, attached: Any, tape: Path, attempts: list[str]
 ) -> None:
-    """The control: with the same letter in its place the replay is whole."""
+    """The control: without the changed letter the replay completes."""
     graph = attached(agent("chat", BEFORE))
     with tracefork.record(tape):
         invoke(graph)

@@ -1,4 +1,4 @@
-"""A run of a graph is forked at a node, by its name."""
+"""A run of a graph can be forked at a node, by the node's name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class State(TypedDict, total=False):
 
 
 def writer(model: Callable[..., Any]) -> Any:
-    """Compile a graph of three nodes, each of which asks about what the one before it said."""
+    """Compile a graph of three nodes, each of which sends the result of the one before it."""
     asked = model()
     builder = StateGraph(State)
     builder.add_node("planner", lambda _: {"plan": asked.invoke("plan it").content})
@@ -30,7 +30,7 @@ def writer(model: Callable[..., Any]) -> Any:
 
 
 def test_a_graph_is_forked_at_a_node(model: Callable[..., Any], tape: Path) -> None:
-    """The node before is answered from the tape, the node says something else, the next is live."""
+    """The node before is answered from the tape, this one gets a new answer, the next is live."""
     graph = writer(model)
     with tracefork.record(tape):
         recorded = graph.invoke({})

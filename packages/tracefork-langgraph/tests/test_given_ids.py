@@ -1,4 +1,4 @@
-"""A message that a process keeps comes to each run as it came to the run that was recorded."""
+"""A message that a process keeps reaches each run as it reached the recorded run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tracefork_testkit import ProviderServer
 
 @pytest.fixture(params=["ambient", "attached"])
 def graph(request: pytest.FixtureRequest, model: Callable[..., Any]) -> Any:
-    """A graph whose second node says something without an id, which the model is told then."""
+    """A graph whose second node adds a message without an id, which the model then gets."""
     asked = model(max_retries=0)
     builder = StateGraph(MessagesState)
     builder.add_node("ask", lambda state: {"messages": [asked.invoke(state["messages"])]})
@@ -30,12 +30,12 @@ def graph(request: pytest.FixtureRequest, model: Callable[..., Any]) -> Any:
 
 @pytest.fixture
 def question() -> dict[str, Any]:
-    """What the process keeps."""
+    """The input that the process keeps."""
     return {"messages": [HumanMessage("Where is order 17?")]}
 
 
 def _ids(came: dict[str, Any]) -> list[str | None]:
-    """Return the ids that LangGraph gave: those of what models say are drawn past the tape."""
+    """Return the ids that LangGraph gave. Ids of model messages are drawn outside of the tape."""
     return [one.id for one in came["messages"] if one.type == "human"]
 
 
@@ -47,10 +47,10 @@ def _replays(tape: Path, graph: Any, question: Any, recorded: Any) -> None:
     assert run.digest == run.tape.digest
 
 
-def test_a_question_that_was_asked_before_replays(
+def test_question_of_an_earlier_run_replays_repeatedly(
     graph: Any, question: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """Not only the first time: the id that the recorded run gave it is drawn again each time."""
+    """Each replay draws again the id that the recorded run gave to the question."""
     with tracefork.record(tape):
         recorded = graph.invoke(question)
     server.stop()
@@ -58,10 +58,10 @@ def test_a_question_that_was_asked_before_replays(
         _replays(tape, graph, question, recorded)
 
 
-def test_a_question_that_is_recorded_again_is_as_it_is(
+def test_second_recording_gets_the_question_with_its_id(
     graph: Any, question: Any, tape: Path, tmp_path: Path, server: ProviderServer
 ) -> None:
-    """A second recording finds the id of the first, as a second run does; both replay."""
+    """As in a run without a session. Both recordings replay."""
     second = tmp_path / "second.tape"
     with tracefork.record(tape):
         recorded = graph.invoke(question)
@@ -74,10 +74,9 @@ def test_a_question_that_is_recorded_again_is_as_it_is(
         _replays(tape, graph, question, recorded)
 
 
-def test_a_tape_that_is_written_anew_counts(
+def test_overwritten_tape_replays_as_last_recorded(
     graph: Any, question: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """Of a tape in the place of another one, what it was recorded with."""
     with tracefork.record(tape):
         graph.invoke(question)
     with tracefork.record(tape, overwrite=True):
@@ -86,8 +85,10 @@ def test_a_tape_that_is_written_anew_counts(
     _replays(tape, graph, question, recorded)
 
 
-def test_a_question_that_is_forked_again_and_again(graph: Any, question: Any, tape: Path) -> None:
-    """Each fork asks up to its point what was recorded, and its branch replays."""
+def test_repeated_forks_of_a_question_match_and_replay(
+    graph: Any, question: Any, tape: Path
+) -> None:
+    """Each fork sends the recorded requests up to its point, and its branch replays."""
     with tracefork.record(tape):
         graph.invoke(question)
     for at in (1, 0, 1):
@@ -97,10 +98,10 @@ def test_a_question_that_is_forked_again_and_again(graph: Any, question: Any, ta
         _replays(branch.path, graph, question, forked)
 
 
-def test_an_id_that_the_program_gives_stays(
+def test_id_set_by_the_program_stays(
     graph: Any, question: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """What LangGraph gave is taken back, and nothing else."""
+    """Only the id that LangGraph gave is taken back."""
     with tracefork.record(tape):
         graph.invoke(question)
     server.stop()
@@ -109,10 +110,10 @@ def test_an_id_that_the_program_gives_stays(
         assert _ids(graph.invoke(question))[0] == "mine"
 
 
-def test_a_second_turn_in_one_session_finds_the_id_of_the_first(
+def test_second_turn_in_a_session_keeps_the_id_of_the_first(
     graph: Any, question: Any, tape: Path, server: ProviderServer
 ) -> None:
-    """As in a run without a session: what is given to a graph twice there has one id."""
+    """As in a run without a session: a message that is passed twice has one id."""
     with tracefork.record(tape):
         recorded = [_ids(graph.invoke(question)) for _ in range(2)]
     assert recorded[0][0] == recorded[1][0]

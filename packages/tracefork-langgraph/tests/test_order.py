@@ -1,7 +1,7 @@
-"""Branches that run side by side and ask the same thing get their own recorded answers.
+"""Parallel branches with equal prompts get their own recorded answers.
 
-The provider answers equal requests differently, and at replay the branches ask in the reverse of
-the recorded order: content cannot tell them apart, and arrival would tell them apart wrongly.
+The provider answers equal requests differently, and at replay the branches send theirs in reverse
+order. So neither content nor arrival order can tell them apart.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class State(TypedDict):
 
 
 class Queue:
-    """Lets threads ask one after another, once all are here, in an order that the test sets.
+    """Make threads send one after another, once all have arrived, in an order that the test sets.
 
     They wait for bare locks: a lane without a name gets one when it waits for an event.
     """
@@ -48,7 +48,7 @@ class Queue:
             turn.acquire()
 
     def wait(self, name: str) -> None:
-        """Wait until everybody is here, and whoever comes before `name` has sent its request."""
+        """Wait until all threads are here, and the one before `name` has sent its request."""
         self._here.place = self._order.index(name)
         with self._lock:
             self._missing -= 1
@@ -67,7 +67,7 @@ def queue() -> Queue:
 
 @pytest.fixture
 def ask(server: ProviderServer, model: Callable[..., Any], queue: Queue) -> Callable[[str], str]:
-    """Ask the same question for any branch, when it is the branch's turn."""
+    """Send the same prompt for any branch, when it is the branch's turn."""
     asked = model()
     # The hook of the HTTP client runs just before its transport: the request is on its way.
     asked.root_client._client.event_hooks["request"].append(queue.sent)
@@ -81,7 +81,7 @@ def ask(server: ProviderServer, model: Callable[..., Any], queue: Queue) -> Call
 
 @pytest.fixture
 def reversed_replay(queue: Queue, twice: Any) -> Callable[..., tuple[Any, Any]]:
-    """Record with the branches in order, and replay with them in reverse."""
+    """Record with the branches in order, and replay with them in reverse order."""
 
     def run(action: Callable[[], Any], names: list[str]) -> tuple[Any, Any]:
         orders = iter([names, names[::-1]])
@@ -90,7 +90,7 @@ def reversed_replay(queue: Queue, twice: Any) -> Callable[..., tuple[Any, Any]]:
             queue.expect(next(orders))
             return action()
 
-        # With chance on tape, a lane would be numbered when its thread draws, not when it asks.
+        # With randomness on tape, a lane gets its number when its thread draws, not when it sends.
         return twice(once, clock=False, entropy=False)
 
     return run
@@ -108,17 +108,17 @@ def four_nodes(ask: Callable[[str], str]) -> Any:
 def test_parallel_nodes_get_their_own_answers(
     ask: Any, attached: Any, reversed_replay: Any
 ) -> None:
-    """Four parallel nodes with one prompt each have the answer that was recorded for them."""
+    """Four parallel nodes with one prompt each get the answers recorded for them."""
     graph = attached(four_nodes(ask))
     recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
     assert replayed == recorded
     assert len({answer for _, answer in recorded["answers"]}) == 4
 
 
-def test_lanes_numbered_by_arrival_would_change_places(
+def test_answers_change_places_if_lanes_are_numbered_by_arrival(
     ask: Any, reversed_replay: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The proof above can fail: with no name from the graph, and none from being started."""
+    """The control of the test above: lanes get no name from the graph or from their start."""
     monkeypatch.setattr("tracefork_core.order.spawning.spawned", lambda _: None)
     graph = four_nodes(ask)
     recorded, replayed = reversed_replay(lambda: graph.invoke({"answers": []}), BRANCHES)
@@ -131,7 +131,7 @@ def test_lanes_numbered_by_arrival_would_change_places(
 def test_a_fan_out_of_one_node_gets_its_own_answers(
     ask: Any, attached: Any, reversed_replay: Any
 ) -> None:
-    """Twenty sends of one node with one prompt are told apart by their place in the fan-out."""
+    """Twenty sends of one node with one prompt differ by their position in the fan-out."""
     names = [str(i) for i in range(20)]
     builder = StateGraph(State)
     builder.add_node("worker", lambda name: {"answers": [(name, ask(name))]})
@@ -146,7 +146,7 @@ def test_a_fan_out_of_one_node_gets_its_own_answers(
 def test_nodes_of_parallel_subgraphs_get_their_own_answers(
     ask: Any, attached: Any, reversed_replay: Any
 ) -> None:
-    """Nodes of one name in two subgraphs are told apart by the nodes around them."""
+    """Nodes of one name in two subgraphs differ by the nodes around them."""
     builder = StateGraph(State)
     for name in ("left", "right"):
         inner = StateGraph(State)
@@ -162,7 +162,7 @@ def test_nodes_of_parallel_subgraphs_get_their_own_answers(
 def test_tools_of_one_node_get_their_own_answers(
     ask: Any, attached: Any, reversed_replay: Any
 ) -> None:
-    """Tools that a single ToolNode runs at once are told apart by the ids of their calls."""
+    """Tools that one ToolNode runs in parallel differ by the ids of their calls."""
 
     def ask_expert(branch: str) -> str:
         """Ask an expert."""
@@ -182,17 +182,17 @@ def test_tools_of_one_node_get_their_own_answers(
 def test_branches_of_a_parallel_chain_get_their_own_answers(
     ask: Any, attached: Any, reversed_replay: Any
 ) -> None:
-    """The branches of a RunnableParallel are told apart by their keys."""
+    """The branches of a RunnableParallel differ by their keys."""
     chain = attached(RunnableParallel({n: RunnableLambda(lambda _, n=n: ask(n)) for n in BRANCHES}))
     recorded, replayed = reversed_replay(lambda: chain.invoke("go"), BRANCHES)
     assert replayed == recorded
     assert len(set(recorded.values())) == 4
 
 
-def test_two_graphs_at_once_keep_their_answers(
+def test_two_concurrent_runs_of_a_graph_keep_their_answers(
     model: Any, attached: Any, server: ProviderServer, tape: Path
 ) -> None:
-    """The same graph twice at once, in two tasks: each run has the lanes of its own task."""
+    """Each run has the lanes of its own task."""
     asked = model()
 
     async def node(_: State) -> dict[str, Any]:
@@ -214,7 +214,7 @@ def test_two_graphs_at_once_keep_their_answers(
 def test_an_async_fan_out_gets_its_own_answers(
     model: Any, attached: Any, twice: Any, how: str
 ) -> None:
-    """On an event loop too, twenty sends of one prompt each have their own answer."""
+    """On an event loop too, twenty sends with one prompt get their own answers."""
     asked = model()
 
     async def work(i: int) -> dict[str, Any]:

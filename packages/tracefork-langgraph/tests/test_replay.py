@@ -1,4 +1,4 @@
-"""A recorded agent replays without its provider, in every way that LangGraph can be run."""
+"""A recorded agent replays without its provider, in every way to run LangGraph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class State(TypedDict):
 def test_an_agent_replays_as_it_was_recorded(
     agent: Any, attached: Any, drive: Any, twice: Any, kind: str, way: str
 ) -> None:
-    """Three parallel tools and two model calls come out the same with the provider gone."""
+    """Three parallel tools and two model calls give the same results with the provider stopped."""
     graph = attached(agent(kind))
     recorded, replayed = twice(lambda: drive(graph, way))
     assert replayed == recorded
@@ -33,7 +33,7 @@ def test_an_agent_replays_as_it_was_recorded(
 def test_a_bound_agent_replays_without_ambient_patching(
     agent: Any, attached: Any, drive: Any, twice: Any, kind: str, how: str, paths: Any
 ) -> None:
-    """With ambient=False the models that attach found are on the tape, and come from it."""
+    """With ambient=False, the models that `attach` found are on the tape and answered from it."""
     graph = attached(agent(kind))
     recorded, replayed = twice(lambda: drive(graph, how), ambient=False)
     assert replayed == recorded
@@ -43,7 +43,7 @@ def test_a_bound_agent_replays_without_ambient_patching(
 def test_an_unbound_agent_is_not_on_a_tape_without_ambient_patching(
     agent: Any, drive: Any, tape: Path, paths: Any
 ) -> None:
-    """Nothing but the binding puts it there: without `attach` the tape stays empty."""
+    """Only binding puts it there: without `attach` the tape stays empty."""
     with tracefork.record(tape, ambient=False):
         drive(agent(), "invoke")
     assert paths() == []
@@ -51,7 +51,6 @@ def test_an_unbound_agent_is_not_on_a_tape_without_ambient_patching(
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages"])
 def test_a_subgraph_replays(model: Any, attached: Any, drive: Any, twice: Any, how: str) -> None:
-    """A graph inside a graph comes out the same."""
     asked = model()
 
     def ask(state: State) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def test_a_subgraph_replays(model: Any, attached: Any, drive: Any, twice: Any, h
 def test_invoke_and_stream_are_different_requests(
     agent: Any, attached: Any, drive: Any, tape: Path
 ) -> None:
-    """What was recorded with `invoke` diverges when tokens are streamed, and says /stream."""
+    """A run recorded with `invoke` diverges at /stream when tokens are streamed."""
     graph = attached(agent())
     with tracefork.record(tape):
         drive(graph, "invoke")
@@ -76,9 +75,7 @@ def test_invoke_and_stream_are_different_requests(
     assert "/stream" in (caught.value.divergence.pointer or "") + pointers
 
 
-def test_attaching_does_not_change_what_is_proven(
-    attached: Any, drive: Any, tmp_path: Path
-) -> None:
+def test_attach_does_not_change_the_digest(attached: Any, drive: Any, tmp_path: Path) -> None:
     """Two recordings of the same bytes, with and without `attach`, have one digest."""
     digests = []
     for name in ("plain", "attached"):

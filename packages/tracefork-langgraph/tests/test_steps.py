@@ -1,4 +1,4 @@
-"""The steps of a tape are the graph's own, and each exchange belongs to the one that made it."""
+"""The steps of a tape are the graph's own, and each exchange belongs to the right one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def one_node(function: Any, node: str = "node", **options: Any) -> Any:
 
 
 def steps_on(tape: Path) -> list[tuple[str, tuple[str, ...]]]:
-    """Read the kind and the path of each step, in an order that no thread decides."""
+    """Read the kind and the path of each step, in an order that does not depend on threads."""
     with tracefork.Tape.open(tape) as opened:
         return sorted((step.kind, opened.step_path(step.id)) for step in opened.steps)
 
@@ -44,17 +44,17 @@ def steps_on(tape: Path) -> list[tuple[str, tuple[str, ...]]]:
 def test_an_exchange_belongs_to_its_model_under_its_node(
     agent: Any, attached: Any, drive: Any, tape: Path, paths: Any, way: str
 ) -> None:
-    """However a graph is run, both model calls are the model's, under the node called model."""
+    """In every way to run a graph, both model calls belong to the model, under its node."""
     graph = attached(agent())
     with tracefork.record(tape):
         drive(graph, way)
     assert paths() == [("support", "model", "ChatOpenAI")] * 2
 
 
-def test_the_steps_of_an_agent(
+def test_runs_nodes_models_and_tools_of_an_agent_are_steps(
     agent: Any, attached: Any, drive: Any, tape: Path, kind: str, name_of: str
 ) -> None:
-    """Run, nodes, models and tools are steps, all ended, under names without ids."""
+    """All of them ended, and their names contain no ids."""
     graph = attached(agent(kind))
     with tracefork.record(tape):
         drive(graph, "invoke")
@@ -76,7 +76,7 @@ def test_the_steps_of_an_agent(
 def test_a_subgraph_is_a_step_under_its_node(
     model: Any, attached: Any, drive: Any, tape: Path, paths: Any, how: str
 ) -> None:
-    """The path to a model in a graph in a graph names both nodes."""
+    """The path to a model in a nested graph names both nodes."""
     asked = model()
     inner = one_node(lambda state: {"messages": [asked.invoke("hello")]}, "inner")
     outer = attached(one_node(inner, "outer", name="whole"))
@@ -85,8 +85,8 @@ def test_a_subgraph_is_a_step_under_its_node(
     assert paths() == [("whole", "outer", "LangGraph", "inner", "ChatOpenAI")]
 
 
-def test_a_graph_in_a_node_turns_out_to_be_one(attached: Any, tape: Path) -> None:
-    """It begins as any chain does; a chain that is none stays what it was."""
+def test_graph_in_a_node_is_recorded_as_a_subgraph(attached: Any, tape: Path) -> None:
+    """It begins like a chain; a real chain stays one."""
     inner = one_node(lambda _: {"messages": ["hello"]}, "inner")
     plain = RunnableLambda(lambda state: state, name="plain")
     graph = attached(one_node(lambda state: inner.invoke(plain.invoke(state)), "outer"))
@@ -102,7 +102,7 @@ def test_a_graph_in_a_node_turns_out_to_be_one(attached: Any, tape: Path) -> Non
 
 
 def test_an_agent_in_a_graph_is_a_step_of_its_own(agent: Any, attached: Any, tape: Path) -> None:
-    """A named agent that is a node shows under the node, by its name; older ones say no more."""
+    """A named agent that is a node appears under the node. An old LangChain does not name it."""
     said: list[object] = []
 
     class Hears(BaseCallbackHandler):
@@ -127,7 +127,7 @@ def test_an_agent_in_a_graph_is_a_step_of_its_own(agent: Any, attached: Any, tap
 def test_each_branch_of_a_fan_out_is_a_step_of_its_own(
     model: Any, attached: Any, drive: Any, tape: Path, paths: Any, how: str
 ) -> None:
-    """Twenty sends of one node are twenty steps, each with the one exchange it made."""
+    """Twenty sends of one node are twenty steps, each with its one exchange."""
     asked = model()
     builder = StateGraph(State).add_node("worker", lambda _: {"messages": [asked.invoke("same")]})
     builder.add_conditional_edges(START, lambda _: [Send("worker", {})] * 20, ["worker"])
@@ -143,7 +143,7 @@ def test_each_branch_of_a_fan_out_is_a_step_of_its_own(
 def test_a_model_in_a_tool_is_a_step_of_the_tool(
     model: Any, attached: Any, drive: Any, tape: Path, paths: Any
 ) -> None:
-    """A tool that asks a model shows in the path; parallel calls of it are told apart."""
+    """A tool that calls a model is in the path; its parallel calls are separate."""
     expert = model()
 
     def ask_expert(topic: str) -> str:
@@ -165,7 +165,7 @@ def test_a_model_in_a_tool_is_a_step_of_the_tool(
 def test_two_recordings_have_the_same_steps(
     agent: Any, attached: Any, drive: Any, tmp_path: Path
 ) -> None:
-    """Names carry no ids of runs or tasks: recorded again, they are the same."""
+    """Names contain no ids of runs or tasks."""
     graph = attached(agent())
     for name in ("one", "two"):
         with tracefork.record(tmp_path / name):
@@ -176,7 +176,7 @@ def test_two_recordings_have_the_same_steps(
 def test_a_raw_call_in_a_node_belongs_to_the_node(
     server: ProviderServer, attached: Any, drive: Any, tape: Path, paths: Any
 ) -> None:
-    """What a node asks without LangChain is the node's; what a bare thread asks is nobody's."""
+    """A request that a node sends without LangChain is the node's; one of a raw thread has no step."""
 
     def ask(_: State) -> dict[str, Any]:
         httpx.get(f"{server.url}/echo")
@@ -193,10 +193,10 @@ def test_a_raw_call_in_a_node_belongs_to_the_node(
 
 
 @pytest.mark.filterwarnings("ignore:Unexpected type for token usage")
-def test_prompts_asked_as_one_batch_are_not_attributed(
+def test_prompts_of_one_batch_have_no_step(
     model: Any, attached: Any, tape: Path, paths: Any
 ) -> None:
-    """`generate` starts every prompt before it asks for one: no step is better than a wrong one."""
+    """`generate` starts all prompts before it sends the first. No step is better than a wrong one."""
     asked = attached(model())
     prompts = [[HumanMessage(text)] for text in "abc"]
     with tracefork.record(tape):
@@ -206,10 +206,10 @@ def test_prompts_asked_as_one_batch_are_not_attributed(
     assert paths() == [()] * 6 + [("ChatOpenAI",)]
 
 
-async def test_who_reads_a_stream_is_not_the_model(
+async def test_requests_of_a_stream_consumer_do_not_belong_to_the_model(
     model: Any, server: ProviderServer, attached: Any, tape: Path, paths: Any
 ) -> None:
-    """Between two tokens the consumer's own calls are not attributed to the model."""
+    """Between two tokens, the consumer's own requests have no step."""
     asked = attached(model())
     async with httpx.AsyncClient() as client:
         with tracefork.record(tape):
@@ -226,11 +226,9 @@ async def test_who_reads_a_stream_is_not_the_model(
         assert [bool(step.ended) and step.error is None for step in opened.steps] == [True, True]
 
 
-def test_a_retriever_is_a_step(
+def test_requests_of_a_retriever_belong_to_its_step(
     server: ProviderServer, attached: Any, tape: Path, paths: Any
 ) -> None:
-    """What a retriever asks for belongs to it."""
-
     class Shelf(BaseRetriever):
         def _get_relevant_documents(
             self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -244,8 +242,8 @@ def test_a_retriever_is_a_step(
     assert steps_on(tape) == [("retriever", ("Shelf",))]
 
 
-def test_a_failed_step_says_so(attached: Any, tape: Path) -> None:
-    """The error is on the node and on the run around it; the tape is whole."""
+def test_failed_step_records_its_error(attached: Any, tape: Path) -> None:
+    """The error is on the node and on the run around it; the tape is complete."""
 
     def fail(_: State) -> None:
         raise LookupError("no such order")
@@ -258,7 +256,7 @@ def test_a_failed_step_says_so(attached: Any, tape: Path) -> None:
 
 
 def test_an_interrupt_is_not_an_error(attached: Any, tape: Path) -> None:
-    """A node that waits for a person has ended without an error; the interrupt is its step."""
+    """A node that waits for a person ends without an error; the interrupt is a step."""
     graph = attached(one_node(lambda _: interrupt("sure?"), checkpointer=InMemorySaver()))
     with tracefork.record(tape):
         graph.invoke({"messages": []}, {"configurable": {"thread_id": "1"}})
@@ -268,7 +266,7 @@ def test_an_interrupt_is_not_an_error(attached: Any, tape: Path) -> None:
 
 
 def test_a_handler_passed_by_hand_works_without_attach(agent: Any, tape: Path, paths: Any) -> None:
-    """`TracingHandler` is an ordinary callback handler; with `attach` too, each run is one step."""
+    """With `attach` too, each run is still one step."""
     graph, ticket = agent(), {"messages": [("user", "hello")]}
     with tracefork.record(tape):
         graph.invoke(ticket, {"callbacks": [TracingHandler()]})
@@ -280,7 +278,7 @@ def test_a_handler_passed_by_hand_works_without_attach(agent: Any, tape: Path, p
 
 
 def test_without_attach_there_are_no_steps(agent: Any, drive: Any, tape: Path, paths: Any) -> None:
-    """The check above looks at the right place: nothing else puts steps on a tape."""
+    """The control of this file: nothing else puts steps on a tape."""
     with tracefork.record(tape):
         drive(agent(), "invoke")
     assert paths() == [(), ()]

@@ -1,4 +1,4 @@
-"""LangGraph's long-term memory: what one replay or fork puts there no other one finds."""
+"""Replays and forks do not share an `InMemoryStore`, LangGraph's long-term memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _question(topic: str, found: list[Any]) -> str:
 
 @pytest.fixture
 def make(model: Callable[..., Any], tape: Path) -> Callable[[], Any]:
-    """Make a graph that remembers what it was asked about, in a store that knows one thing."""
+    """Make a graph that stores its topics, in a store that already holds one."""
     asked = model(max_retries=0)
 
     def remember(state: State, *, store: BaseStore) -> State:
@@ -63,10 +63,10 @@ def _record(graph: Any, tape: Path) -> Any:
         return graph.invoke({"topic": "two"}, THREAD)
 
 
-def test_each_replay_and_fork_begins_with_what_the_program_put(
+def test_replay_and_fork_start_with_the_store_of_the_program(
     make: Callable[[], Any], again: Callable[[Any], Any], tape: Path, server: ProviderServer
 ) -> None:
-    """In one process, as in one of its own each."""
+    """Within one process they do as they would in a process each."""
     output = _record(make(), tape)
     graph = make()
     for _ in range(2):
@@ -79,10 +79,10 @@ def test_each_replay_and_fork_begins_with_what_the_program_put(
     assert [one.key for one in graph.store.search(TOPICS)] == ["zero"]
 
 
-def test_a_store_is_not_as_it_was_at_a_checkpoint(
+def test_store_is_not_restored_to_a_checkpoint(
     make: Callable[[], Any], tape: Path, server: ProviderServer
 ) -> None:
-    """It is told where a question is proven; who goes on live is not told."""
+    """A fork that verifies its request diverges; one that starts live does not notice."""
     _record(make(), tape)
     with pytest.raises(tracefork.DivergenceError, match="after"), tracefork.fork(tape, 1):
         rerun(make())
@@ -90,7 +90,7 @@ def test_a_store_is_not_as_it_was_at_a_checkpoint(
     assert server.requests[-1].json()["messages"][-1]["content"] == "two, after ['zero']"
 
 
-def test_what_a_store_keeps_is_where_it_is_copied_from() -> None:
+def test_store_keeps_its_data_in_the_attributes_that_are_copied() -> None:
     """stores.py copies `_data` and `_vectors`."""
     store = InMemoryStore()
     store.put(TOPICS, "zero", {"name": "zero"})

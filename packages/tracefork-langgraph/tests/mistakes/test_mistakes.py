@@ -1,4 +1,4 @@
-"""Mistakes with graphs and their threads: each is one sentence, and stands in `golden.txt`."""
+"""Mistakes with graphs and their threads: `golden.txt` holds the error of each."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ MISTAKES: list[Mistake] = [
 IMPORTS = {"gone.db": None, "notes.db": b"notes", "empty.db": b""}
 
 
-def test_mistakes_are_sentences(
+def test_each_mistake_has_the_error_in_the_golden_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What, where, what to do; in Python an error of ours, of a command its exit code."""
+    """In Python it is an error of tracefork; for a command it is an exit code."""
     told = [refused(mistake, tmp_path) for mistake in MISTAKES]
     monkeypatch.chdir(tmp_path)
     for name, data in IMPORTS.items():

@@ -1,4 +1,4 @@
-"""Every chat model that has an HTTP client, and the ways to ask one.
+"""Every chat model that has an HTTP client, and the ways to call one.
 
 The packages of the providers come with the extra `test-models`: `tox -e langgraph-models`.
 """
@@ -23,7 +23,7 @@ from tracefork_testkit import ProviderServer
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A chat model: the class, LangChain's name of its provider, and what points it at a server."""
+    """A chat model: its class, LangChain's name of its provider, and the option for its URL."""
 
     model: str
     provider: str
@@ -66,14 +66,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def loop() -> Iterator[asyncio.Runner]:
-    """One event loop for all of a test: the async clients of a model live in theirs."""
+    """One event loop for the whole test: the async clients of a model belong to one loop."""
     with asyncio.Runner() as runner:
         yield runner
 
 
 @pytest.fixture
 def chat(server: ProviderServer, loop: asyncio.Runner) -> Iterator[Callable[..., Any]]:
-    """Make a chat model of a kind that asks the server, or another address."""
+    """Make a chat model of a kind that calls the server, or another address."""
     models: list[Any] = []
 
     def make(name: str, url: str | None = None, **options: Any) -> Any:
@@ -89,7 +89,7 @@ def chat(server: ProviderServer, loop: asyncio.Runner) -> Iterator[Callable[...,
 
 
 async def _close(models: list[Any]) -> None:
-    """Close the connections, which most SDKs leave open; not the clients, which may be cached."""
+    """Close the connections, which most SDKs leave open. The clients stay: they may be cached."""
     for model in models:
         clients: set[Any] = {reference.value for reference in held_clients(unbind(model))}
         for client in clients:
@@ -105,7 +105,7 @@ async def _close(models: list[Any]) -> None:
 
 @pytest.fixture
 def ask(loop: asyncio.Runner) -> Callable[..., list[str]]:
-    """Ask a model in one way, and return what it said, piece by piece."""
+    """Call a model in one way, and return its answer piece by piece."""
     return functools.partial(_ask, loop)
 
 

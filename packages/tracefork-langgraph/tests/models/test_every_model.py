@@ -1,4 +1,4 @@
-"""Every chat model records and replays: bound, ambient or attached, however it is asked."""
+"""Every chat model records and replays: bound, ambient or attached, in every way to call it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WAYS = ["invoke", "ainvoke", "stream", "astream", "astream_events", "stream_even
 
 
 def exchanges(tape: Path) -> int:
-    """Count what is on a tape."""
+    """Count the exchanges on a tape."""
     with tracefork.Tape.open(tape) as opened:
         return len(opened.exchanges)
 
@@ -32,9 +32,9 @@ def exchanges(tape: Path) -> int:
 def test_a_model_records_and_replays(
     chat: Any, ask: Any, tape: Path, server: ProviderServer, name: str, binding: bool
 ) -> None:
-    """Each way to ask is an exchange, and comes from the tape with the network closed.
+    """Each call is an exchange, and replays with the network closed.
 
-    Another model of the kind, which may have the same client, is on the tape only if it is ambient.
+    Another model of the kind, which may share the client, is on the tape only if it is ambient.
     """
     model, other = chat(name), chat(name)
     if binding:
@@ -58,7 +58,7 @@ def test_a_model_records_and_replays(
 def test_an_attached_agent_records_and_replays(
     chat: Any, tape: Path, server: ProviderServer, name: str
 ) -> None:
-    """Its model is found and bound, calls the tool, and each of its answers is at its step."""
+    """Its model is found and bound, calls the tool, and each answer belongs to its step."""
 
     def lookup(order: int) -> str:
         """Look up an order."""
@@ -82,8 +82,8 @@ def test_an_attached_agent_records_and_replays(
     assert [path[:2] for path in paths].count(("support", "model")) == 2
 
 
-def test_binding_can_be_undone(chat: Any, ask: Any, tape: Path, name: str) -> None:
-    """The second time changes nothing; after `unbind` the same clients are there, off the tape."""
+def test_unbind_restores_the_original_clients(chat: Any, ask: Any, tape: Path, name: str) -> None:
+    """A second `bind` changes nothing. After `unbind`, nothing is recorded."""
     model = chat(name)
     before = [reference.value for reference in held_clients(model)]
     assert before
@@ -100,8 +100,8 @@ def test_binding_can_be_undone(chat: Any, ask: Any, tape: Path, name: str) -> No
     assert exchanges(tape) == 0
 
 
-def test_what_every_model_has_is_left_alone(chat: Any) -> None:
-    """A cache that asks over HTTP is no part of the model, and keeps its client."""
+def test_bind_leaves_the_client_of_a_cache_unchanged(chat: Any) -> None:
+    """A cache that sends HTTP requests is not part of the model."""
 
     class RemoteCache(InMemoryCache):
         def __init__(self) -> None:
@@ -115,9 +115,7 @@ def test_what_every_model_has_is_left_alone(chat: Any) -> None:
     client.close()
 
 
-def test_a_model_around_another_is_bound(chat: Any, tape: Path) -> None:
-    """A class of the user's own that asks a model it holds records what that one asks."""
-
+def test_bind_covers_a_model_inside_a_user_class(chat: Any, tape: Path) -> None:
     class Careful(FakeListChatModel):
         inner: Any
 
@@ -130,7 +128,7 @@ def test_a_model_around_another_is_bound(chat: Any, tape: Path) -> None:
     assert exchanges(tape) == 1
 
 
-def test_the_models_that_doctor_names_are_the_ones_that_are_proven(classes: set[str]) -> None:
-    """The first seam of the adapter names every class of chat model that is tested here."""
+def test_doctor_names_exactly_the_tested_models(classes: set[str]) -> None:
+    """They are in the first seam of the adapter."""
     words = {word.strip("(),") for word in ADAPTER.seams[0].split()}
     assert {word for word in words if "Chat" in word} == classes

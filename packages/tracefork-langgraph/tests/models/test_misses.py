@@ -1,6 +1,6 @@
-"""A request that is not on the tape costs one attempt, says why, and nothing hides it.
+"""A request that is not on the tape costs one attempt, says why, and cannot be hidden.
 
-Whatever an SDK retries, falls back on or swallows: `sent` counts the requests it made.
+SDKs may retry, fall back or swallow errors: `sent` counts the requests they made.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class State(TypedDict):
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The requests that a client was told to send, answered or not."""
+    """The requests that a client was called to send, answered or not."""
     count: list[object] = []
 
     def meter(kind: Any, name: str) -> None:
@@ -51,10 +51,10 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return count
 
 
-def test_a_miss_is_one_attempt_and_says_so(
+def test_miss_is_one_attempt_and_its_error_names_the_divergence(
     chat: Any, ask: Any, tape: Path, sent: list[object], name: str
 ) -> None:
-    """The SDK's own error has the divergence in it, and then what is on the tape is refused too."""
+    """After it, even a request that is on the tape is refused."""
     model, bound = chat(name), attach(chat(name))
     errors: list[str] = []
 
@@ -82,10 +82,10 @@ def test_a_miss_is_one_attempt_and_says_so(
     detach(bound)
 
 
-def test_a_retry_policy_and_a_fallback_do_not_hide_it(
+def test_retry_policy_and_fallback_do_not_hide_a_divergence(
     chat: Any, tape: Path, sent: list[object], name: str
 ) -> None:
-    """The model and the fallback are refused once each, and the node is not run again."""
+    """The model and the fallback are refused once each, and the node does not run again."""
     model = chat(name)
     tries: list[str] = []
     chain = model.with_fallbacks([model])
@@ -108,10 +108,10 @@ def test_a_retry_policy_and_a_fallback_do_not_hide_it(
     detach(graph)
 
 
-def test_a_tool_node_that_handles_errors_does_not_hide_it(
+def test_tool_node_that_handles_errors_does_not_hide_a_divergence(
     chat: Any, tape: Path, sent: list[object], name: str
 ) -> None:
-    """What becomes a tool message is raised by the block all the same."""
+    """The error becomes a tool message, and the block still raises it."""
     model = chat(name)
     prompt = "hello"
 

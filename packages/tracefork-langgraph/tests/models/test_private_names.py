@@ -1,7 +1,7 @@
-"""Where the SDKs of today keep their HTTP clients, which is nobody's promise.
+"""Private attributes in which today's SDKs keep their HTTP clients.
 
-`clients.py` looks into whatever the fields of a model lead to, so that a client that moved is found
-all the same; one that is made in another way is not. Each test fails by saying what moved.
+`clients.py` searches everything that a model's fields lead to, so it still finds a client that
+moved. It does not find one that is created in another way. Each test fails by saying what moved.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KEPT = {
 }
 
 
-def test_where_a_model_keeps_its_clients(chat: Any, name: str) -> None:
+def test_model_keeps_its_clients_in_the_known_attributes(chat: Any, name: str) -> None:
     """clients.py finds one for sync and one for async, in attributes that can be replaced."""
     found = sorted(
         f"{type(holder).__name__}.{attribute}"
@@ -47,8 +47,8 @@ def test_where_a_model_keeps_its_clients(chat: Any, name: str) -> None:
     assert found == KEPT[name], f"the HTTP clients of {name} moved: are all of them found?"
 
 
-def test_where_google_genai_gets_its_sessions_of_aiohttp(chat: Any) -> None:
-    """chat_models.py puts itself in front of BaseApiClient._get_aiohttp_session."""
+def test_google_genai_gets_its_aiohttp_sessions_from_one_method(chat: Any) -> None:
+    """chat_models.py replaces BaseApiClient._get_aiohttp_session."""
     api = chat("google").client._api_client
     assert api._use_aiohttp(), "google-genai no longer prefers aiohttp where it is installed"
     get = getattr(type(api), "_get_aiohttp_session", None)
@@ -62,8 +62,8 @@ def _makes_sessions(function: object) -> bool:
     return inspect.isfunction(function) and "ClientSession" in function.__code__.co_names
 
 
-def test_a_model_that_asks_through_botocore_is_refused() -> None:
-    """The error names who is to cover it; the same provider over an HTTP client is bound."""
+def test_bind_refuses_a_model_that_uses_botocore() -> None:
+    """The error names the planned package. The same provider over an HTTP client is bound."""
     bedrock = import_module("langchain_aws")
     place: dict[str, Any] = {
         "region_name": "us-east-1",

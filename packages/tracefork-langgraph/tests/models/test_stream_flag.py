@@ -1,4 +1,4 @@
-"""A streamed request differs from a whole one: the divergence names the flag; it can be pinned."""
+"""A streamed request differs from a whole one. The divergence names the flag; you can pin it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ pytestmark = [
 ALWAYS_STREAMS = {"ollama"}
 
 
-def test_the_divergence_names_the_flag(chat: Any, ask: Any, tape: Path, name: str) -> None:
-    """Recorded whole and requested as a stream, or the reverse: the hint says which."""
+def test_divergence_names_the_stream_flag(chat: Any, ask: Any, tape: Path, name: str) -> None:
+    """The hint says whether the response was recorded whole or as a stream."""
     model = chat(name)
     for then, now, recorded in (
         ("invoke", "stream", "recorded whole"),
@@ -39,10 +39,10 @@ def test_the_divergence_names_the_flag(chat: Any, ask: Any, tape: Path, name: st
         assert recorded in hint
 
 
-def test_a_model_that_must_not_stream_replays_what_was_invoked(
+def test_disable_streaming_replays_whole_answers(
     chat: Any, ask: Any, tape: Path, server: ProviderServer, name: str
 ) -> None:
-    """With `disable_streaming` every way to stream gets the recorded answer, in a graph too."""
+    """Every way to stream gets the recorded answer, in a graph too."""
     with tracefork.record(tape):
         recorded = ask(chat(name), "invoke")
     model = chat(name, disable_streaming=True)
@@ -65,10 +65,8 @@ def test_a_model_that_must_not_stream_replays_what_was_invoked(
                 ask(model, "stream_events")
 
 
-def test_a_model_that_must_stream_replays_what_was_streamed(
-    chat: Any, ask: Any, tape: Path, name: str
-) -> None:
-    """With `streaming` an answer that is waited for is a stream as well."""
+def test_streaming_replays_streamed_answers(chat: Any, ask: Any, tape: Path, name: str) -> None:
+    """With `streaming`, `invoke` requests a stream too."""
     options = {} if name in ALWAYS_STREAMS else {"streaming": True}
     recorder, model = chat(name), chat(name, **options)
     for then, now in (("stream", "invoke"), ("astream", "ainvoke")):
@@ -79,7 +77,7 @@ def test_a_model_that_must_stream_replays_what_was_streamed(
 
 
 def test_a_stream_is_read_further_in_async_code(chat: Any, ask: Any, tape: Path) -> None:
-    """OpenAI's SDK stops at [DONE] in sync code alone: such a tape is short of the stream's end."""
+    """OpenAI's SDK stops at [DONE] only in sync code: such a tape lacks the end of the stream."""
     model = chat("openai")
     with tracefork.record(tape):
         ask(model, "stream")

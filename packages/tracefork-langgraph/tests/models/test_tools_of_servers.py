@@ -1,4 +1,4 @@
-"""Tools of MCP servers do their work elsewhere: they are exchanges, whether they say so or not."""
+"""Tools of MCP servers are always exchanges: their work happens in another process."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tracefork_langgraph import attach, detach
 
 
 async def test_a_tool_of_a_server_is_an_exchange(tape: Path) -> None:
-    """It reads if its server hints at that, and a replay does not call it, unless it is detached.
+    """The hint of the server decides its effect. A replay does not call it unless it is detached.
 
-    tool_effects.py tells them by where their function is from.
+    tool_effects.py recognizes such a tool by the module of its function.
     """
     done: list[str] = []
     server = FastMCP("shop")

@@ -1,4 +1,4 @@
-"""Proxies from the environment and transports of the user's own are bound with their client."""
+"""Proxies from the environment and the user's own transports are bound with their client."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.lower(), raising=False)
 
 
-def test_a_model_behind_a_proxy_is_bound(
+def test_bind_covers_a_proxy_from_the_environment(
     chat: Any,
     ask: Any,
     tape: Path,
@@ -33,7 +33,7 @@ def test_a_model_behind_a_proxy_is_bound(
     name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The provider stands in for the proxy, which is told the whole address."""
+    """The provider acts as the proxy, which gets the whole address."""
     monkeypatch.setenv("HTTP_PROXY", server.url)
     url = f"http://{name}.example"  # Of its own: clients are cached by their address.
     model = bind(chat(name, url))
@@ -51,10 +51,10 @@ def test_a_model_behind_a_proxy_is_bound(
     ("variable", "scheme"),
     [("ALL_PROXY", "http"), ("ALL_PROXY", "https"), ("HTTPS_PROXY", "https")],
 )
-def test_every_variable_that_names_a_proxy_counts(
+def test_bind_honours_every_proxy_variable(
     chat: Any, ask: Any, tape: Path, monkeypatch: pytest.MonkeyPatch, variable: str, scheme: str
 ) -> None:
-    """A proxy that nobody runs: to fail at it is what is recorded, and what is replayed."""
+    """No proxy runs there: the connection error is recorded and replayed."""
     monkeypatch.setenv(variable, "http://127.0.0.1:9")
     url = f"{scheme}://{variable.lower().replace('_', '-')}.example"
     model = bind(chat("openai", url, max_retries=0))
@@ -69,7 +69,7 @@ def test_every_variable_that_names_a_proxy_counts(
 
 
 class Marked:
-    """Says on every request that it was used."""
+    """Adds a header to every request."""
 
     def handle_request(self, request: Any) -> Any:
         request.headers["via"] = "a transport of our own"
@@ -85,7 +85,7 @@ class MarkedTransport2(Marked, httpx2.HTTPTransport):
 
 
 class SyncAndAsync(MarkedTransport, httpx.AsyncBaseTransport):
-    """What google-genai needs of a transport, which it gives to both its clients."""
+    """The transport that google-genai needs: it gives one to both its clients."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         whole = self.handle_request(
@@ -105,10 +105,10 @@ OWN: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("brand", OWN)
-def test_a_transport_of_the_users_own_is_bound(
+def test_bind_covers_a_transport_of_the_user(
     chat: Any, ask: Any, tape: Path, server: ProviderServer, brand: str
 ) -> None:
-    """It is asked while recording, and not in the replay; google-genai leaves aiohttp for it."""
+    """The recording uses it, the replay does not. With it, google-genai does not use aiohttp."""
     model = bind(chat(brand, **OWN[brand]()))
     ways = ["invoke", "ainvoke"] if brand == "google" else ["invoke"]
     with tracefork.record(tape, ambient=False):
