@@ -176,7 +176,7 @@ def test_two_recordings_have_the_same_steps(
 def test_a_raw_call_in_a_node_belongs_to_the_node(
     server: ProviderServer, attached: Any, drive: Any, tape: Path, paths: Any
 ) -> None:
-    """A request that a node sends without LangChain is the node's; one of a raw thread has no step."""
+    """A request of a node without LangChain belongs to it; one of a raw thread has no step."""
 
     def ask(_: State) -> dict[str, Any]:
         httpx.get(f"{server.url}/echo")
@@ -196,7 +196,7 @@ def test_a_raw_call_in_a_node_belongs_to_the_node(
 def test_prompts_of_one_batch_have_no_step(
     model: Any, attached: Any, tape: Path, paths: Any
 ) -> None:
-    """`generate` starts all prompts before it sends the first. No step is better than a wrong one."""
+    """`generate` starts all prompts before it sends any. No step is better than a wrong one."""
     asked = attached(model())
     prompts = [[HumanMessage(text)] for text in "abc"]
     with tracefork.record(tape):

@@ -1,4 +1,4 @@
-"""What the tools of a test did, and graphs that call them."""
+"""Records of what tools did, and graphs that call tools."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tracefork_langgraph import bind_tools
 
 
 class Done(list[str]):
-    """What tools did for real, in no order: some run side by side."""
+    """The real work that tools did. It has no order: some tools run in parallel."""
 
     def now(self) -> list[str]:
-        """Return what was done since it was last asked."""
+        """Return what was done since the last call."""
         done = sorted(self)
         self.clear()
         return done
@@ -32,22 +32,22 @@ class Done(list[str]):
 
 @pytest.fixture
 def done() -> Done:
-    """What the tools of the test write down where they run for real."""
+    """The list in which the tools of a test note each real run."""
     return Done()
 
 
 @pytest.fixture
 def model(model: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a chat model whose connections end with it: LangChain caches no client of this timeout.
+    """Make a chat model that closes its connections: LangChain caches no client with this timeout.
 
-    It keeps 128 of them, and each model more would throw out one that another test left open.
+    LangChain caches 128 clients. More models would evict one that another test left open.
     """
     return partial(model, timeout=Timeout(60), default_headers={"Connection": "close"})
 
 
 @pytest.fixture
 def calling(attached: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Make a graph of one ToolNode, attach, and bind its tools."""
+    """Make a graph of one ToolNode, attach to it, and bind its tools."""
 
     def make(*tools: Any, state: type = MessagesState, **options: Any) -> Any:
         saver = options.pop("checkpointer", None)
@@ -59,7 +59,7 @@ def calling(attached: Callable[[Any], Any]) -> Callable[..., Any]:
 
 @pytest.fixture
 def calls() -> Callable[..., dict[str, Any]]:
-    """Make a state in which a model has called tools: names and arguments."""
+    """Make a state in which a model has called tools, from names and arguments."""
 
     def state(*told: tuple[str, dict[str, Any]], **more: object) -> dict[str, Any]:
         named = enumerate(told)
@@ -71,7 +71,7 @@ def calls() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def said() -> Callable[..., list[Any]]:
-    """Run a graph of tools in one of the ways, and return what the tools said."""
+    """Run a graph of tools in one of the ways, and return the tool messages."""
     return _said
 
 
@@ -91,7 +91,7 @@ def _said(graph: Any, state: Any, way: str = "invoke") -> list[Any]:
 
 @pytest.fixture
 def exchanges(tape: Path) -> Callable[[], list[tuple[str, Any]]]:
-    """Read the tools on the tape: their names and what they were asked."""
+    """Read the tool calls on the tape: their names and requests."""
 
     def read() -> list[tuple[str, Any]]:
         with tracefork.Tape.open(tape) as opened:

@@ -1,4 +1,4 @@
-"""The tools of a graph are exchanges: they run when it is recorded, and not when it is replayed."""
+"""The tools of a graph are exchanges: they run while recording, and not in a replay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Place(BaseModel):
 
 
 class Weather(BaseTool):
-    """A tool by its class, which works in async code too."""
+    """A tool defined by a class, which works in async code too."""
 
     name: str = "weather"
     description: str = "Tell the weather."
@@ -44,7 +44,7 @@ class Weather(BaseTool):
 
 
 class AsyncWeather(Weather):
-    """The same, with work of its own in async code."""
+    """The same, with its own async method."""
 
     async def _arun(self, city: str, days: int) -> str:
         return self._run(city, days)
@@ -91,10 +91,10 @@ KINDS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "astream", "messages", "events"])
-def test_an_agent_replays_without_its_tools(
+def test_agent_replays_without_running_its_tools(
     model: Any, attached: Any, drive: Any, twice: Any, done: Any, how: str
 ) -> None:
-    """Two tools at once run when they are recorded; at replay the tape says what they said."""
+    """Two parallel tools run while recording; the replay returns their results from the tape."""
     graph = bind_tools(attached(create_agent(model(), [by_decorator(done)], name="support")))
     recorded, replayed = twice(lambda: (drive(graph, how, TICKET), done.now()))
     assert replayed == (recorded[0], [])
@@ -119,7 +119,7 @@ def test_an_agent_replays_without_its_tools(
 def test_each_kind_of_tool_is_an_exchange(
     calling: Any, calls: Any, said: Any, twice: Any, done: Any, exchanges: Any, made: str, how: str
 ) -> None:
-    """However a tool is made, its call is on the tape by its name and arguments, and comes back."""
+    """However a tool is defined, its call is on the tape by name and arguments, and replays."""
     graph, state = calling(KINDS[made](done)), calls(("weather", {"city": "Oslo", "days": 2}))
     recorded, replayed = twice(lambda: (said(graph, state, how), done.now()))
     assert recorded[0][0].content == "Oslo: 2 of rain"
@@ -131,7 +131,7 @@ def test_each_kind_of_tool_is_an_exchange(
 def test_another_argument_is_a_divergence(
     calling: Any, calls: Any, said: Any, tape: Path, done: Any
 ) -> None:
-    """The control of all replays here: the argument is named, and the tool does not run."""
+    """The control of all replays here: the error names the argument, and the tool does not run."""
     graph = calling(by_decorator(done), handle_tool_errors=True)
     with tracefork.record(tape):
         said(graph, calls(("weather", {"city": "Oslo"})))
@@ -143,8 +143,8 @@ def test_another_argument_is_a_divergence(
     assert done == []
 
 
-def test_a_tool_is_called_by_itself(tape: Path, attached: Any, done: Any) -> None:
-    """Nodes that call a tool they close over, and names in a plain `Tool`, are exchanges too."""
+def test_tools_called_by_a_node_itself_are_exchanges(tape: Path, attached: Any, done: Any) -> None:
+    """That covers tools in closures, and plain `Tool` objects."""
     weather = by_decorator(done)
     lookup = Tool("look up", lambda text: done.append(text) or text.upper(), "Look up.")
 
@@ -163,10 +163,9 @@ def test_a_tool_is_called_by_itself(tape: Path, attached: Any, done: Any) -> Non
     assert done == []
 
 
-def test_events_and_validation_stay(
+def test_replayed_tool_calls_its_callbacks_and_validates_arguments(
     calling: Any, calls: Any, said: Any, twice: Any, done: Any
 ) -> None:
-    """A replayed tool tells its callbacks, and still refuses what it does not take."""
     heard: list[str] = []
 
     class Ear(BaseCallbackHandler):
@@ -201,7 +200,7 @@ def test_events_and_validation_stay(
 def test_an_exchange_has_the_step_of_its_tool(
     calling: Any, calls: Any, said: Any, tape: Path, done: Any, paths: Any
 ) -> None:
-    """Each of two tools of one node has its own."""
+    """Two tools of one node have a step each."""
     graph = calling(by_decorator(done), Weather(name="rain", done=done))
     state = calls(("weather", {"city": "Oslo"}), ("rain", {"city": "Oslo"}))
     with tracefork.record(tape):
@@ -212,7 +211,7 @@ def test_an_exchange_has_the_step_of_its_tool(
     ]
 
 
-def test_a_tool_that_asks_a_model_is_left_live(
+def test_tool_that_calls_a_model_stays_live(
     model: Any, calling: Any, calls: Any, said: Any, twice: Any, paths: Any, done: Any
 ) -> None:
     """Its model calls are on the tape one by one; the tool itself runs again."""
@@ -231,10 +230,10 @@ def test_a_tool_that_asks_a_model_is_left_live(
     assert paths() == [("LangGraph", "tools", "expert", "ChatOpenAI")]
 
 
-def test_what_a_tool_does_is_part_of_its_exchange(
+def test_requests_inside_a_tool_are_not_recorded_again(
     calling: Any, calls: Any, said: Any, twice: Any, server: Any, exchanges: Any, done: Any
 ) -> None:
-    """Requests, chains and tools inside of a recorded tool are not on the tape a second time."""
+    """Requests, chains and tools inside a recorded tool are part of its exchange."""
     weather = bind_tool(by_decorator(done))
     shout = RunnableLambda(str.upper)
 
@@ -252,10 +251,10 @@ def test_what_a_tool_does_is_part_of_its_exchange(
 
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke"])
-def test_equal_calls_at_once_keep_their_own_results(
+def test_equal_parallel_calls_keep_their_own_results(
     calling: Any, calls: Any, said: Any, twice: Any, done: Any, how: str
 ) -> None:
-    """Four calls with one argument, side by side: each id has the result that was its own."""
+    """Of four parallel calls with one argument, each id gets its own result again."""
 
     @tool
     def draw(deck: str) -> str:
@@ -273,10 +272,10 @@ def test_equal_calls_at_once_keep_their_own_results(
     assert recorded[1] == ["a"] * 4
 
 
-def test_a_tool_may_ask_to_be_left_live(
+def test_tool_with_live_metadata_is_not_bound(
     calling: Any, calls: Any, said: Any, twice: Any, done: Any, exchanges: Any
 ) -> None:
-    """By its metadata, whatever else it says; `bind_tool` records it all the same."""
+    """The metadata wins over a declared effect. `bind_tool` still binds the tool."""
     left = by_decorator(done)
     left.metadata = {"tracefork": "live", "effect": "read"}
     graph, state = calling(left), calls(("weather", {"city": "Oslo"}))
@@ -287,10 +286,10 @@ def test_a_tool_may_ask_to_be_left_live(
     unbind_tool(left)
 
 
-def test_detaching_leaves_the_tool_as_it_was(
+def test_detach_restores_the_tool(
     calling: Any, calls: Any, said: Any, tape: Path, done: Any, exchanges: Any
 ) -> None:
-    """Twice attached, once detached: the tool runs, and nothing of it is on a tape."""
+    """Attached twice and detached once, the tool runs and is not on the tape."""
     weather = by_decorator(done)
     before = dict(vars(weather))
     graph = calling(weather)
@@ -302,10 +301,9 @@ def test_detaching_leaves_the_tool_as_it_was(
     assert (exchanges(), done) == ([], ["Oslo"])
 
 
-def test_what_is_attached_still_keeps_its_tool(
+def test_shared_tool_stays_bound_until_both_graphs_are_detached(
     calling: Any, calls: Any, said: Any, tape: Path, done: Any
 ) -> None:
-    """Two graphs hold one tool: it is as it was once both are detached, and not before."""
     weather = by_decorator(done)
     one, other = calling(weather), calling(weather)
     state = calls(("weather", {"city": "Oslo"}))
@@ -321,15 +319,14 @@ def test_what_is_attached_still_keeps_its_tool(
     assert not {"_run", "_arun"} & vars(weather).keys()
 
 
-def test_outside_a_session_a_bound_tool_is_what_it_was(done: Any) -> None:
-    """It runs, in async code too, and takes what has no JSON."""
+def test_bound_tool_runs_normally_outside_a_session(done: Any) -> None:
+    """Sync and async."""
     weather = bind_tool(by_decorator(done))
     assert weather.invoke({"city": "Oslo"}) == "Oslo: 1 of rain"
     assert asyncio.run(weather.ainvoke({"city": "Rome", "days": 2})) == "Rome: 2 of rain"
     assert done == ["Oslo", "Rome"]
 
 
-def test_what_is_no_tool_is_refused() -> None:
-    """A function is told what to do."""
+def test_bind_tool_refuses_a_function() -> None:
     with pytest.raises(tracefork.UsageError, match=r"cannot bind builtins\.function"):
         bind_tool(lambda: None)

@@ -1,4 +1,4 @@
-"""What a tool says of itself decides whether `attach` binds it, and what a fork may do again."""
+"""The declared effect of a tool decides whether `attach` binds it and a fork repeats it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def look_up(order: int) -> str:
 
 
 def made(**options: Any) -> BaseTool:
-    """Return a tool of a name, with what it says of itself."""
+    """Return a tool with the given declarations."""
     return StructuredTool.from_function(look_up, **options)
 
 
@@ -36,8 +36,8 @@ SAID: dict[str, tuple[dict[str, Any], str | None]] = {
 
 
 @pytest.mark.parametrize("said", SAID)
-def test_a_tool_says_what_it_does(tape: Path, said: str) -> None:
-    """By metadata, a tag or the hints of an MCP server; a tool that says nothing runs as before."""
+def test_tool_declares_its_effect(tape: Path, said: str) -> None:
+    """By metadata, a tag or the hints of an MCP server. A tool without any is not bound."""
     options, effect = SAID[said]
     bound = attach(made(**options))
     with tracefork.record(tape):
@@ -48,8 +48,8 @@ def test_a_tool_says_what_it_does(tape: Path, said: str) -> None:
     detach(bound)
 
 
-def test_a_marked_function_is_one_exchange(tape: Path) -> None:
-    """`@tracefork.tool` below LangChain's decorator says it: recorded once, under the tool."""
+def test_decorated_function_is_one_exchange(tape: Path) -> None:
+    """`@tracefork.tool` below LangChain's decorator declares the effect; the call is recorded once."""
 
     class Lost(Exception):
         """Raised by design."""
@@ -71,8 +71,8 @@ def test_a_marked_function_is_one_exchange(tape: Path) -> None:
     detach(refund)
 
 
-def test_an_effect_that_is_none_is_refused() -> None:
-    """A typing error is not taken for a write."""
+def test_unknown_effect_is_refused() -> None:
+    """A typing error does not count as a write."""
     with pytest.raises(tracefork.UsageError, match=r"look_up must .*'reads'"):
         attach(made(metadata={"effect": "reads"}))
     with pytest.raises(tracefork.UsageError, match=r"look_up must .*'none'"):
@@ -80,14 +80,14 @@ def test_an_effect_that_is_none_is_refused() -> None:
 
 
 @pytest.mark.parametrize("listed", ["ValueError", ["ValueError"], [KeyboardInterrupt]])
-def test_what_is_listed_has_to_be_an_exception(listed: Any) -> None:
-    """The name of a class is none, and what ends a program is none that a tool comes back with."""
+def test_raises_accepts_only_exception_classes(listed: Any) -> None:
+    """Neither the name of a class, nor an exception that ends the program."""
     with pytest.raises(tracefork.UsageError, match=r"look_up must list classes of Exc"):
         bind_tool(made(), raises=listed)
 
 
-def test_a_tool_with_the_agents_store_is_left_live(tape: Path, exchanges: Any) -> None:
-    """What it puts there would be missing at replay, and is where it is bound all the same."""
+def test_tool_that_receives_the_store_stays_live(tape: Path, exchanges: Any) -> None:
+    """A replay would lack what it puts there, as the control with `bind_tool` shows."""
 
     @tool
     def remember(fact: str, store: Annotated[BaseStore, InjectedStore()]) -> str:
@@ -111,7 +111,7 @@ def test_a_tool_with_the_agents_store_is_left_live(tape: Path, exchanges: Any) -
 
 
 class Shop:
-    """A graph that looks an order up, and pays it back if it is lost."""
+    """A graph that looks up an order, and refunds it if it is lost."""
 
     def __init__(self, done: Any, **says: Any) -> None:
         def refund(order: int) -> str:
@@ -133,8 +133,8 @@ class Shop:
         return str(self.graph.invoke({"messages": []})["messages"][-1].content)
 
 
-def test_a_fork_repeats_no_write(tape: Path, done: Any) -> None:
-    """Refused, answered as recorded, or done: what is not known to read counts as a write."""
+def test_fork_does_not_repeat_a_write(tape: Path, done: Any) -> None:
+    """It refuses, stubs or allows the write. A tool with an unknown effect counts as a write."""
     shop = Shop(done)
     with tracefork.record(tape):
         shop.run()
@@ -153,8 +153,7 @@ def test_a_fork_repeats_no_write(tape: Path, done: Any) -> None:
         assert shop.run() == "order 17 is lost, too, refunded 17"
 
 
-def test_a_fork_asks_a_tool_otherwise(tape: Path, done: Any) -> None:
-    """An argument that a fork changes is the one that the tool is called with."""
+def test_fork_calls_a_tool_with_a_changed_argument(tape: Path, done: Any) -> None:
     shop = Shop(done, tags=["effect:read"])
     with tracefork.record(tape):
         shop.run()
@@ -163,8 +162,8 @@ def test_a_fork_asks_a_tool_otherwise(tape: Path, done: Any) -> None:
         assert shop.run() == "order 18 is lost, refunded 17"
 
 
-def test_a_fork_gives_content_without_an_artifact(tape: Path) -> None:
-    """Text in the place of a result of two parts is the first of them."""
+def test_fork_replaces_content_and_drops_the_artifact(tape: Path) -> None:
+    """Text replaces the first of the two parts of a result."""
 
     @tool(response_format="content_and_artifact")
     def search(query: str) -> tuple[str, list[int]]:

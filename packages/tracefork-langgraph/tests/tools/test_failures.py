@@ -1,4 +1,4 @@
-"""A tool that failed fails again, as the same exception, and is handled the same."""
+"""A tool that failed fails again with the same exception, and is handled the same way."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OutOfStock(Exception):
 
 
 class Hidden(Exception):
-    """One that no tool names: it is raised by its name in a table."""
+    """A failure that no tool names: the tool finds it in a table."""
 
 
 class Bank:
@@ -53,7 +53,7 @@ def order(why: str) -> str:
 
 
 def copy(**options: object) -> BaseTool:
-    """Return the tool, bound, with other ways to handle its errors."""
+    """Return the tool, bound, with other settings for its errors."""
     made = order.model_copy(update=options)
     return bind_tool(made)
 
@@ -69,10 +69,10 @@ def copy(**options: object) -> BaseTool:
         ("hidden", tracefork.ToolError),
     ],
 )
-def test_a_failure_comes_back(tape: Path, why: str, comes: type[Exception]) -> None:
-    """As its class, if it is a builtin one or the tool's code names it; in both runs alike.
+def test_failure_comes_back_as_a_known_class(tape: Path, why: str, comes: type[Exception]) -> None:
+    """The same class if it is builtin or the tool's code names it, else ToolError; in both runs.
 
-    Of two classes of one name, the second is none that a tape can tell.
+    Of two classes with one name, a tape can only restore the first.
     """
     bound = copy()
     with tracefork.record(tape), pytest.raises(comes) as recorded:
@@ -83,8 +83,8 @@ def test_a_failure_comes_back(tape: Path, why: str, comes: type[Exception]) -> N
     assert str(replayed.value) == str(recorded.value)
 
 
-def test_a_failure_that_is_listed_comes_back(tape: Path) -> None:
-    """By `bind_tool(raises=…)`, where the code does not name it."""
+def test_listed_failure_comes_back_as_its_class(tape: Path) -> None:
+    """It is listed in `bind_tool(raises=…)`, and the code does not name it."""
     bound = bind_tool(order.model_copy(), raises=[Hidden])
     with tracefork.record(tape), pytest.raises(Hidden):
         bound.invoke({"why": "hidden"})
@@ -93,10 +93,9 @@ def test_a_failure_that_is_listed_comes_back(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("handled", [True, "sorry", (OutOfStock,), lambda error: f"no: {error}"])
-def test_a_node_handles_a_replayed_failure(
+def test_node_handles_a_replayed_failure_like_the_recorded_one(
     calling: Any, calls: Any, said: Any, twice: Any, handled: object
 ) -> None:
-    """`handle_tool_errors` says the same of it in both runs."""
     graph = calling(copy(), handle_tool_errors=handled)
     recorded, replayed = twice(
         lambda: [(m.content, m.status) for m in said(graph, calls(("order", {"why": "stock"})))]
@@ -108,7 +107,7 @@ def test_a_node_handles_a_replayed_failure(
 def test_a_tool_handles_its_own_replayed_failure(
     calling: Any, calls: Any, said: Any, twice: Any
 ) -> None:
-    """`handle_tool_error` of the tool is asked at replay as well."""
+    """`handle_tool_error` of the tool is used in a replay too."""
     graph = calling(copy(handle_tool_error="we are closed"))
     recorded, replayed = twice(
         lambda: said(graph, calls(("order", {"why": "tool"})), "ainvoke")[0].content
@@ -116,10 +115,10 @@ def test_a_tool_handles_its_own_replayed_failure(
     assert replayed == recorded == "we are closed"
 
 
-def test_each_attempt_is_an_exchange(
+def test_each_attempt_of_a_retry_is_an_exchange(
     model: Any, attached: Any, drive: Any, twice: Any, exchanges: Any
 ) -> None:
-    """A middleware that retries finds the same failures, and then the same result."""
+    """A middleware that retries gets the same failures, and then the same result."""
     tries: list[str] = []
 
     @tool

@@ -1,4 +1,4 @@
-"""A tool that asks a person ends with an interrupt, and with an answer it goes on: replayed too."""
+"""A tool that asks a person ends with an interrupt and resumes with an answer, also replayed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refund(done: Any) -> Any:
 
 
 def talk(calling: Any, calls: Any, tools: Any, answers: list[str]) -> list[object]:
-    """Run a graph with a new memory, answer what it asks, and return what it said."""
+    """Run a graph with a new checkpointer, answer its questions, and return what was said."""
     graph = calling(*tools, checkpointer=InMemorySaver(), handle_tool_errors=True)
     came = graph.invoke(calls(*((it.name, {"order": 17}) for it in tools)), THREAD)
     heard: list[object] = []
@@ -43,10 +43,10 @@ def talk(calling: Any, calls: Any, tools: Any, answers: list[str]) -> list[objec
     return heard + [m.content for m in came["messages"] if m.type == "tool"]
 
 
-def test_a_tool_that_asks_is_asked_again(
+def test_each_run_of_an_interrupted_tool_is_an_exchange(
     calling: Any, calls: Any, twice: Any, refund: Any, done: Any, exchanges: Any
 ) -> None:
-    """Three runs of the tool, two of which asked, are three exchanges; none of them runs again."""
+    """Three runs, two of which asked, are three exchanges. None of them runs again."""
     recorded, replayed = twice(lambda: (talk(calling, calls, [refund], ["yes", "9"]), done.now()))
     assert recorded[0] == [{"refund": 17}, "how much?", "yes: 9 euros for order 17"]
     assert recorded[1] == ["asked"] * 3 + ["paid"]
@@ -59,7 +59,7 @@ def test_a_tool_that_asks_is_asked_again(
 
 
 def test_another_answer_is_a_divergence(calling: Any, calls: Any, tape: Path, refund: Any) -> None:
-    """What a person said is part of what the tool was asked."""
+    """The answers of a person are part of the tool's request."""
     with tracefork.record(tape):
         talk(calling, calls, [refund], ["yes", "9"])
     with pytest.raises(tracefork.DivergenceError) as caught, tracefork.replay(tape):
@@ -68,10 +68,10 @@ def test_another_answer_is_a_divergence(calling: Any, calls: Any, tape: Path, re
     assert (found.pointer, found.recorded, found.actual) == ("/resumed with/1", "9", "10")
 
 
-def test_an_interrupt_is_no_failure(
+def test_interrupt_is_not_a_failure(
     calling: Any, calls: Any, tape: Path, refund: Any, done: Any
 ) -> None:
-    """A recording that ends where somebody is asked replays to there."""
+    """A recording that ends with an open question replays up to it."""
     with tracefork.record(tape):
         graph = calling(refund, checkpointer=InMemorySaver())
         first = graph.invoke(calls(("refund", {"order": 17})), THREAD)
@@ -88,7 +88,7 @@ def test_an_interrupt_is_no_failure(
 
 
 def test_a_node_that_asks_after_its_tool_gets_its_own_answer(tape: Path, done: Any) -> None:
-    """A replayed tool uses up the answers that it used when it was recorded, and no more."""
+    """A replayed tool consumes as many answers as when it was recorded."""
 
     @tool
     def confirm(order: int) -> str:
@@ -118,8 +118,10 @@ def test_a_node_that_asks_after_its_tool_gets_its_own_answer(tape: Path, done: A
     assert done == []
 
 
-def test_a_tool_is_told_an_answer_once(tape: Path, done: Any, exchanges: Any) -> None:
-    """One that begins when another has taken the answer is told what that one was told."""
+def test_answer_is_listed_once_for_each_tool_of_a_task(
+    tape: Path, done: Any, exchanges: Any
+) -> None:
+    """A tool that starts after another has consumed the answer has it in its request too."""
 
     @tool
     def confirm(order: int) -> str:
@@ -151,7 +153,7 @@ def test_a_tool_is_told_an_answer_once(tape: Path, done: Any, exchanges: Any) ->
 
 
 def test_control_flow_of_an_inner_graph_is_refused(tape: Path) -> None:
-    """What no replay could do again is an error that says how to leave the tool live."""
+    """A replay could not repeat it. The error says how to keep the tool live."""
 
     @tool
     def leave() -> str:

@@ -1,4 +1,4 @@
-"""Tools that come while an agent runs are exchanges by a middleware."""
+"""With TapeToolMiddleware, tools that appear while an agent runs are exchanges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TICKET = '@call weather {"city": "Oslo"}\n@then\n@say Take an umbrella.'
 
 
 class Brought(AgentMiddleware):
-    """Brings a tool that is made anew for each call."""
+    """Add a tool that is created again for each call."""
 
     def __init__(self, make: Callable[[], BaseTool]) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ def weather(done: list[str]) -> BaseTool:
 
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages"])
-def test_a_tool_that_comes_by_the_way_is_an_exchange(
+def test_tool_added_by_another_middleware_is_an_exchange(
     model: Any,
     attached: Any,
     drive: Any,
@@ -57,7 +57,7 @@ def test_a_tool_that_comes_by_the_way_is_an_exchange(
     done: Any,
     how: str,
 ) -> None:
-    """The last of the middleware sees the tool that another one brought; its step is told."""
+    """The last middleware sees the tool that another one added, and its step is recorded."""
     middleware = [Brought(lambda: weather(done)), TapeToolMiddleware()]
     graph = attached(create_agent(model(), [], middleware=middleware, name="support"))
     recorded, replayed = twice(lambda: (drive(graph, how, TICKET), done.now()))
@@ -67,10 +67,10 @@ def test_a_tool_that_comes_by_the_way_is_an_exchange(
     assert ("support", "tools", "weather") in paths()
 
 
-def test_without_it_such_a_tool_runs_again(
+def test_without_the_middleware_such_a_tool_runs_again(
     model: Any, attached: Any, drive: Any, twice: Any, exchanges: Any, done: Any
 ) -> None:
-    """The control: nothing else puts it on the tape, also where all that is found is bound."""
+    """The control: nothing else puts it on the tape, even if all found tools are bound."""
     middleware = [Brought(lambda: weather(done))]
     graph = bind_tools(attached(create_agent(model(), [], middleware=middleware)))
     recorded, replayed = twice(lambda: (drive(graph, "invoke", TICKET), done.now()))
@@ -78,10 +78,10 @@ def test_without_it_such_a_tool_runs_again(
     assert exchanges() == []
 
 
-def test_a_tool_keeps_what_it_counts(
+def test_tool_keeps_its_own_state(
     model: Any, attached: Any, drive: Any, tape: Any, exchanges: Any
 ) -> None:
-    """The work is done by the tool itself: what it keeps on itself is there the next time."""
+    """The tool itself does the work, so its attributes are still there at the next call."""
 
     class Counter(BaseTool):
         name: str = "weather"

@@ -1,4 +1,4 @@
-"""Names of LangChain and LangGraph that are nobody's promise, and that bound tools lean on."""
+"""Private names of LangChain and LangGraph that bound tools depend on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
 
-def test_where_a_task_keeps_its_answers() -> None:
+def test_task_keeps_its_answers_in_the_scratchpad() -> None:
     """tool_interrupts.py reads and replaces `__pregel_scratchpad` in the configuration."""
     seen: list[tuple[list[Any], Any]] = []
 
@@ -35,8 +35,8 @@ def test_where_a_task_keeps_its_answers() -> None:
     assert seen == [([], None), ([], "yes")], "LangGraph keeps the answers of a task elsewhere"
 
 
-def test_a_tool_does_its_work_where_its_own_dictionary_says() -> None:
-    """tools.py puts `_run` into the dictionary of a tool, before that of its class."""
+def test_run_in_the_dictionary_of_a_tool_is_called() -> None:
+    """tools.py puts `_run` into the tool's dictionary, which precedes its class."""
 
     @tool
     def echo(text: str) -> str:

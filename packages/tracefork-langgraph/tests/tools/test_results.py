@@ -1,4 +1,4 @@
-"""What tools return comes back as what it was: messages, commands, artifacts, objects."""
+"""Results of tools come back unchanged: messages, commands, artifacts, objects."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ TOOLS = {it.name: it for it in (plain, annotated, artifact, message, command)}
 
 @pytest.mark.parametrize("name", TOOLS)
 @pytest.mark.parametrize("how", ["invoke", "ainvoke"])
-async def test_a_result_comes_back(tape: Path, name: str, how: str) -> None:
-    """Called as a model calls it, a tool gives LangChain the same in both runs."""
+async def test_result_comes_back_unchanged(tape: Path, name: str, how: str) -> None:
+    """Called as a model calls it, a tool returns the same to LangChain in both runs."""
     bound = bind_tool(TOOLS[name].model_copy())
     call = {"name": name, "args": {"order": 17}, "id": "call_1", "type": "tool_call"}
 
@@ -96,7 +96,7 @@ async def test_a_result_comes_back(tape: Path, name: str, how: str) -> None:
 
 
 def test_an_object_comes_back_as_its_class(tape: Path) -> None:
-    """A tool that is called without a call of a model returns the object itself."""
+    """A tool that is called without a model's call returns the object itself."""
     bound = bind_tool(annotated.model_copy())
     with tracefork.record(tape):
         recorded = bound.invoke({"order": 17})
@@ -105,7 +105,7 @@ def test_an_object_comes_back_as_its_class(tape: Path) -> None:
 
 
 def test_a_command_moves_the_graph_at_replay(calls: Any, twice: Any) -> None:
-    """State and destination of a replayed `Command` are those of the recorded one."""
+    """State and destination are those of the recorded `Command`."""
 
     class State(MessagesState):
         order: dict[str, Any]
@@ -121,8 +121,8 @@ def test_a_command_moves_the_graph_at_replay(calls: Any, twice: Any) -> None:
     assert [m.content for m in replayed["messages"]] == ["", "moved", "and now?", "after 17"]
 
 
-def test_the_id_of_a_call_is_the_replayed_one(tape: Path) -> None:
-    """Some models get theirs from LangChain: a recorded message answers the call at hand."""
+def test_replayed_message_has_the_id_of_the_new_call(tape: Path) -> None:
+    """For some models LangChain generates the id of a call, so it differs in a replay."""
     bound = bind_tool(message.model_copy())
     call = {"name": "message", "args": {"order": 17}, "type": "tool_call"}
     with tracefork.record(tape):
@@ -131,8 +131,8 @@ def test_the_id_of_a_call_is_the_replayed_one(tape: Path) -> None:
         assert bound.invoke({**call, "id": "call_2"}).tool_call_id == "call_2"
 
 
-def test_the_id_of_a_call_is_known_where_the_schema_is_silent(tape: Path) -> None:
-    """LangChain hands it over by its name then, and it is not compared."""
+def test_call_id_is_not_compared_if_the_schema_lacks_it(tape: Path) -> None:
+    """LangChain then passes it by its name."""
 
     class Asked(BaseModel):
         order: int
@@ -154,10 +154,10 @@ def test_the_id_of_a_call_is_known_where_the_schema_is_silent(tape: Path) -> Non
     assert told[0].tool_call_id == "call_2"
 
 
-def test_the_state_that_a_tool_is_handed_is_compared(
+def test_injected_state_is_compared(
     calling: Any, calls: Any, said: Any, tape: Path, exchanges: Any
 ) -> None:
-    """By its values: ids of messages and what has no JSON are left out."""
+    """By its values, without the ids of messages. A value without JSON is compared by its class."""
 
     class State(MessagesState):
         user: str
@@ -216,7 +216,7 @@ def called(order: int) -> AIMessage:
 def test_messages_of_the_state_are_compared(
     tape: Path, then: object, now: object, pointer: str | None
 ) -> None:
-    """By who says what, and what it asks for; not by their ids."""
+    """By role, content and tool calls, not by id."""
 
     @tool
     def count(told: Annotated[list[Any], InjectedState("messages")]) -> int:
@@ -235,9 +235,7 @@ def test_messages_of_the_state_are_compared(
     assert caught.value.divergence.pointer == pointer
 
 
-def test_the_context_of_a_run_is_compared(calling: Any, calls: Any, tape: Path) -> None:
-    """Where the tool is handed it."""
-
+def test_context_is_compared_if_the_tool_receives_it(calling: Any, calls: Any, tape: Path) -> None:
     @tool
     def whoami(runtime: ToolRuntime[dict[str, Any], Any]) -> str:
         """Tell the user."""
@@ -252,14 +250,14 @@ def test_the_context_of_a_run_is_compared(calling: Any, calls: Any, tape: Path) 
 
 
 class Frame:
-    """Nothing that a tape has words for."""
+    """A class that a tape cannot store."""
 
 
 @pytest.mark.parametrize(
     "result", [Frame(), Command(update={"frame": Frame()}), Command(update={"order": Order(1, ())})]
 )
-def test_what_cannot_come_back_is_refused_by_name(tape: Path, result: object) -> None:
-    """In the recording and in the replay alike; the class that no tape holds is named."""
+def test_unsupported_result_is_refused_by_name(tape: Path, result: object) -> None:
+    """In the recording and in the replay alike."""
 
     @tool
     def frame() -> Any:
@@ -286,8 +284,8 @@ def test_what_cannot_come_back_is_refused_by_name(tape: Path, result: object) ->
         {"langchain": "ToolMessage", "content": {"no": "text"}},
     ],
 )
-def test_a_tape_builds_nothing_of_its_own(tape: Path, body: object) -> None:
-    """What a tape holds is of a fixed list of classes, with their fields, or is refused."""
+def test_tape_cannot_create_other_classes(tape: Path, body: object) -> None:
+    """It can only name classes of a fixed list, with their fields."""
     bound = bind_tool(plain.model_copy())
     with tracefork.record(tape):
         bound.invoke({"order": 17})

@@ -1,4 +1,4 @@
-"""Programs that are recorded, sync and async."""
+"""Recorded programs, sync and async."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .program import START, Program, Shape
 
 @pytest.fixture
 def model(model: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a chat model whose connections end with it: LangChain caches no client of this timeout.
+    """Make a chat model that closes its connections: LangChain caches no client with this timeout.
 
-    It keeps 128 of them, and each model more would throw out one that another test left open.
+    LangChain caches 128 clients. More models would evict one that another test left open.
     """
     return partial(model, timeout=Timeout(60), default_headers={"Connection": "close"})
 
 
 @pytest.fixture(params=["sync", "async"])
 def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner | None]:
-    """The event loop of an async program: one, since a client's connections belong to theirs."""
+    """The event loop of an async program. There is one: a client's connections belong to a loop."""
     if request.param == "sync":
         yield None
         return
@@ -41,7 +41,7 @@ def loop(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner | None]:
 def program(
     model: Callable[..., Any], tape: Path, loop: asyncio.Runner | None
 ) -> Callable[[Shape], Program]:
-    """Make a program around a graph of a shape."""
+    """Make a program that runs a graph of a shape."""
 
     def make(shape: Shape) -> Program:
         ran: list[str] = []
@@ -55,7 +55,7 @@ def program(
 def recorded(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> Callable[..., tuple[Program, Any]]:
-    """Record what a program does, and take the provider away: return it, and what it came to."""
+    """Record a program, stop the provider, and return the program and its result."""
 
     def record(shape: Shape, does: Callable[[Program], Any] = _run) -> tuple[Program, Any]:
         made = program(shape)

@@ -1,4 +1,4 @@
-"""Graphs of the shapes that time travel meets. Each asks a model that never says a thing twice."""
+"""Graphs of the shapes that time travel meets. Their model never gives one answer twice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class State(TypedDict):
 
 
 class Node:
-    """A node that asks its question, whatever the state, and notes that it ran."""
+    """A node that sends its prompt, whatever the state, and notes that it ran."""
 
     def __init__(self, name: str, model: Any, ran: Ran, question: str = "the same prompt") -> None:
         self.name, self._model, self._ran, self._question = name, model, ran, question
@@ -53,13 +53,13 @@ def row(nodes: Sequence[Node]) -> StateGraph[State]:
 
 
 def five(model: Any, ran: Ran, **edited: str) -> StateGraph[State]:
-    """Five nodes in a row, each with a question of its own."""
+    """Five nodes in a row, each with its own prompt."""
     questions = {**{f"n{i}": f"question {i}" for i in range(1, 6)}, **edited}
     return row([Node(name, model, ran, question) for name, question in questions.items()])
 
 
 def parallel(model: Any, ran: Ran) -> StateGraph[State]:
-    """Four nodes side by side that ask the same, and one that joins them."""
+    """Four parallel nodes that send the same prompt, and one that joins them."""
     builder = StateGraph(State)
     for name in "abcd":
         builder.add_node(name, both(Node(name, model, ran)))
@@ -69,7 +69,7 @@ def parallel(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def sends(model: Any, ran: Ran) -> StateGraph[State]:
-    """Twenty copies of one node, all of which ask the same."""
+    """Twenty copies of one node, all with the same prompt."""
     builder = StateGraph(State)
     builder.add_node("first", both(Node("first", model, ran)))
     builder.add_node("copy", both(Node("copy", model, ran)))
@@ -101,7 +101,7 @@ def nested(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def loop(model: Any, ran: Ran) -> StateGraph[State]:
-    """A node that runs five times, and asks the same each time."""
+    """A node that runs five times with the same prompt."""
     builder = StateGraph(State)
     builder.add_node("again", both(Node("again", model, ran)))
     builder.add_edge(START, "again")
@@ -111,7 +111,7 @@ def loop(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def gathered(model: Any, ran: Ran) -> StateGraph[State]:
-    """A node that asks four things at once, and one behind it."""
+    """A node that sends four requests in parallel, and a node after it."""
 
     def ask(_: State) -> dict[str, Any]:
         ran.append("ask")
@@ -129,7 +129,7 @@ def gathered(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def drafts(model: Any, ran: Ran) -> StateGraph[State]:
-    """A node that asks the same three times at once, and runs three times."""
+    """A node that sends the same prompt three times in parallel, and runs three times."""
 
     def draft(_: State) -> dict[str, Any]:
         ran.append("draft")
@@ -148,7 +148,7 @@ def drafts(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def approval(model: Any, ran: Ran) -> StateGraph[State]:
-    """A node that asks a model and then a person, and one behind it."""
+    """A node that asks a model and then a person, and a node after it."""
     ask = Node("ask", model, ran)
 
     def asking(state: State) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def approval(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def retried(model: Any, ran: Ran) -> StateGraph[State]:
-    """Two nodes that are refused at first, and run again."""
+    """Two nodes that fail at first, and run again."""
     policy = RetryPolicy(initial_interval=0.001, jitter=False)
     builder = StateGraph(State)
     for name in ("first", "last"):
@@ -182,7 +182,7 @@ SHAPES: dict[str, Callable[[Any, Ran], StateGraph[State]]] = {
 
 
 def talking(model: Any, ran: Ran) -> StateGraph[MessagesState]:
-    """Three nodes that each add a message of their own, and are told all that was said."""
+    """Three nodes that each add a message and send all messages so far."""
 
     def node(name: str) -> Callable[[MessagesState], dict[str, Any]]:
         def talk(state: MessagesState) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def talking(model: Any, ran: Ran) -> StateGraph[MessagesState]:
 
 
 def threaded(model: Any, ran: Ran) -> StateGraph[State]:
-    """Three nodes; the one in the middle asks in threads of its own alone."""
+    """Three nodes; the middle one sends only from its own threads."""
 
     def asking(_: State) -> dict[str, Any]:
         ran.append("pool")

@@ -1,4 +1,4 @@
-"""A program around a graph whose checkpointer is the tape of its run."""
+"""A program that runs a graph whose checkpointer is the tape of the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ START: dict[str, Any] = {"said": []}
 
 @dataclass
 class Program:
-    """Runs a graph, sync or async. `ran` are the nodes of the last run, in the order they began."""
+    """Runs a graph, sync or async. `ran` holds the nodes of the last run, in starting order."""
 
     graph: Any
     tape: Path

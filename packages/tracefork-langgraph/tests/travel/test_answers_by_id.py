@@ -1,4 +1,4 @@
-"""Questions that were answered by their ids are answered again, by the ids they have then."""
+"""Answers addressed by interrupt id are given again, under the ids of the new run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _person(name: str) -> Callable[[Any], dict[str, Any]]:
 
 
 def _side_by_side(model: Any, ran: Ran) -> StateGraph[State]:
-    """A node that asks a model, two that ask a person, and one behind them."""
+    """A node that asks a model, two parallel nodes that ask a person, and a node after them."""
     builder = StateGraph(State).add_node("first", both(Node("first", model, ran, "first")))
     builder.add_node("last", both(Node("last", model, ran, "last"))).add_edge(BEGIN, "first")
     for name in ("left", "right"):
@@ -46,7 +46,7 @@ def _sent(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def _inside(model: Any, ran: Ran) -> StateGraph[State]:
-    """Two copies of a graph, in each of which two nodes ask a person side by side."""
+    """Two copies of a graph in which two parallel nodes ask a person."""
     inner = StateGraph(State)
     for name in ("left", "right"):
         inner.add_node(name, _person(name)).add_edge(BEGIN, name)
@@ -65,7 +65,7 @@ def _at_once(program: Program) -> Any:
 
 
 def _one_by_one(program: Program) -> Any:
-    """The last one first."""
+    """Answer the questions one by one, the last one first."""
     output = program.run(START)
     for n in range(1, 5):
         if waiting := sorted(output.get("__interrupt__", ()), key=lambda one: str(one.value)):
@@ -81,14 +81,14 @@ def _again(program: Program) -> Any:
 
 @pytest.mark.parametrize(("shape", "asked"), [(_side_by_side, 2), (_sent, 3), (_inside, 4)])
 @pytest.mark.parametrize("does", [_at_once, _one_by_one])
-def test_each_question_gets_the_answer_that_it_got(
+def test_each_question_gets_its_recorded_answer(
     shape: Shape,
     asked: int,
     does: Callable[[Program], Any],
     program: Callable[[Shape], Program],
     server: ProviderServer,
 ) -> None:
-    """In a fork from its beginning the tasks have other ids; behind the answers none is asked."""
+    """A fork from the start has other task ids; a fork after the answers asks no questions."""
     made = program(shape)
     with tracefork.record(made.tape):
         output = does(made)
@@ -111,7 +111,7 @@ def test_each_question_gets_the_answer_that_it_got(
 def test_a_second_question_of_a_task_is_answered_by_its_id(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
-    """What the task was told before is part of what LangGraph keeps."""
+    """LangGraph stores the earlier answers of a task together with the new one."""
 
     def twice(model: Any, ran: Ran) -> StateGraph[State]:
         def ask(_: State) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A graph is put on trial: each fork of it begins at the checkpoint nearest to its fork point."""
+"""Blame of a graph: each fork starts at the checkpoint nearest to its fork point."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .program import START, THREAD, Program, Shape
 
 
 class _Misled:
-    """Says something wrong the first time it is asked to look, and each seventh time."""
+    """Answers wrong the first time it is asked to look, and every seventh time."""
 
     def __init__(self) -> None:
         self._looked = 0
@@ -32,7 +32,7 @@ class _Misled:
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
-    """A provider that misleads the second of three nodes at times."""
+    """A provider that sometimes misleads the second of three nodes."""
     with ProviderServer(_Misled()) as server:
         yield server
 
@@ -44,7 +44,7 @@ def three(model: Any, ran: Ran) -> StateGraph[State]:
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
 def test_blame_names_the_node_that_made_a_run_fail(program: Callable[[Shape], Program]) -> None:
-    """Forks of it run that node and the next, or the next alone, and never the one before."""
+    """Its forks run that node and the next, or only the next, but never the one before."""
     made = program(three)
     with tracefork.record(made.tape):
         made.run(START)
@@ -74,7 +74,7 @@ def test_blame_names_the_node_that_made_a_run_fail(program: Callable[[Shape], Pr
 def test_blame_names_the_node_that_made_an_async_run_fail(
     program: Callable[[Shape], Program], loop: asyncio.Runner, *, by_itself: bool
 ) -> None:
-    """A fork begins in the middle: there the tasks of the nodes have other numbers, and names."""
+    """In a fork from the middle, the tasks of the nodes have other numbers and names."""
     made = program(three)
     run = loop.get_loop().run_until_complete
 
@@ -96,9 +96,8 @@ def test_blame_names_the_node_that_made_an_async_run_fail(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_graph_runs_again_where_something_is_answered_from_a_tape(
+def test_rerun_is_refused_outside_of_a_session(
     program: Callable[[Shape], Program],
 ) -> None:
-    """Anywhere else there is nothing to run again."""
     with pytest.raises(tracefork.UsageError, match="Use `rerun` inside"):
         rerun(program(three).graph)

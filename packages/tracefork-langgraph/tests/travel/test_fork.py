@@ -1,4 +1,4 @@
-"""A graph is forked at a checkpoint: what comes after it runs live, and nothing before it."""
+"""A graph is forked at a checkpoint: later nodes run live, earlier ones do not run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EDIT = {"said": ["edited"]}
 
 @pytest.fixture
 def recorded(program: Callable[[Shape], Program]) -> tuple[Program, Any]:
-    """A recorded run of five nodes; the provider is still there."""
+    """A recorded run of five nodes; the provider still runs."""
     made = program(five)
     with tracefork.record(made.tape):
         output = made.run(START)
@@ -49,10 +49,10 @@ def _forked(program: Program, at: str, **options: Any) -> Any:
     return fork(program.tape, program.graph, at, **options)
 
 
-def test_a_fork_runs_what_comes_after_its_checkpoint(
+def test_fork_runs_only_the_nodes_after_its_checkpoint(
     recorded: tuple[Program, Any], server: ProviderServer
 ) -> None:
-    """Three nodes are asked live; the two before them are not even run."""
+    """Three nodes send live requests; the two before them do not even run."""
     program, output = recorded
     asked, before = len(server.requests), program.tape.read_bytes()
     branch = _forked(program, "n3")
@@ -63,10 +63,10 @@ def test_a_fork_runs_what_comes_after_its_checkpoint(
     assert program.tape.read_bytes() == before
 
 
-def test_a_branch_replays_by_itself_and_can_be_travelled(
+def test_branch_replays_and_can_be_resumed(
     recorded: tuple[Program, Any], server: ProviderServer
 ) -> None:
-    """It holds its tail, and goes on from its own checkpoints as the recorded run does."""
+    """It contains its own exchanges, and continues from its checkpoints like a recorded run."""
     program, _ = recorded
     branch = _forked(program, "n3", update=EDIT)
     server.stop()
@@ -86,10 +86,10 @@ def test_a_branch_replays_by_itself_and_can_be_travelled(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_branch_of_a_branch_goes_on_in_its_own_way(
+def test_branch_of_a_branch_resumes_with_its_own_answers(
     recorded: tuple[Program, Any], server: ProviderServer
 ) -> None:
-    """From a checkpoint that it shares with its parents as well."""
+    """Also from a checkpoint that it shares with its parents."""
     program, _ = recorded
     first = _forked(program, "n2")
     second = fork(first.path, program.graph, "n4")
@@ -104,7 +104,7 @@ def test_a_branch_of_a_branch_goes_on_in_its_own_way(
 
 
 def test_a_run_is_forked_at_a_checkpoint_by_its_id(recorded: tuple[Program, Any]) -> None:
-    """The program itself runs again, answered from the tape up to there."""
+    """The program runs again, answered from the tape up to the checkpoint."""
     program, output = recorded
     fourth = next(one for one in history(program.tape) if one.nodes == ("n4",))
     with tracefork.fork(program.tape, fourth.id[-12:]) as branch:
@@ -114,7 +114,7 @@ def test_a_run_is_forked_at_a_checkpoint_by_its_id(recorded: tuple[Program, Any]
 
 
 def _chat(model: Any, ran: list[str]) -> StateGraph[MessagesState]:
-    """A chat: what is said is appended, by ids that LangGraph draws."""
+    """A chat that appends messages with ids that LangGraph draws."""
 
     def chat(state: MessagesState) -> dict[str, Any]:
         ran.append("chat")
@@ -124,10 +124,10 @@ def _chat(model: Any, ran: list[str]) -> StateGraph[MessagesState]:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_what_an_edit_adds_takes_the_place_of_nothing(
+def test_message_added_by_an_edit_replaces_no_other(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """The ids that the run drew first are in the state: an edit draws others, each time."""
+    """The first ids of the run are in the state already, so an edit must draw new ones."""
     made = program(_chat)
     with tracefork.record(made.tape):
         made.run({"messages": [("user", "first")]})
@@ -155,10 +155,10 @@ def test_what_an_edit_adds_takes_the_place_of_nothing(
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
 @pytest.mark.parametrize("at", ["n1", "n3", "n5"])
-def test_a_thread_is_forked_that_ran_after_another(
+def test_fork_of_a_later_thread_skips_the_earlier_one(
     program: Callable[[Shape], Program], server: ProviderServer, at: str
 ) -> None:
-    """What was asked for the other one is not asked again: not by the fork, nor by its branch."""
+    """Neither the fork nor its branch sends the requests of the earlier thread again."""
     made = program(five)
     configs = [{"configurable": {"thread_id": name}} for name in ("one", "two")]
     with tracefork.record(made.tape):
@@ -179,10 +179,10 @@ def test_a_thread_is_forked_that_ran_after_another(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_node_goes_on_that_asks_in_threads_of_its_own(
+def test_node_with_its_own_threads_can_be_resumed_and_forked(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """They do not know where they run from; when they asked tells it."""
+    """These threads do not know their checkpoint, so the time of their requests decides."""
     made = program(threaded)
     with tracefork.record(made.tape):
         output = made.run(START)
@@ -200,15 +200,14 @@ def _said(state: Any) -> list[str]:
 
 @dataclass
 class Asking:
-    """What a graph is run with besides its state."""
+    """The context of a graph's run."""
 
     who: str
 
 
-def test_a_fork_has_a_context(
+def test_fork_takes_a_context(
     model: Callable[..., Any], tape: Path, loop: asyncio.Runner | None, server: ProviderServer
 ) -> None:
-    """As the recorded run had one."""
     asked = model(max_retries=0)
 
     def node(_: State, runtime: Runtime[Asking]) -> dict[str, Any]:
@@ -224,10 +223,10 @@ def test_a_fork_has_a_context(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_branch_on_which_nothing_was_left_to_run_can_be_travelled(
+def test_branch_without_live_nodes_can_be_resumed(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
-    """An edit at the end of a run puts no checkpoint of its own when it is run on from."""
+    """Continuing from an edit at the end of a run adds no checkpoint."""
     made = program(five)
     with tracefork.record(made.tape):
         made.run(START)
@@ -240,7 +239,7 @@ def test_a_branch_on_which_nothing_was_left_to_run_can_be_travelled(
 
 
 class _Turns:
-    """Lets the copies of a node ask one after another, in an order."""
+    """Make the copies of a node send one after another, in a set order."""
 
     def __init__(self) -> None:
         self._moved = threading.Condition()
@@ -259,9 +258,9 @@ class _Turns:
 def test_a_fan_out_that_is_forked_in_its_middle_replays(
     program: Callable[[Shape], Program], loop: None
 ) -> None:
-    """Its first copies have the recorded answers, the others new ones: each keeps its own.
+    """Its first copies keep the recorded answers, the others get new ones.
 
-    The first ran from the recorded checkpoint, and the others from that of the fork.
+    The first copies ran from the recorded checkpoint, the others from that of the fork.
     """
     turns = _Turns()
 

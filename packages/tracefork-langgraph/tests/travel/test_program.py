@@ -1,4 +1,4 @@
-"""A program that travels, edits and looks back is recorded and replayed as any other."""
+"""A program that travels, edits and looks back is recorded and replayed like any other."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _travelling(program: Program) -> list[Any]:
 
 
 def test_a_program_that_travels_replays(recorded: Recorded) -> None:
-    """Each of its runs gets the answers that were given to it then, not those of the first."""
+    """Each of its runs gets its own recorded answers, not those of the first run."""
     program, outputs = recorded(five, _travelling)
     assert outputs[0] != outputs[1]
     with tracefork.replay(program.tape):
@@ -41,8 +41,8 @@ def test_a_program_that_travels_replays(recorded: Recorded) -> None:
         program.run(START)  # What else it did is left over.
 
 
-def test_each_of_its_runs_can_be_gone_on_from(recorded: Recorded) -> None:
-    """From a checkpoint that several runs began at it is the first; each other has its own."""
+def test_each_run_of_a_travelling_program_can_be_resumed(recorded: Recorded) -> None:
+    """A checkpoint that several runs started from resumes the first; the others have their own."""
     program, outputs = recorded(five, _travelling)
     with tracefork.replay(program.tape):
         states = program.states()
@@ -55,8 +55,8 @@ def test_each_of_its_runs_can_be_gone_on_from(recorded: Recorded) -> None:
         assert program.run(None, jumped.config) == outputs[3]
 
 
-def test_looking_back_costs_no_proof(recorded: Recorded) -> None:
-    """A replay that looks at its states in between is still compared with the whole tape."""
+def test_reading_states_during_a_replay_keeps_the_digest(recorded: Recorded) -> None:
+    """The replay is still compared with the whole tape."""
     program, output = recorded(five)
     with tracefork.replay(program.tape) as run:
         assert program.run(START) == output
@@ -65,10 +65,10 @@ def test_looking_back_costs_no_proof(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_later_turn_is_replayed_from_where_it_began(
+def test_later_turn_replays_from_its_recorded_state(
     model: Callable[..., Any], server: ProviderServer, tmp_path: Path, loop: None
 ) -> None:
-    """The threads of every day go on in their file; a tape holds what its run found there."""
+    """The threads in their file continue; the tape holds the state that its run started from."""
     ran: list[str] = []
     threads, tape = tmp_path / "threads.tape", tmp_path / "second.tape"
     graph = attach(approval(model(), ran).compile(checkpointer=TapeSaver(threads)))
@@ -90,10 +90,10 @@ def test_a_later_turn_is_replayed_from_where_it_began(
 
 
 @pytest.mark.parametrize("loop", ["async"], indirect=True)
-def test_threads_that_travel_at_once_keep_apart(
+def test_parallel_threads_keep_their_answers_when_resumed(
     program: Callable[[Shape], Program], server: ProviderServer, loop: asyncio.Runner
 ) -> None:
-    """They ask the same, in tasks that are numbered otherwise: each gets what was its own."""
+    """They send the same prompts, in tasks with other numbers than recorded."""
     made = program(five)
     on = [{"configurable": {"thread_id": name}} for name in ("a", "b")]
 
@@ -136,10 +136,10 @@ else:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_another_process_travels_in_the_recording(
+def test_another_process_can_travel_in_the_recording(
     server: ProviderServer, tape: Path, loop: None
 ) -> None:
-    """Its clock is that of the recording, and what it saves comes after that all the same."""
+    """It has the clock of the recording, but its checkpoints sort after the recorded ones."""
     said, url = [], f"{server.url}/v1"
     for what in ("record", "travel"):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A fork that begins in the middle is proven up to its point, the question there included."""
+"""A fork from the middle is verified up to its point, including the request there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _again(program: Program) -> Any:
 def edited(
     model: Callable[..., Any], program: Callable[[Shape], Program]
 ) -> Callable[..., Program]:
-    """Record five nodes; return the program with other questions."""
+    """Record five nodes; return the program with other prompts."""
 
     def record(**questions: str) -> Program:
         made = program(five)
@@ -45,10 +45,10 @@ def edited(
 
 
 @pytest.mark.parametrize("at", [0, 2, 4])
-def test_another_question_at_the_fork_point_diverges(
+def test_other_request_at_the_fork_point_diverges(
     edited: Callable[..., Program], server: ProviderServer, at: int
 ) -> None:
-    """Nothing was changed so far: an agent that asks otherwise is another one."""
+    """Nothing has changed before it, so an agent that sends another request is a different one."""
     made = edited(**{f"n{at + 1}": "something else"})
     asked = len(server.requests)
     with (
@@ -60,10 +60,10 @@ def test_another_question_at_the_fork_point_diverges(
     assert made.ran == [f"n{at + 1}"]
 
 
-def test_what_is_asked_behind_the_fork_point_may_be_something_else(
+def test_requests_after_the_fork_point_may_differ(
     edited: Callable[..., Program], server: ProviderServer
 ) -> None:
-    """The answer there is another one, and so may be all that comes of it."""
+    """The answer at the fork point differs, so everything after it may differ too."""
     made = edited(n4="something else")
     with tracefork.fork(made.tape, 2) as branch:
         _again(made)
@@ -71,22 +71,22 @@ def test_what_is_asked_behind_the_fork_point_may_be_something_else(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_who_changes_the_state_may_ask_something_else(
+def test_fork_at_a_checkpoint_may_send_other_requests(
     edited: Callable[..., Program], server: ProviderServer, loop: None
 ) -> None:
-    """A fork of this package is there to do so, with the prompts of today."""
+    """`tracefork_langgraph.fork` exists for that: it runs live with today's prompts."""
     made = edited(n3="something else")
     assert fork(made.tape, made.graph, at="n3").live == 3
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_what_is_not_asked_at_the_fork_point_is_told(
+def test_missing_request_at_the_fork_point_diverges(
     model: Callable[..., Any],
     program: Callable[[Shape], Program],
     server: ProviderServer,
     loop: None,
 ) -> None:
-    """A node that no longer asks is another one, too."""
+    """A node that no longer sends its request is a different node."""
     made = program(five)
     with tracefork.record(made.tape):
         made.run(START)
@@ -102,10 +102,10 @@ def test_what_is_not_asked_at_the_fork_point_is_told(
 
 
 @pytest.mark.parametrize("shape", [*SHAPES.values(), talking], ids=lambda shape: shape.__name__)
-def test_each_fork_point_is_proven(
+def test_every_fork_point_sends_its_recorded_request(
     shape: Shape, program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """Nodes side by side, copies, graphs in graphs, loops: all ask there what they asked."""
+    """For parallel nodes, copies, nested graphs and loops."""
     made = program(shape)
     given = {"messages": []} if shape is talking else START
     with tracefork.record(made.tape):
@@ -119,10 +119,10 @@ def test_each_fork_point_is_proven(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_values_of_chance_in_a_question_are_drawn_anew(
+def test_fork_accepts_other_random_values_in_a_request(
     program: Callable[[Shape], Program], server: ProviderServer, tmp_path: Path, loop: None
 ) -> None:
-    """A run that begins in the middle draws others than the recorded one did."""
+    """A run that starts in the middle draws other values than the recorded run."""
 
     def drawing(model: Any, ran: Ran) -> StateGraph[State]:
         def ask(_: State) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A recorded graph runs again by itself, past what people were asked."""
+"""`rerun` runs a recorded graph again, past the questions that people answered."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _again(program: Program, **options: Any) -> Any:
 
 
 def _replays(program: Program, output: Any, **options: Any) -> None:
-    """Hold a recorded run to its digest."""
+    """Check that a rerun has the output and the digest of the recorded run."""
     with tracefork.replay(program.tape) as run:
         assert _again(program, **options) == output
     assert run.digest == run.tape.digest
@@ -48,7 +48,7 @@ def _answered_twice(program: Program) -> Any:
 
 
 def _twice(model: Any, ran: Ran) -> StateGraph[State]:
-    """A node that asks a person two things, and one behind it."""
+    """A node that asks a person two things, and a node after it."""
     ask = Node("ask", model, ran)
 
     def asking(_: State) -> dict[str, Any]:
@@ -60,8 +60,7 @@ def _twice(model: Any, ran: Ran) -> StateGraph[State]:
     return builder.add_edge(BEGIN, "ask").add_edge("ask", "act")
 
 
-def test_a_run_that_was_resumed_is_resumed_with_the_recorded_answer(recorded: Recorded) -> None:
-    """Nobody is asked again: the answer is on the tape, and what came of it."""
+def test_rerun_resumes_with_the_recorded_answer(recorded: Recorded) -> None:
     program, output = recorded(approval, _answered)
     _replays(program, output)
     assert program.ran == ["ask", "ask", "act"]
@@ -76,10 +75,10 @@ def test_a_node_that_asks_two_things_gets_both_answers(recorded: Recorded) -> No
         assert _again(program) == output
 
 
-def test_a_fork_goes_past_an_interrupt(
+def test_fork_continues_past_an_interrupt(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """Wherever it begins; a branch of it replays the same way."""
+    """From every fork point; its branch replays the same way."""
     made = program(approval)
     with tracefork.record(made.tape):
         _answered(made)
@@ -94,8 +93,7 @@ def test_a_fork_goes_past_an_interrupt(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_run_that_was_left_waiting_waits(recorded: Recorded) -> None:
-    """Where the tape has no answer, none is given."""
+def test_rerun_stops_at_an_unanswered_interrupt(recorded: Recorded) -> None:
     program, output = recorded(approval)
     with tracefork.replay(program.tape):
         again = _again(program)
@@ -105,8 +103,8 @@ def test_a_run_that_was_left_waiting_waits(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_more_than_an_answer_is_refused(recorded: Recorded) -> None:
-    """What else the run was given when it was resumed is not guessed."""
+def test_rerun_refuses_a_resume_with_an_update(recorded: Recorded) -> None:
+    """The tape does not tell what else the run was given."""
 
     def changed(program: Program) -> Any:
         program.run(START)
@@ -128,8 +126,8 @@ def _three_turns(program: Program) -> Any:
     return program.run({"said": ["third"]})
 
 
-def test_each_turn_of_a_thread_is_run_again(recorded: Recorded) -> None:
-    """Its input is on the tape, as are the answers in between; the last one is left waiting."""
+def test_rerun_repeats_each_turn_of_a_thread(recorded: Recorded) -> None:
+    """Inputs and answers are on the tape; the last question stays open."""
     program, output = recorded(approval, _three_turns)
     with tracefork.replay(program.tape) as run:
         again = _again(program)
@@ -158,13 +156,13 @@ def _answered_too_often(program: Program) -> Any:
 
 @pytest.mark.parametrize("does", [_left_unanswered, _answered_too_often])
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_what_a_person_did_comes_in_the_order_in_which_it_did(
+def test_rerun_repeats_inputs_in_the_recorded_order(
     does: Callable[[Program], Any],
     program: Callable[[Shape], Program],
     server: ProviderServer,
     loop: None,
 ) -> None:
-    """A question is left for something else, or answered where nobody asks: so it is again."""
+    """Also if a question was left for another input, or an answer was given without a question."""
     made = program(approval)
     with tracefork.record(made.tape):
         output = does(made)
@@ -191,10 +189,10 @@ def _halted(program: Program) -> Any:
     return program.run(None, **HALTS)
 
 
-def test_a_graph_that_halts_is_let_go_on_as_it_was(
+def test_rerun_continues_a_halted_graph_as_often_as_recorded(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """As often as when it was recorded: the second turn is left before its last node."""
+    """The second turn stays halted before its last node."""
     made = program(five)
     with tracefork.record(made.tape):
         output = _halted(made)
@@ -216,14 +214,14 @@ def _failed(program: Program) -> Any:
 
 
 def _unlucky(model: Any, ran: Ran) -> StateGraph[State]:
-    """A graph whose third node is told once that the provider is ill."""
+    """A graph whose third node fails once with an error of the provider."""
     return five(model, ran, n3="@fail 500")
 
 
-def test_a_graph_that_failed_and_was_run_on_is_run_on(
+def test_rerun_continues_after_a_recorded_failure(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """What the recorded program caught is caught; what fails elsewhere is raised."""
+    """It suppresses the error that the recorded program caught; any other error is raised."""
     made = program(_unlucky)
     with tracefork.record(made.tape):
         output = _failed(made)
@@ -241,10 +239,10 @@ def test_a_graph_that_failed_and_was_run_on_is_run_on(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_fork_that_stands_elsewhere_ends_and_warns(
+def test_rerun_warns_if_a_fork_is_at_another_node(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
-    """What a single call was given besides its input is not on the tape: here, where to halt."""
+    """A tape does not record options of a call besides its input: here, where to halt."""
     made = program(five)
     with tracefork.record(made.tape):
         made.run(START, interrupt_before=["n3"])
@@ -258,8 +256,8 @@ def test_a_fork_that_stands_elsewhere_ends_and_warns(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_call_that_is_missing_is_told(recorded: Recorded) -> None:
-    """Run again from its beginning, a thread asks for all that it asked for."""
+def test_rerun_reports_missing_calls(recorded: Recorded) -> None:
+    """Run again from the start, a thread has to send all its recorded requests."""
     program, _ = recorded(five, _halted)
     with (
         pytest.raises(tracefork.DivergenceError, match="6 recorded exchanges were never asked"),
@@ -269,10 +267,10 @@ def test_a_call_that_is_missing_is_told(recorded: Recorded) -> None:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_later_turns_go_on_from_what_a_fork_made_of_the_first(
+def test_later_turns_continue_from_the_state_of_the_fork(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """Forked in the first turn, the second one adds to the state there is then."""
+    """After a fork in the first turn, the second turn adds to the changed state."""
     made = program(five)
     with tracefork.record(made.tape):
         made.run(START)
@@ -286,8 +284,8 @@ def test_later_turns_go_on_from_what_a_fork_made_of_the_first(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_state_that_was_edited_between_turns_is_refused(recorded: Recorded) -> None:
-    """The edit is on the tape, but what it was made of is not."""
+def test_rerun_refuses_a_state_edited_between_turns(recorded: Recorded) -> None:
+    """The edit is on the tape, but not the arguments that made it."""
 
     def edited(program: Program) -> Any:
         program.run(START)
@@ -309,10 +307,10 @@ def _edited_while_it_waits(program: Program) -> Any:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_state_that_was_edited_while_it_waits_is_refused(
+def test_rerun_refuses_a_state_edited_during_an_interrupt(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
-    """In a replay, and in a fork, which would end where the edit was."""
+    """In a replay, and in a fork, which would end at the edit."""
     made = program(approval)
     with tracefork.record(made.tape):
         _edited_while_it_waits(made)
@@ -322,10 +320,10 @@ def test_a_state_that_was_edited_while_it_waits_is_refused(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_program_that_travelled_is_refused(
+def test_rerun_refuses_a_program_that_travelled(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
-    """Which of its two ways was meant is not guessed. To name the latest is not to travel."""
+    """The tape does not tell which way is meant. Naming the latest checkpoint is allowed."""
 
     def travelled(place: int) -> None:
         made.run(START)
@@ -346,10 +344,10 @@ def test_a_program_that_travelled_is_refused(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_an_earlier_turn_is_not_run_again(
+def test_rerun_does_not_repeat_turns_before_the_recording(
     model: Callable[..., Any], server: ProviderServer, tmp_path: Path, loop: None
 ) -> None:
-    """What was there before the recording is what it began with."""
+    """The recorded run started from their state."""
     ran: list[str] = []
     saver = TapeSaver(tmp_path / "threads.tape")
     graph = attach(five(model(max_retries=0), ran).compile(checkpointer=saver))
@@ -364,10 +362,10 @@ def test_an_earlier_turn_is_not_run_again(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_copy_of_a_thread_asked_for_itself(
+def test_copy_of_a_thread_has_its_own_exchanges(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """Its checkpoints have the ids of the thread it is a copy of, but not its exchanges."""
+    """Its checkpoints have the ids of the original thread, but not its exchanges."""
     made = program(five)
     other = {"configurable": {"thread_id": "copy"}}
     with tracefork.record(made.tape):

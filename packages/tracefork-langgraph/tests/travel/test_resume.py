@@ -1,4 +1,4 @@
-"""A graph runs on from a recorded checkpoint: later nodes alone, for nothing, as recorded."""
+"""A graph resumes from a recorded checkpoint: it runs only later nodes, as recorded."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _TIMES = range(int(os.environ.get("TRACEFORK_REPEAT", "1")))
 
 @pytest.mark.parametrize("time", _TIMES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_run_goes_on_from_each_checkpoint(recorded: Recorded, shape: str, time: int) -> None:
-    """Wherever it goes on, it ends as the recorded run did, and runs what was left alone."""
+def test_run_resumes_from_each_checkpoint(recorded: Recorded, shape: str, time: int) -> None:
+    """From every checkpoint, it runs only the remaining nodes and ends like the recorded run."""
     program, output = recorded(SHAPES[shape])
     whole, before = len(program.ran), program.tape.read_bytes()
     counts = []
@@ -47,8 +47,8 @@ def test_a_run_goes_on_from_each_checkpoint(recorded: Recorded, shape: str, time
 
 
 @pytest.mark.parametrize("shape", [five, drafts])
-def test_one_session_travels_as_often_as_it_likes(recorded: Recorded, shape: Shape) -> None:
-    """What was answered once is answered again, from an earlier checkpoint as from a later one."""
+def test_one_session_can_resume_repeatedly(recorded: Recorded, shape: Shape) -> None:
+    """An answer that was used is given again, from earlier and from later checkpoints."""
     program, output = recorded(shape)
     whole = list(program.ran)
     with tracefork.replay(program.tape):
@@ -58,8 +58,8 @@ def test_one_session_travels_as_often_as_it_likes(recorded: Recorded, shape: Sha
             assert program.ran == whole[-len(program.ran) :]
 
 
-def test_it_goes_on_from_a_checkpoint_that_was_made_on_the_way(recorded: Recorded) -> None:
-    """What travelling saved stands for what was recorded there."""
+def test_run_resumes_from_a_checkpoint_of_a_resumed_run(recorded: Recorded) -> None:
+    """A checkpoint saved during travel stands for the recorded one."""
     program, output = recorded(loop)
     with tracefork.replay(program.tape):
         third = [state for state in program.states() if state.next][3]
@@ -70,10 +70,10 @@ def test_it_goes_on_from_a_checkpoint_that_was_made_on_the_way(recorded: Recorde
         assert len(program.ran) == 1
 
 
-def test_an_edit_behind_the_checkpoint_is_a_divergence_there(
+def test_changed_prompt_after_the_checkpoint_diverges_there(
     recorded: Recorded, program: Callable[[Shape], Program]
 ) -> None:
-    """The node before it is answered, and the edited one is named."""
+    """The node before it is answered, and the error names the changed one."""
     edited = program(partial(five, n4="another question"))
     made, _ = recorded(five)
     third = next(one.config for one in history(made.tape) if one.nodes == ("n3",))
@@ -87,8 +87,8 @@ def _asked_and_answered(program: Program) -> Any:
     return stopped["__interrupt__"][0].value, program.run(Command(resume="yes"))
 
 
-def test_a_run_that_waited_for_a_person_is_resumed_in_its_past(recorded: Recorded) -> None:
-    """The node runs again from its top, as it did then; the person's answer is what is given."""
+def test_run_that_waited_for_a_person_resumes(recorded: Recorded) -> None:
+    """The node runs again from its top, as it did when recorded, with the given answer."""
     program, (question, output) = recorded(approval, _asked_and_answered)
     with tracefork.replay(program.tape):
         assert _asked_and_answered(program) == (question, output)
@@ -103,10 +103,10 @@ def test_a_run_that_waited_for_a_person_is_resumed_in_its_past(recorded: Recorde
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_workflow_of_functions_is_resumed_in_its_past(
+def test_functional_workflow_resumes(
     model: Callable[..., Any], server: ProviderServer, tape: Path, loop: None
 ) -> None:
-    """Tasks whose results were known then may run again: they are answered as they were."""
+    """Tasks whose results were known may run again: they get the recorded answers."""
     asked = model()
     one = task(lambda: asked.invoke("one").content, name="one")
     two = task(lambda: asked.invoke("two").content, name="two")
@@ -128,10 +128,9 @@ def test_a_workflow_of_functions_is_resumed_in_its_past(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_streamed_run_goes_on_streaming(
+def test_streamed_run_resumes_as_a_stream(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
-    """Word by word, as it was recorded."""
     made = program(five)
 
     def words(given: Any, config: Any = THREAD) -> list[Any]:
@@ -147,8 +146,7 @@ def test_a_streamed_run_goes_on_streaming(
     assert rest == whole[-len(rest) :]
 
 
-def test_another_answer_of_the_person_is_another_run(recorded: Recorded) -> None:
-    """What the person says goes into the state, and comes out of it."""
+def test_other_answer_of_a_person_changes_the_state(recorded: Recorded) -> None:
     program, (_, output) = recorded(approval, _asked_and_answered)
     waiting = next(one for one in history(program.tape) if "ask" in one.nodes)
     with tracefork.replay(program.tape):
@@ -159,8 +157,8 @@ def test_another_answer_of_the_person_is_another_run(recorded: Recorded) -> None
     ]
 
 
-def test_ids_that_are_made_on_the_way_are_new(recorded: Recorded) -> None:
-    """A message with the id of an earlier one would take its place in the state."""
+def test_resumed_run_draws_new_message_ids(recorded: Recorded) -> None:
+    """A message with the id of an earlier one would replace it in the state."""
     program, output = recorded(talking, lambda one: one.run({"messages": ["go"]}))
     said = [message.content for message in output["messages"]]
     places = [place for place in history(program.tape) if place.nodes]
@@ -172,8 +170,8 @@ def test_ids_that_are_made_on_the_way_are_new(recorded: Recorded) -> None:
         assert len({message.id for message in again}) == len(said)
 
 
-def test_the_clock_goes_on_from_the_checkpoint(recorded: Recorded) -> None:
-    """A prompt that holds the time holds the one that the node read when it was recorded."""
+def test_clock_continues_from_the_checkpoint(recorded: Recorded) -> None:
+    """A prompt with the time has the time that the node read when it was recorded."""
     program, output = recorded(_telling_the_time)
     assert [place.nodes for place in history(program.tape)].count(()) == 2
     for place in history(program.tape):
@@ -195,10 +193,10 @@ def _telling_the_time(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 @pytest.mark.parametrize(("durability", "at_once"), [("sync", 1), ("async", 2)])
-def test_it_goes_on_whenever_checkpoints_are_written(
+def test_run_resumes_with_each_durability(
     recorded: Recorded, durability: str, at_once: int
 ) -> None:
-    """In the background or before the next step: they are the same."""
+    """Checkpoints written in the background equal those written before the next step."""
     program, output = recorded(
         sends,
         lambda one: one.run(START, {**THREAD, "max_concurrency": at_once}, durability=durability),
@@ -209,8 +207,8 @@ def test_it_goes_on_whenever_checkpoints_are_written(
                 assert program.run(None, place.config, durability=durability) == output
 
 
-def test_a_run_that_saves_its_end_alone_has_nowhere_else_to_go_on(recorded: Recorded) -> None:
-    """Its one checkpoint is the last: the whole run replays."""
+def test_run_with_exit_durability_can_only_replay_whole(recorded: Recorded) -> None:
+    """Its only checkpoint is the last one."""
     program, output = recorded(five, lambda one: one.run(START, durability="exit"))
     assert [place.nodes for place in history(program.tape)] == [()]
     with tracefork.replay(program.tape):
@@ -224,8 +222,7 @@ def test_a_run_that_saves_its_end_alone_has_nowhere_else_to_go_on(recorded: Reco
     assert program.ran == []
 
 
-def test_resume_is_short_for_that(recorded: Recorded) -> None:
-    """A checkpoint is meant by the node that ran from it, by its step or by its id."""
+def test_resume_takes_a_node_a_step_or_an_id(recorded: Recorded) -> None:
     program, output = recorded(five)
     third = next(one for one in history(program.tape) if one.nodes == ("n3",))
     for at in ("n3", third.step, third.id, third.id[-8:]):
@@ -247,10 +244,10 @@ def _asking_under_an_id(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_each_replay_of_a_process_makes_the_recorded_ids(
+def test_each_replay_of_a_process_generates_the_recorded_ids(
     program: Callable[[Shape], Program],
 ) -> None:
-    """Those of interrupts go out to people, and come back: by then the process made others."""
+    """Ids of interrupts go out to people and come back; meanwhile the process made other ids."""
     made = program(_asking_under_an_id)
 
     def asks() -> tuple[str, Any]:
@@ -265,15 +262,15 @@ def test_each_replay_of_a_process_makes_the_recorded_ids(
 
 
 def _inner(model: Any, ran: Ran) -> StateGraph[State]:
-    """A subgraph, whose lane has another name when it is streamed."""
+    """A subgraph, whose lane has another name if it is streamed."""
     return StateGraph(State).add_node("agent", five(model, ran).compile()).add_edge(BEGIN, "agent")
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_each_turn_is_answered_with_its_own_answers(
+def test_each_turn_gets_its_own_answers(
     program: Callable[[Shape], Program], server: ProviderServer
 ) -> None:
-    """Two turns ask the same. The first was streamed, and its lanes have other names for that."""
+    """Two turns send the same prompts. The first was streamed, so its lanes have other names."""
     made = program(_inner)
     with tracefork.record(made.tape):
         list(made.graph.stream(START, THREAD, subgraphs=True))
@@ -285,8 +282,8 @@ def test_each_turn_is_answered_with_its_own_answers(
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
-def test_a_call_that_is_missing_behind_a_checkpoint_is_not_told(recorded: Recorded) -> None:
-    """Documented: what is left may belong to a later turn, and nobody says that this is run too."""
+def test_missing_call_after_a_checkpoint_is_not_reported(recorded: Recorded) -> None:
+    """A documented limit: the remaining exchanges may belong to a later turn."""
     program, output = recorded(five)
     said = resume(program.tape, program.graph, at="n3", interrupt_before=["n5"])["said"]
     assert said == output["said"][:4]

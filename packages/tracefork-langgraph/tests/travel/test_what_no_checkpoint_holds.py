@@ -1,4 +1,4 @@
-"""What a run has beside its checkpoints is not there for who goes on from one: that is told."""
+"""State outside of the checkpoints is missing in a run that resumes: that diverges."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _drawn(_: State) -> str:
     ("question", "told"),
     [(_counted, "0 were asked before"), (_drawn, "resuming from a checkpoint")],
 )
-def test_a_run_that_goes_on_asks_for_something_else(
+def test_resumed_run_lacks_untracked_and_random_values(
     question: Callable[[State], str],
     told: str,
     model: Callable[..., Any],
     server: ProviderServer,
     tape: Path,
 ) -> None:
-    """A value that LangGraph saves nowhere, and one drawn at random: a whole replay has both."""
+    """A value that LangGraph does not save, and a random one: only a whole replay has both."""
     asked = model(max_retries=0)
 
     def ask(state: State) -> State:
