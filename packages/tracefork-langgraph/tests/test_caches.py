@@ -62,7 +62,7 @@ def _graph(model: Any, saver: Any, cache: Any, *, is_async: bool) -> Any:
         return {"said": (await model.ainvoke("the same")).text}
 
     def count(state: State) -> State:
-        time.sleep(0.2)  # LangGraph fills a cache beside the run, which may be done before that.
+        time.sleep(0.2)  # LangGraph fills a cache in the background; wait for it.
         return {"turns": state.get("turns", 0) + 1}
 
     builder = StateGraph(State)

@@ -197,7 +197,7 @@ def test_divergence_names_the_model_inside_a_tool(
     met, raised = diverge(make, lambda graph: graph.invoke({"messages": [("user", question)]}))
     assert isinstance(met, tracefork.DivergenceError)
     assert raised.divergence.step == "boss ▸ tools ▸ ask_expert ▸ ChatOpenAI"
-    assert len(attempts) == 2  # The agent's first call is answered, the tool's is refused.
+    assert len(attempts) == 2  # The agent's call is answered, the tool's is refused.
 
 
 def test_unchanged_agent_does_not_diverge(

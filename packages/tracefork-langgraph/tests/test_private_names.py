@@ -89,7 +89,7 @@ def test_models_report_the_number_of_prompts(model: Any, witness: Witness) -> No
     list(asked.stream("a", config))
     asked.generate([[HumanMessage("a")], [HumanMessage("b")]], callbacks=[witness])
     sizes = [start.get("batch_size") for start in witness.starts]
-    assert sizes == [1, 1, 2, 2], "on_chat_model_start no longer says batch_size"
+    assert sizes == [1, 1, 2, 2], "on_chat_model_start no longer gets batch_size"
     assert witness.starts[0]["invocation_params"]["model"] == "some-model"
 
 
@@ -105,7 +105,7 @@ def test_tools_report_the_id_of_their_call(witness: Witness) -> None:
     state = {"messages": [AIMessage("", tool_calls=[call])]}
     builder.compile().invoke(state, {"callbacks": [witness]})
     (tool,) = (start for start in witness.starts if start["event"] == "tool")
-    assert tool.get("tool_call_id") == "call_1", "on_tool_start no longer says tool_call_id"
+    assert tool.get("tool_call_id") == "call_1", "on_tool_start no longer gets tool_call_id"
     assert tool["metadata"]["langgraph_path"][0] == "__pregel_pull"
 
 
@@ -160,7 +160,7 @@ def test_new_checkpoint_ids_sort_after_a_time_that_can_be_set() -> None:
     finally:
         ids._last_v6_timestamp = before
     assert made > ahead, "langgraph.checkpoint.base.id moved: running.py has to follow"
-    assert later[:8] == made[:8], "an id that holds no time moved all that come"
+    assert later[:8] == made[:8], "an id without a valid time moved all later ids"
 
 
 def test_interrupts_bubble_up() -> None:
@@ -181,7 +181,7 @@ def test_configure_hooks_are_called_with_get(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(context, "_configure_hooks", [])
     context.register_configure_hook(Asked(), inheritable=True, handle_class=BaseCallbackHandler)
     get_callback_manager_for_config(ensure_config())
-    assert asked, "LangChain no longer asks its configure hooks with `get`"
+    assert asked, "LangChain no longer calls `get` of its configure hooks"
 
 
 def test_errors_of_handlers_are_logged_by_one_logger(
@@ -226,7 +226,9 @@ def test_encoder_of_states_calls_itself_by_a_global_name() -> None:
     from langgraph.checkpoint.serde import _msgpack, jsonplus
 
     names = jsonplus._msgpack_default.__code__.co_names
-    assert "_msgpack_enc" in names, "_msgpack_default calls no _msgpack_enc for what is inside"
+    assert "_msgpack_enc" in names, (
+        "_msgpack_default no longer calls _msgpack_enc for nested values"
+    )
     assert type(jsonplus._option) is int, "jsonplus._option moved"
     assert ("uuid", "UUID") in _msgpack.SAFE_MSGPACK_TYPES
     assert ("datetime", "datetime", "fromisoformat") in _msgpack.SAFE_MSGPACK_METHODS
@@ -246,9 +248,11 @@ def test_add_messages_closes_over_the_function_that_gives_ids() -> None:
     """given_ids.py replaces that function."""
     from langgraph.graph import add_messages
 
-    assert add_messages.__code__.co_freevars == ("func",), "add_messages closes over another thing"
+    assert add_messages.__code__.co_freevars == ("func",), (
+        "add_messages no longer closes over func alone"
+    )
     given = add_messages.__closure__[0].cell_contents([], [AIMessage("Hello.")])
-    assert given[0].id, "it gives no ids any more"
+    assert given[0].id, "the function no longer gives ids"
 
 
 def test_strategies_and_tasks_keep_their_types_in_the_known_attributes() -> None:
@@ -260,5 +264,5 @@ def test_strategies_and_tasks_keep_their_types_in_the_known_attributes() -> None
         answers = getattr(structured_output, strategy)(AIMessage)
         assert answers.schema is AIMessage, f"{strategy} keeps its schema elsewhere"
     made: Any = task(lambda _: 1)
-    assert isinstance(made, _TaskFunction), "tasks are of another class"
+    assert isinstance(made, _TaskFunction), "tasks have another class"
     assert made.func(0) == 1, "a task keeps its function elsewhere"

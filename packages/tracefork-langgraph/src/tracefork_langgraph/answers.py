@@ -49,9 +49,9 @@ class Answers:
         self._place = place
         self._left = deque(recorded_runs(tape, place.thread, place.id))
         self._recorded = {
-            one.id: one
-            for one in recorded_checkpoints(tape)
-            if (one.thread, one.ns) == (place.thread, "")
+            checkpoint.id: checkpoint
+            for checkpoint in recorded_checkpoints(tape)
+            if (checkpoint.thread, checkpoint.ns) == (place.thread, "")
         }
 
     def __iter__(self) -> Iterator[tuple[object, RunnableConfig]]:
@@ -147,7 +147,7 @@ class Answers:
         if not given:
             what = f"resumed at checkpoint {run.place} with an answer that is not on the tape"
             raise UsageError(_BY_HAND.format(what=what))
-        if [one.channel for one in given] != [RESUME]:
+        if [write.channel for write in given] != [RESUME]:
             what = (
                 f"resumed at checkpoint {run.place} with more than an answer: an update or a goto"
             )
@@ -183,9 +183,9 @@ def _turn(run: RecordedRun) -> SavedCheckpoint | None:
 
 
 def _had(channel: str, written: Iterable[SavedWrite]) -> bool:
-    return any(one.channel == channel for one in written)
+    return any(write.channel == channel for write in written)
 
 
 def _by_nobody(written: list[SavedWrite]) -> list[SavedWrite]:
     """Return the writes that no task made: those of a person."""
-    return [one for one in written if one.task == _NO_TASK]
+    return [write for write in written if write.task == _NO_TASK]

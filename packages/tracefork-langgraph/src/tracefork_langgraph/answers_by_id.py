@@ -26,42 +26,42 @@ def answered_by_id(run: RecordedRun, made: Made) -> dict[str, object]:
     before = [*run.before, *run.before_inside]
     written = [*run.written, *run.written_inside]
     paths = _paths([*before, *written])
-    known = {(one.ns, one.task): _listed(made(one.value)) for one in _of(RESUME, before)}
-    found: dict[str, object] = {}
-    for one in _of(RESUME, written):
-        answers = _listed(made(one.value))
-        already = len(known.get((one.ns, one.task), ()))
+    known = {(write.ns, write.task): _listed(made(write.value)) for write in _of(RESUME, before)}
+    answered: dict[str, object] = {}
+    for write in _of(RESUME, written):
+        answers = _listed(made(write.value))
+        already = len(known.get((write.ns, write.task), ()))
         if len(answers) > already:  # A run adds one answer to a task and repeats the earlier ones.
-            found[_place(one, paths)] = answers[already]
-    return found
+            answered[_place(write, paths)] = answers[already]
+    return answered
 
 
 def asked_by_id(store: Checkpoints, thread: str, at: str, made: Made) -> dict[str, str]:
     """Return the ids of the open interrupts at a checkpoint, by the places of their tasks."""
     written = store.writes(thread, "", at)
-    waiting = {one.task for one in _of(INTERRUPT, written)}
+    waiting = {item.task for item in _of(INTERRUPT, written)}
     inside: dict[str, list[SavedWrite]] = {}
-    for one in store.search(thread):  # The latest first.
-        if one.ns and one.ns not in inside and waiting.intersection(_ID.findall(one.ns)):
-            inside[one.ns] = store.writes(thread, one.ns, one.id)
+    for item in store.search(thread):  # The latest first.
+        if item.ns and item.ns not in inside and waiting.intersection(_ID.findall(item.ns)):
+            inside[item.ns] = store.writes(thread, item.ns, item.id)
     for ns in sorted(inside, key=len):
         written.extend(inside[ns])
     paths = _paths(written)
     asked = (
-        (question.id, _place(one, paths))
-        for one in _of(INTERRUPT, written)
-        for question in made(one.value)
+        (question.id, _place(item, paths))
+        for item in _of(INTERRUPT, written)
+        for question in made(item.value)
     )
     # The tasks around an asking task have its interrupt too. The innermost one is last, and wins.
     return {place: name for name, place in dict(asked).items()}
 
 
 def _of(channel: str, written: Iterable[SavedWrite]) -> Iterator[SavedWrite]:
-    return (one for one in written if one.channel == channel)
+    return (write for write in written if write.channel == channel)
 
 
 def _paths(written: Iterable[SavedWrite]) -> dict[str, str]:
-    return {one.task: _ID.sub("", one.path) for one in written}
+    return {write.task: _ID.sub("", write.path) for write in written}
 
 
 def _place(write: SavedWrite, paths: dict[str, str]) -> str:

@@ -54,11 +54,11 @@ def detach(x: X) -> X:
     """
     if stop_for(x):
         others = listened_for()
-        kept = {id(it) for other in others for it in (*chat_models(other), *tools(other))}
+        still_held = {id(held) for other in others for held in (*chat_models(other), *tools(other))}
         for model in chat_models(x):
-            if id(model) not in kept:
+            if id(model) not in still_held:
                 unbind(model)
         for tool in list(tools(x)):
-            if id(tool) not in kept:
+            if id(tool) not in still_held:
                 unbind_tool(tool)
     return x

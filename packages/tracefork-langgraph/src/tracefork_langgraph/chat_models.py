@@ -35,11 +35,11 @@ def bind(model: M) -> M:
     Raises:
         UsageError: `model` holds no client of httpx, httpx2 or aiohttp.
     """
-    found = held_clients(model)
-    if not found:
+    references = held_clients(model)
+    if not references:
         raise UsageError(_refusal(model))
     copies: dict[object, object] = {}
-    for reference in found:
+    for reference in references:
         client = reference.value
         if client not in _originals:
             if client not in copies:
@@ -73,8 +73,8 @@ def _bound_sessions(holder: object) -> Callable[[], Awaitable[object]]:
     owner = weakref.ref(holder)
 
     async def session() -> object:
-        found = await get(owner())
-        return bound_copy(found) if is_http_client(found) else found
+        client = await get(owner())
+        return bound_copy(client) if is_http_client(client) else client
 
     return session
 

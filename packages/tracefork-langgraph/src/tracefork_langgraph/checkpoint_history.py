@@ -83,11 +83,11 @@ def checkpoints_on(tape: Tape, *, thread: str | None = None) -> list[Checkpoint]
             asked[place].append(exchange.n)
             outermost = (step.name for step in exchange.steps if step.kind == "node")
             names[place] |= dict.fromkeys(islice(outermost, 1))
-    found = [one for one in recorded_checkpoints(tape) if one.ns == ""]
+    outermost_saved = [saved for saved in recorded_checkpoints(tape) if saved.ns == ""]
     return [
-        _described(one, names[one.thread, one.id], asked[one.thread, one.id])
-        for one in found
-        if thread is None or one.thread == thread
+        _described(saved, names[saved.thread, saved.id], asked[saved.thread, saved.id])
+        for saved in outermost_saved
+        if thread is None or saved.thread == thread
     ]
 
 

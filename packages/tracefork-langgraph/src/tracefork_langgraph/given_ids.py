@@ -54,9 +54,9 @@ def _of_messages(module: ModuleType) -> Callable[[], None]:
 
     def merged(left: Any, right: Any, **options: Any) -> Any:
         several = right if isinstance(right, list) else [right]
-        came = list(_arrived(one for one in several if isinstance(one, BaseMessage)))
+        arrived = list(_arrived(one for one in several if isinstance(one, BaseMessage)))
         result = original(left, right, **options)
-        for known, message in came:
+        for known, message in arrived:
             known.given = message.id
         return result
 

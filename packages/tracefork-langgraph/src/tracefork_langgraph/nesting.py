@@ -52,7 +52,7 @@ def _is_too_deep(body: bytes) -> bool:
     try:
         level: list[object] = [msgspec.msgpack.decode(body)]
         for _ in range(_DEEPEST):
-            level = [inner for one in level for inner in _inside(one)]
+            level = [inner for value in level for inner in _inside(value)]
             if not level:
                 return False
     except RecursionError:

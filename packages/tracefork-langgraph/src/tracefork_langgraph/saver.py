@@ -81,8 +81,8 @@ class TapeSaver(BaseCheckpointSaver[str]):
         store = self._store
         self._say_why(store, configurable)
         thread, ns = place_of(configurable)
-        found = store.find(thread, ns, get_checkpoint_id(config) or None)
-        return tuple_of(self.serde, store, found) if found is not None else None
+        checkpoint = store.find(thread, ns, get_checkpoint_id(config) or None)
+        return tuple_of(self.serde, store, checkpoint) if checkpoint is not None else None
 
     def list(
         self,
@@ -99,7 +99,7 @@ class TapeSaver(BaseCheckpointSaver[str]):
         at = configurable.get("checkpoint_id")
         if thread is not None and not ns:
             store.called("list", thread, at)
-        found = store.search(
+        matches = store.search(
             thread,
             ns,
             at,
@@ -107,7 +107,7 @@ class TapeSaver(BaseCheckpointSaver[str]):
             metadata=filter,
             limit=limit,
         )
-        return (tuple_of(self.serde, store, one) for one in found)
+        return (tuple_of(self.serde, store, match) for match in matches)
 
     def put(
         self,
@@ -155,23 +155,25 @@ class TapeSaver(BaseCheckpointSaver[str]):
         seeds: dict[str, SavedValue] = {}
         left = set(channels)
         seen: set[str] = set()
-        place = store.find(thread, ns, get_checkpoint_id(config) or None) if left else None
-        while left and place is not None and place.parent is not None:
-            seen.add(place.id)
-            place = store.find(thread, ns, place.parent) if place.parent not in seen else None
-            if place is None:
+        checkpoint = store.find(thread, ns, get_checkpoint_id(config) or None) if left else None
+        while left and checkpoint is not None and checkpoint.parent is not None:
+            seen.add(checkpoint.id)
+            checkpoint = (
+                store.find(thread, ns, checkpoint.parent) if checkpoint.parent not in seen else None
+            )
+            if checkpoint is None:
                 break
-            for write in reversed(store.writes(thread, ns, place.id)):
+            for write in reversed(store.writes(thread, ns, checkpoint.id)):
                 if write.channel in left:
                     writes[write.channel].append(write)
-            for channel in left & place.values.keys():
-                seeds[channel] = place.values[channel]
-            left -= place.values.keys()
+            for channel in left & checkpoint.values.keys():
+                seeds[channel] = checkpoint.values[channel]
+            left -= checkpoint.values.keys()
         history: dict[str, DeltaChannelHistory] = {}
-        for channel, found in writes.items():
+        for channel, channel_writes in writes.items():
             decoded = [
                 (one.task, channel, loaded(self.serde, store, thread, one.value))
-                for one in reversed(found)
+                for one in reversed(channel_writes)
             ]
             history[channel] = {"writes": decoded}
             if channel in seeds:
@@ -197,9 +199,9 @@ class TapeSaver(BaseCheckpointSaver[str]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await self._line.do(lambda: next(found, None))) is not None:
-            yield one
+        tuples = self.list(config, filter=filter, before=before, limit=limit)
+        while (checkpoint := await self._line.do(lambda: next(tuples, None))) is not None:
+            yield checkpoint
 
     async def aput(
         self,

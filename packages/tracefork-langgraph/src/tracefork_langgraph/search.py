@@ -57,7 +57,7 @@ def task_results(x: object) -> Iterator[Any]:
 
 def asks_models(tool: BaseTool) -> bool:
     """Return whether a tool is an agent itself: it leads to a model or to a graph."""
-    return any(isinstance(it, (BaseLanguageModel, PregelProtocol)) for it in _reached(tool))
+    return any(isinstance(value, (BaseLanguageModel, PregelProtocol)) for value in _reached(tool))
 
 
 def _reached(x: object) -> Iterator[object]:

@@ -55,13 +55,13 @@ class StrictSerializer(JsonPlusSerializer):
 
     def __init__(self, allow: Iterable[type | TypeName] = ()) -> None:
         super().__init__(allowed_msgpack_modules=None, __unpack_ext_hook__=self._made)
-        self.allowed = {type_name(one) for one in allow}
+        self.allowed = {type_name(kind) for kind in allow}
         self._written: set[TypeName] = set()
         self._encode = _encoder(self._note)
 
     def with_msgpack_allowlist(self, extra: Iterable[type | TypeName]) -> StrictSerializer:
         """Return a serializer that also allows these types and the types that this one wrote."""
-        names = {type_name(one) for one in extra}
+        names = {type_name(kind) for kind in extra}
         if names <= self.allowed:
             return self
         other = StrictSerializer([*self.allowed, *names])
@@ -135,7 +135,7 @@ class StrictSerializer(JsonPlusSerializer):
                 f"tracefork: a checkpoint holds a MessagePack extension of unknown type {code}."
             )
         if name in _HASHED:
-            inner[2] = [_hashable(one) for one in inner[2]]
+            inner[2] = [_hashable(member) for member in inner[2]]
         try:
             cls = getattr(importlib.import_module(name[0]), name[1])
             return make(cls if method is None else getattr(cls, method), inner[2])
@@ -147,7 +147,7 @@ class StrictSerializer(JsonPlusSerializer):
 
     def _unknown_in(self, body: bytes) -> list[TypeName]:
         """Return all types in a value that are not allowed, without creating any object."""
-        found: dict[TypeName, None] = {}
+        unknown: dict[TypeName, None] = {}
         reading = _reading.get()
 
         def look(code: int, data: bytes) -> None:
@@ -155,11 +155,11 @@ class StrictSerializer(JsonPlusSerializer):
             if code in _MAKERS:
                 name = self._here((str(inner[0]), str(inner[1])))
                 if not self._is_known(name, inner[3] if code == _METHOD else None):
-                    found[name] = None
+                    unknown[name] = None
 
         with suppress(ValueError):
             ormsgpack.unpackb(body, ext_hook=look, option=OPTION)
-        return list(found)
+        return list(unknown)
 
     def _here(self, name: TypeName) -> TypeName:
         """Return the name that a type has in this process.
@@ -171,7 +171,7 @@ class StrictSerializer(JsonPlusSerializer):
             return name
         known = self.allowed | self._written
         if name[0] == _MAIN:
-            imported = [one for one in known if one[1] == name[1]]
+            imported = [name_here for name_here in known if name_here[1] == name[1]]
             return imported[0] if len(imported) == 1 else name
         file = Path(getattr(sys.modules[_MAIN], "__file__", None) or "")
         script = (_MAIN, name[1])
@@ -197,15 +197,15 @@ def schema_types(graph: Any) -> set[TypeName]:
     """
     from langgraph._internal._serde import build_serde_allowlist
 
-    said = [*answer_schemas(graph), *task_results(graph)]
-    found: set[TypeName] = build_serde_allowlist(schemas=said, channels={})
+    answers = [*answer_schemas(graph), *task_results(graph)]
+    types: set[TypeName] = build_serde_allowlist(schemas=answers, channels={})
     for pregel in (graph, *(inner for _, inner in graph.get_subgraphs(recurse=True))):
         builder = getattr(pregel, "builder", None)
         nodes = getattr(builder, "nodes", {}).values()
         schemas = [getattr(builder, name, None) for name in _SCHEMAS]
         schemas.extend(getattr(node, "input_schema", None) for node in nodes)
-        found |= build_serde_allowlist(schemas=schemas, channels=pregel.channels)
-    return found
+        types |= build_serde_allowlist(schemas=schemas, channels=pregel.channels)
+    return types
 
 
 _SCHEMAS = ("state_schema", "input_schema", "output_schema", "context_schema")
@@ -272,12 +272,12 @@ def _as_model(cls: Any, values: Any) -> Any:
     A `RootModel` is created from its one value instead of from fields.
     """
     is_fields = isinstance(values, dict) and not getattr(cls, "__pydantic_root_model__", False)
-    one, fields = ((), values) if is_fields else ((values,), {})
+    args, fields = ((), values) if is_fields else ((values,), {})
     try:
-        return cls(*one, **fields)
+        return cls(*args, **fields)
     except (ValueError, TypeError):
         construct = cls.model_construct if hasattr(cls, "model_construct") else cls.construct
-        return construct(*one, **fields)
+        return construct(*args, **fields)
 
 
 _MAKERS: dict[int, Callable[[Any, Any], Any]] = {

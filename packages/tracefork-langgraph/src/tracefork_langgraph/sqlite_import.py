@@ -85,7 +85,7 @@ def _checkpoint(
     try:
         head = _parts(data)
         values = _parts(head.pop(VALUES))
-        said = _metadata(metadata) if metadata else {}
+        metadata_fields = _metadata(metadata) if metadata else {}
         made = nanoseconds(_text(head["ts"])) if "ts" in head else 0
     except _DAMAGED as error:
         raise UsageError(f"tracefork: {where} is corrupt: {error}.") from error
@@ -96,7 +96,7 @@ def _checkpoint(
         at,
         kept(tag, msgspec.msgpack.encode(head), bodies),
         {channel: kept(tag, bytes(value), bodies) for channel, value in values.items()},
-        without_secrets(said),
+        without_secrets(metadata_fields),
         parent or None,
         made,
     ), bodies
@@ -113,8 +113,8 @@ def _written(
         _check_parts(where, int, idx=idx)
         _check_parts(where, bytes, value=data or b"")
         _check(tag, where)
-        place = after.thread, after.ns, after.id, task, idx, channel
-        written.append(SavedWrite(*place, kept(tag, data or b"", bodies), path or ""))
+        key = after.thread, after.ns, after.id, task, idx, channel
+        written.append(SavedWrite(*key, kept(tag, data or b"", bodies), path or ""))
     return written, bodies
 
 

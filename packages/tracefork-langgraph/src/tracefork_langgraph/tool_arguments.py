@@ -64,10 +64,10 @@ class Arguments:
 
     def given(self, told: Mapping[str, object]) -> tuple[list[object], dict[str, object]]:
         """Return the arguments to call the tool with, including those that a fork has changed."""
-        said = {name: told[name] for name in self._names if name in told}
-        args = [said.pop(name) for name in self._args if name in said]
+        values = {name: told[name] for name in self._names if name in told}
+        args = [values.pop(name) for name in self._args if name in values]
         handed = {name: value for name, value in self._kwargs.items() if name not in self._names}
-        return args, {**handed, **said}
+        return args, {**handed, **values}
 
 
 def told_by_models(tool: BaseTool) -> tuple[str, ...]:
@@ -108,15 +108,17 @@ def plain(value: object) -> object:
     if fields := getattr(type(value), "model_fields", None):
         return {name: plain(getattr(value, name)) for name in fields}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {it.name: plain(getattr(value, it.name)) for it in dataclasses.fields(value)}
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     return f"a {type(value).__module__}.{type(value).__qualname__}"
 
 
 def _message(message: BaseMessage) -> dict[str, object]:
-    told: dict[str, object] = {"type": message.type, "content": plain(message.content)}
+    compared: dict[str, object] = {"type": message.type, "content": plain(message.content)}
     if isinstance(message, AIMessage):
-        asked = [{"name": it["name"], "args": plain(it["args"])} for it in message.tool_calls]
-        told["tool_calls"] = asked
+        asked = [{"name": call["name"], "args": plain(call["args"])} for call in message.tool_calls]
+        compared["tool_calls"] = asked
     if isinstance(message, ToolMessage):
-        told["status"] = message.status
-    return told
+        compared["status"] = message.status
+    return compared

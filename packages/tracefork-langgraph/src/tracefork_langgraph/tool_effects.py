@@ -63,11 +63,11 @@ def raised_by(
             raise UsageError(
                 f"tracefork: raises of {tool.name} must list classes of Exception (got {kind!r})."
             )
-    found = {kind.__name__: kind for kind in listed}
+    by_name = {kind.__name__: kind for kind in listed}
     marked = mark.raises if (mark := _mark(tool)) else ()
     for kind in (ToolException, *marked, *_named_in(tool)):
-        found.setdefault(kind.__name__, kind)
-    return tuple(found.values())
+        by_name.setdefault(kind.__name__, kind)
+    return tuple(by_name.values())
 
 
 def is_declared(tool: BaseTool) -> bool:
@@ -93,8 +93,10 @@ def arguments_of(tool: BaseTool, kind: type) -> Iterator[str]:
     """Yield the names of a tool's arguments that are annotated with a kind of injection."""
     fields = getattr(tool.args_schema, "model_fields", {})
     for name, field in fields.items():
-        for said in field.metadata:
-            if isinstance(said, kind) or (isinstance(said, type) and issubclass(said, kind)):
+        for annotation in field.metadata:
+            if isinstance(annotation, kind) or (
+                isinstance(annotation, type) and issubclass(annotation, kind)
+            ):
                 yield name
 
 

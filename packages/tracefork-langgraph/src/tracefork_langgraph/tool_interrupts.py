@@ -71,8 +71,11 @@ def interrupted(tool: str, error: GraphBubbleUp, asked: list[int]) -> Outcome:
         UsageError: a replay could not repeat this control flow.
     """
     if isinstance(error, GraphInterrupt) and asked and len(error.args[0]) == 1:
-        (one,) = error.args[0]
-        return Outcome(len(asked) - 1, asks=(one.value, getattr(one, "response_schema", None)))
+        (interruption,) = error.args[0]
+        return Outcome(
+            len(asked) - 1,
+            asks=(interruption.value, getattr(interruption, "response_schema", None)),
+        )
     raise UsageError(
         f"tracefork: the tool {tool} ended with a {type(error).__name__} of a graph that it runs. "
         "A tape cannot store that. Give the tool metadata={'tracefork': 'live'} to run it live."

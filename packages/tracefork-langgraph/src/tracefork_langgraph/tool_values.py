@@ -87,13 +87,15 @@ def _fields(value: object) -> dict[str, object]:
     """Return the fields of an object that differ from their defaults, and the required ones."""
     if (names := _FIELDS.get(type(value))) is not None:
         always, sometimes = names
-        said = {name: getattr(value, name) for name in sometimes}
-        said = {name: field for name, field in said.items() if not _is(field, None, ())}
-        return {**{name: getattr(value, name) for name in always}, **said}
+        stated = {name: getattr(value, name) for name in sometimes}
+        stated = {name: field for name, field in stated.items() if not _is(field, None, ())}
+        return {**{name: getattr(value, name) for name in always}, **stated}
     assert isinstance(value, BaseMessage)
     fields = {name: getattr(value, name) for name in type(value).model_fields if name != "type"}
-    said = {name: field for name, field in fields.items() if not _is(field, _default(value, name))}
-    return {**said, **(value.model_extra or {})}
+    stated = {
+        name: field for name, field in fields.items() if not _is(field, _default(value, name))
+    }
+    return {**stated, **(value.model_extra or {})}
 
 
 def _default(message: BaseMessage, name: str) -> object:

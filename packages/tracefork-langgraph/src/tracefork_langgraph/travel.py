@@ -73,9 +73,9 @@ def resume(
         DivergenceError: the graph sent a request that the recorded run did not send after the
             checkpoint.
     """
-    place, past = _ready(tape, graph, at, thread)
+    checkpoint, past = _ready(tape, graph, at, thread)
     with tracefork.replay(tape):
-        return past.invoke(command, merge_configs(config, place.config), **options)
+        return past.invoke(command, merge_configs(config, checkpoint.config), **options)
 
 
 async def aresume(
@@ -89,9 +89,9 @@ async def aresume(
     **options: Any,
 ) -> Any:
     """Do what `resume` does, with `graph.ainvoke`."""
-    place, past = _ready(tape, graph, at, thread)
+    checkpoint, past = _ready(tape, graph, at, thread)
     async with tracefork.replay(tape):
-        return await past.ainvoke(command, merge_configs(config, place.config), **options)
+        return await past.ainvoke(command, merge_configs(config, checkpoint.config), **options)
 
 
 def fork(
@@ -125,9 +125,9 @@ def fork(
         UsageError: there is no such tape, or no such checkpoint.
         WriteError: the graph would repeat a side effect.
     """
-    place, past = _ready(tape, graph, at, thread)
-    with tracefork.fork(tape, _first(tape, place), **options) as branch:
-        config = merge_configs(config, place.config)
+    checkpoint, past = _ready(tape, graph, at, thread)
+    with tracefork.fork(tape, _first(tape, checkpoint), **options) as branch:
+        config = merge_configs(config, checkpoint.config)
         if update is not None:
             config = merge_configs(config, past.update_state(config, dict(update), as_node))
         output = past.invoke(command, config, context=context)
@@ -148,9 +148,9 @@ async def afork(
     **options: Any,
 ) -> Forked:
     """Do what `fork` does, with `graph.ainvoke`."""
-    place, past = _ready(tape, graph, at, thread)
-    async with tracefork.fork(tape, _first(tape, place), **options) as branch:
-        config = merge_configs(config, place.config)
+    checkpoint, past = _ready(tape, graph, at, thread)
+    async with tracefork.fork(tape, _first(tape, checkpoint), **options) as branch:
+        config = merge_configs(config, checkpoint.config)
         if update is not None:
             edited = await past.aupdate_state(config, dict(update), as_node)
             config = merge_configs(config, edited)
@@ -219,8 +219,8 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
             "tracefork.replay or tracefork.fork, or in the agent of tracefork.blame."
         )
     saved = checkpoints_on(tape, thread=thread)
-    found = [one for one in saved if one.source != "fork"]
-    if not found:
+    candidates = [checkpoint for checkpoint in saved if checkpoint.source != "fork"]
+    if not candidates:
         raise UsageError(
             f"tracefork: {tape.path} has no checkpoints. Record the graph with "
             "checkpointer=TapeSaver(…)."
@@ -232,14 +232,18 @@ def _again(graph: G, thread: str | None) -> tuple[G, Answers]:
             "durability, or invoke the graph yourself."
         )
     at = fork_point()
-    place = found[0]
+    start = candidates[0]
     # A fork at the end of the tape verifies the whole run, so it starts at the beginning.
     if at is not None and at != len(tape.exchanges):
-        asking = [one for one in found if one.exchanges and one.exchanges[0] <= at]
-        place = (asking or found[:1])[-1]
+        asking = [
+            checkpoint
+            for checkpoint in candidates
+            if checkpoint.exchanges and checkpoint.exchanges[0] <= at
+        ]
+        start = (asking or candidates[:1])[-1]
     past = _past(tape.path, graph)
     assert isinstance(past.checkpointer, TapeSaver)
-    return past, Answers(tape, past.checkpointer, place)
+    return past, Answers(tape, past.checkpointer, start)
 
 
 def _ends_alone(tape: Tape, saved: Sequence[Checkpoint]) -> bool:
@@ -266,8 +270,8 @@ def _past(tape: str | Path, graph: G) -> G:
 def _first(tape: str | Path, place: Checkpoint) -> int:
     """Return the number of the first exchange that was sent from a checkpoint or a later one."""
     with tracefork.Tape.open(tape) as opened:
-        found = checkpoints_on(opened, thread=place.thread)
-        later = dropwhile(lambda one: one.id != place.id, found)
+        checkpoints = checkpoints_on(opened, thread=place.thread)
+        later = dropwhile(lambda one: one.id != place.id, checkpoints)
         asked = [n for one in later for n in one.exchanges]
         # A thread that a node started itself does not know its checkpoint; its time decides.
         made = place.made.timestamp() * 1e9

@@ -16,7 +16,7 @@ from tracefork_langgraph import ADAPTER, attach, bind, detach, unbind
 from tracefork_langgraph.clients import held_clients
 from tracefork_testkit import ProviderServer, closed_network
 
-# google-genai makes a class of its own of aiohttp's session, which aiohttp warns about.
+# google-genai subclasses aiohttp's session, which aiohttp warns about.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
 
 WAYS = ["invoke", "ainvoke", "stream", "astream", "astream_events", "stream_events"]

@@ -59,7 +59,7 @@ def test_disable_streaming_replays_whole_answers(
     with tracefork.replay(tape):
         assert graph.stream_events({}, version="v3").output["messages"][-1].text == recorded[0]
     if name not in ALWAYS_STREAMS:
-        # Whatever is pinned, a model's own events of this version are a stream.
+        # Even if the flag is pinned, a model's own v3 events are a stream.
         with pytest.raises(tracefork.DivergenceError, match="the stream flag"):
             with tracefork.replay(tape):
                 ask(model, "stream_events")

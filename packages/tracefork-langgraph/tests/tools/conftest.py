@@ -76,7 +76,7 @@ def said() -> Callable[..., list[Any]]:
 
 
 def _said(graph: Any, state: Any, way: str = "invoke") -> list[Any]:
-    state = {**state, "messages": copy.deepcopy(state["messages"])}  # They are given ids.
+    state = {**state, "messages": copy.deepcopy(state["messages"])}  # A run adds ids to them.
     match way:
         case "invoke":
             messages = graph.invoke(state)["messages"]

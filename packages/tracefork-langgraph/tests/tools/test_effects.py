@@ -49,7 +49,7 @@ def test_tool_declares_its_effect(tape: Path, said: str) -> None:
 
 
 def test_decorated_function_is_one_exchange(tape: Path) -> None:
-    """`@tracefork.tool` below LangChain's decorator declares the effect; the call is recorded once."""
+    """`@tracefork.tool` below LangChain's decorator declares the effect of the one exchange."""
 
     class Lost(Exception):
         """Raised by design."""

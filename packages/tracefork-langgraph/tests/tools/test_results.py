@@ -143,7 +143,7 @@ def test_call_id_is_not_compared_if_the_schema_lacks_it(tape: Path) -> None:
     bound = bind_tool(plain)
     try:
         plain.invoke({**call, "id": "call_0"})
-    except TypeError:  # An old LangChain does not, and a bound tool gets no more than a plain one.
+    except TypeError:  # An old LangChain does not pass it, bound or not.
         with pytest.raises(TypeError, match="tool_call_id"), tracefork.record(tape):
             bound.invoke({**call, "id": "call_1"})
         return

@@ -82,7 +82,7 @@ def test_branch_replays_and_can_be_resumed(
         pytest.raises(tracefork.DivergenceError, match="never asked"),
         tracefork.replay(branch.path),
     ):
-        program.graph.update_state(third.config, EDIT)  # And its tail is left over.
+        program.graph.update_state(third.config, EDIT)  # The live part of the branch is left over.
 
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
@@ -144,7 +144,7 @@ def test_message_added_by_an_edit_replaces_no_other(
         edited = made.graph.update_state(place.config, edit)
         again = made.run(None, edited)
         assert _said(again) == _said(branch.output)
-        # The id of an answer is drawn past Python: see limits.
+        # The id of an answer is not drawn in Python: see limits.
         assert [one.id for one in again["messages"][:2]] == ids[:2]
     assert run.digest == run.tape.digest
     with tracefork.replay(made.tape):

@@ -38,7 +38,7 @@ def test_a_program_that_travels_replays(recorded: Recorded) -> None:
     with tracefork.replay(program.tape):
         assert _travelling(program) == outputs
     with pytest.raises(tracefork.DivergenceError), tracefork.replay(program.tape):
-        program.run(START)  # What else it did is left over.
+        program.run(START)  # The exchanges of its other runs are left over.
 
 
 def test_each_run_of_a_travelling_program_can_be_resumed(recorded: Recorded) -> None:
@@ -75,7 +75,7 @@ def test_later_turn_replays_from_its_recorded_state(
     graph.invoke(START, THREAD)
     with tracefork.record(tape):
         output = graph.invoke(Command(resume="yes"), THREAD)
-    graph.invoke(START, THREAD)  # The thread has gone on since.
+    graph.invoke(START, THREAD)  # The thread has continued since.
     server.stop()
     kept = threads.read_bytes()
     with tracefork.replay(tape) as run:

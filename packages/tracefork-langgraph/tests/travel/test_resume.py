@@ -218,7 +218,7 @@ def test_run_with_exit_durability_can_only_replay_whole(recorded: Recorded) -> N
         pytest.raises(tracefork.UsageError, match="durability='exit'"),
         tracefork.replay(program.tape),
     ):
-        rerun(program.graph)  # Which would go on from the end, and prove nothing.
+        rerun(program.graph)  # It would resume from the end and verify nothing.
     assert program.ran == []
 
 
