@@ -129,6 +129,7 @@ def text(result: Any) -> str:
 
 
 def test_attach_finds_the_model_of_a_middleware(model: Any, tape: Path) -> None:
+    """A model that only a middleware holds is bound too."""
     summarizer = model()
     agent = attach(create_agent(model(), [], middleware=[SummarizationMiddleware(summarizer)]))
     with tracefork.record(tape, ambient=False):
@@ -149,6 +150,7 @@ def test_detach_undoes_any_number_of_attaches(agent: Any, drive: Any, tape: Path
 
 
 def test_shared_model_stays_bound_until_both_graphs_are_detached(model: Any, tape: Path) -> None:
+    """The call after the second `detach` is not recorded."""
     asked = model()
     one, other = (attach(graph_of(functools.partial(ask, asked))) for _ in range(2))
     detach(one)

@@ -82,6 +82,7 @@ def test_model_that_shares_the_http_client_is_not_recorded(
 def test_models_derived_from_a_bound_model_are_bound(
     model: Any, tape: Path, exchanges: Any, kind: str
 ) -> None:
+    """With tools, config, retries or fallbacks, and as a copy."""
     bound = bind(model(kind))
     derived = [
         bound.bind_tools([]),
@@ -135,6 +136,7 @@ def test_bound_model_keeps_the_original_client_open(
 
 
 def test_bound_model_works_outside_a_session(model: Any, server: ProviderServer, kind: str) -> None:
+    """Each of the four calls reaches the server."""
     assert ask(bind(model(kind)))
     assert len(server.requests) == 4
 

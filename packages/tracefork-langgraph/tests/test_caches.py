@@ -140,6 +140,7 @@ def test_recording_uses_the_shared_cache(run: Run, tape: Path, server: ProviderS
 def test_forks_of_blame_are_not_answered_by_a_cache(
     model: Callable[..., Any], tape: Path, server: ProviderServer
 ) -> None:
+    """Each fork calls the live provider, so blame finds the unit."""
     graph = attach(_graph(model(), TapeSaver(tape), InMemoryCache(), is_async=False))
     with tracefork.record(tape):
         graph.invoke({}, THREAD)

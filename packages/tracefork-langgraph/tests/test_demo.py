@@ -41,6 +41,7 @@ def told(
 
 
 def test_demo_is_found_by_its_entry_point() -> None:
+    """`tracefork demo` finds the module under the name langgraph."""
     (point,) = entry_points(group="tracefork.demos", name="langgraph")
     assert point.load() is demo
     assert demo.AGENT.name == "support_agent.py"
@@ -72,6 +73,7 @@ def test_demo_agent_takes_the_wrong_policy_and_replays(told: Any, tape: Path, pa
 def test_edit_changes_one_byte_and_the_replay_names_it(
     told: Any, tape: Path, tmp_path: Path
 ) -> None:
+    """The divergence points at the system prompt of exchange 0."""
     before, after = (text.encode() for text in demo.EDIT)
     assert len(before) == len(after)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == 1

@@ -104,6 +104,7 @@ def test_attached_agent_gets_the_divergence_error_itself(
 def test_langchain_does_not_log_a_divergence_as_a_handler_error(
     agent: Any, attached: Any, diverge: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """The handler raises it on purpose, and the agent gets it."""
     diverge(lambda prompt: attached(agent("chat", prompt)), invoke)
     assert "TracingHandler" not in caplog.text
 

@@ -77,6 +77,7 @@ def test_second_recording_gets_the_question_with_its_id(
 def test_overwritten_tape_replays_as_last_recorded(
     graph: Any, question: Any, tape: Path, server: ProviderServer
 ) -> None:
+    """The question had no id in the first recording, and has one in the second."""
     with tracefork.record(tape):
         graph.invoke(question)
     with tracefork.record(tape, overwrite=True):

@@ -51,6 +51,7 @@ def test_an_unbound_agent_is_not_on_a_tape_without_ambient_patching(
 
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "messages"])
 def test_a_subgraph_replays(model: Any, attached: Any, drive: Any, twice: Any, how: str) -> None:
+    """A graph inside a graph gives the same result with the provider stopped."""
     asked = model()
 
     def ask(state: State) -> dict[str, Any]:

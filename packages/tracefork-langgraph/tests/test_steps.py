@@ -229,6 +229,8 @@ async def test_requests_of_a_stream_consumer_do_not_belong_to_the_model(
 def test_requests_of_a_retriever_belong_to_its_step(
     server: ProviderServer, attached: Any, tape: Path, paths: Any
 ) -> None:
+    """The step has the kind retriever."""
+
     class Shelf(BaseRetriever):
         def _get_relevant_documents(
             self, query: str, *, run_manager: CallbackManagerForRetrieverRun

@@ -116,6 +116,8 @@ def test_bind_leaves_the_client_of_a_cache_unchanged(chat: Any) -> None:
 
 
 def test_bind_covers_a_model_inside_a_user_class(chat: Any, tape: Path) -> None:
+    """The class holds a provider's model and calls it."""
+
     class Careful(FakeListChatModel):
         inner: Any
 

@@ -54,6 +54,7 @@ def test_runs_looks_and_lists_are_reported(
 async def test_async_runs_and_looks_are_reported_too(
     listening: Listening, path: Path, chain: Make, on: Make
 ) -> None:
+    """The saver reports them from its own thread."""
     graph = chain(TapeSaver(path))
     await graph.ainvoke({"messages": []}, on("u"))
     await graph.aget_state(on("u"))
@@ -63,6 +64,7 @@ async def test_async_runs_and_looks_are_reported_too(
 def test_runs_of_subgraphs_are_not_reported(
     listening: Listening, path: Path, chain: Make, on: Make
 ) -> None:
+    """Only the outermost graph is run by the program."""
     inner = chain(None, "xy")
     builder = StateGraph(inner.builder.state_schema).add_node("sub", inner).add_edge(START, "sub")
     builder.compile(checkpointer=TapeSaver(path)).invoke({"messages": []}, on())

@@ -87,6 +87,7 @@ def test_saver_does_not_keep_the_store_of_a_finished_session(tmp_path: Path, on:
 
 
 def test_emptied_channel_does_not_get_an_older_value_back(saver: TapeSaver, on: At) -> None:
+    """The other channel keeps its value."""
     first = saver.put(on(), checkpoint(1, said="x", kept="y"), {}, {"said": 1, "kept": 1})
     emptied = {**checkpoint(2, kept="y"), "channel_versions": {"said": 2, "kept": 1}}
     saver.put(first, emptied, {}, {"said": 2})
@@ -102,6 +103,7 @@ def test_versions_of_two_branches_differ(saver: TapeSaver) -> None:
 
 
 def test_a_clone_with_more_allowed_types_shares_the_threads(saver: TapeSaver, on: At) -> None:
+    """The saver reads what its clone has saved."""
     clone = saver.with_allowlist({("app", "Doc")})
     assert clone is not saver
     clone.put(on(), checkpoint(1, said="x"), {}, {"said": 1})

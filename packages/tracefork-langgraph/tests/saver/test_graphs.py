@@ -47,6 +47,7 @@ def test_thread_continues_in_another_saver(
 
 
 async def test_async_and_sync_runs_read_the_same_history(path: Path, chain: Make, on: Make) -> None:
+    """Four async runs in parallel are read back in sync code."""
     graph = chain(TapeSaver(path))
     threads = [on(f"t{i}") for i in range(4)]
     await asyncio.gather(*(graph.ainvoke({"messages": []}, config) for config in threads))
@@ -90,6 +91,7 @@ def test_interrupt_is_stored_and_resumed_by_another_saver(path: Path, on: Make) 
 def test_states_of_a_subgraph_are_found_in_their_own_namespace(
     saver: TapeSaver, chain: Make, on: Make
 ) -> None:
+    """They are found while the subgraph is halted, and it then continues."""
     inner = chain(None, "xy", interrupt_before=["y"])
     builder = StateGraph(inner.builder.state_schema).add_node("sub", inner).add_edge(START, "sub")
     graph = builder.compile(checkpointer=saver)

@@ -60,6 +60,7 @@ def test_imported_thread_continues(old: Path, path: Path, chain: Make, on: Make)
 def test_import_prints_its_counts_as_json(
     old: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """`--json` prints threads, checkpoints, the file and its size."""
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["threads"], document["checkpoints"]) == (2, 9)
@@ -121,6 +122,7 @@ def test_import_ignores_an_impossible_creation_time(old: Path, path: Path) -> No
 def test_import_does_not_overwrite_a_file(
     old: Path, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The command exits with 2 and leaves the file unchanged."""
     path.write_text("mine")
     assert main(["import", "--langgraph-sqlite", str(old), "-o", str(path)]) == 2
     assert "already exists" in capsys.readouterr().err

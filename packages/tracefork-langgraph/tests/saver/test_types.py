@@ -131,6 +131,7 @@ def test_user_type_is_created_only_if_it_was_allowed(value: Any, wrap: Any) -> N
 
 
 def test_allowing_a_type_does_not_allow_the_types_inside_it() -> None:
+    """Each type needs its own permission."""
     with pytest.raises(tracefork.UsageError, match="Colour"):
         there_and_back(filled(), allow=[Doc])
 

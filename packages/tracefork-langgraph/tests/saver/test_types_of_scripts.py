@@ -61,6 +61,7 @@ def test_type_of_a_script_is_found_if_run_or_imported(
 
 
 def test_type_with_the_same_name_of_another_script_is_refused(tmp_path: Path) -> None:
+    """The module has to match too."""
     for name in ("desk.py", "other.py"):
         (tmp_path / name).write_text(_SCRIPT)
     assert _ran(tmp_path, _IMPORTED, "put")[0] == "True\n"

@@ -166,6 +166,7 @@ def test_tools_called_by_a_node_itself_are_exchanges(tape: Path, attached: Any, 
 def test_replayed_tool_calls_its_callbacks_and_validates_arguments(
     calling: Any, calls: Any, said: Any, twice: Any, done: Any
 ) -> None:
+    """One call succeeds; the other has an unknown argument and is refused."""
     heard: list[str] = []
 
     class Ear(BaseCallbackHandler):
@@ -304,6 +305,7 @@ def test_detach_restores_the_tool(
 def test_shared_tool_stays_bound_until_both_graphs_are_detached(
     calling: Any, calls: Any, said: Any, tape: Path, done: Any
 ) -> None:
+    """Then it has its own methods again."""
     weather = by_decorator(done)
     one, other = calling(weather), calling(weather)
     state = calls(("weather", {"city": "Oslo"}))
@@ -328,5 +330,6 @@ def test_bound_tool_runs_normally_outside_a_session(done: Any) -> None:
 
 
 def test_bind_tool_refuses_a_function() -> None:
+    """The error names the type of the object."""
     with pytest.raises(tracefork.UsageError, match=r"cannot bind builtins\.function"):
         bind_tool(lambda: None)

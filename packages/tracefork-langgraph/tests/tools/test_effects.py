@@ -154,6 +154,7 @@ def test_fork_does_not_repeat_a_write(tape: Path, done: Any) -> None:
 
 
 def test_fork_calls_a_tool_with_a_changed_argument(tape: Path, done: Any) -> None:
+    """`Edit` changes an argument of the recorded call."""
     shop = Shop(done, tags=["effect:read"])
     with tracefork.record(tape):
         shop.run()

@@ -96,6 +96,7 @@ def test_listed_failure_comes_back_as_its_class(tape: Path) -> None:
 def test_node_handles_a_replayed_failure_like_the_recorded_one(
     calling: Any, calls: Any, said: Any, twice: Any, handled: object
 ) -> None:
+    """With each form of `handle_tool_errors`."""
     graph = calling(copy(), handle_tool_errors=handled)
     recorded, replayed = twice(
         lambda: [(m.content, m.status) for m in said(graph, calls(("order", {"why": "stock"})))]

@@ -236,6 +236,8 @@ def test_messages_of_the_state_are_compared(
 
 
 def test_context_is_compared_if_the_tool_receives_it(calling: Any, calls: Any, tape: Path) -> None:
+    """The divergence points into the runtime's context."""
+
     @tool
     def whoami(runtime: ToolRuntime[dict[str, Any], Any]) -> str:
         """Tell the user."""

@@ -99,5 +99,6 @@ def test_blame_names_the_node_that_made_an_async_run_fail(
 def test_rerun_is_refused_outside_of_a_session(
     program: Callable[[Shape], Program],
 ) -> None:
+    """The error names the places where `rerun` works."""
     with pytest.raises(tracefork.UsageError, match="Use `rerun` inside"):
         rerun(program(three).graph)

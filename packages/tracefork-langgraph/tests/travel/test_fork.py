@@ -208,6 +208,7 @@ class Asking:
 def test_fork_takes_a_context(
     model: Callable[..., Any], tape: Path, loop: asyncio.Runner | None, server: ProviderServer
 ) -> None:
+    """The fork's context replaces that of the recorded run."""
     asked = model(max_retries=0)
 
     def node(_: State, runtime: Runtime[Asking]) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def _twice(model: Any, ran: Ran) -> StateGraph[State]:
 
 
 def test_rerun_resumes_with_the_recorded_answer(recorded: Recorded) -> None:
+    """The graph asks again, and the tape answers in the place of the person."""
     program, output = recorded(approval, _answered)
     _replays(program, output)
     assert program.ran == ["ask", "ask", "act"]
@@ -94,6 +95,7 @@ def test_fork_continues_past_an_interrupt(
 
 @pytest.mark.parametrize("loop", ["sync"], indirect=True)
 def test_rerun_stops_at_an_unanswered_interrupt(recorded: Recorded) -> None:
+    """The tape has no answer to give, so the question stays open."""
     program, output = recorded(approval)
     with tracefork.replay(program.tape):
         again = _again(program)

@@ -131,6 +131,7 @@ def test_functional_workflow_resumes(
 def test_streamed_run_resumes_as_a_stream(
     program: Callable[[Shape], Program], server: ProviderServer, loop: None
 ) -> None:
+    """The words of the remaining nodes arrive one by one, as recorded."""
     made = program(five)
 
     def words(given: Any, config: Any = THREAD) -> list[Any]:
@@ -147,6 +148,7 @@ def test_streamed_run_resumes_as_a_stream(
 
 
 def test_other_answer_of_a_person_changes_the_state(recorded: Recorded) -> None:
+    """The rest of the state is as recorded."""
     program, (_, output) = recorded(approval, _asked_and_answered)
     waiting = next(one for one in history(program.tape) if "ask" in one.nodes)
     with tracefork.replay(program.tape):
@@ -223,6 +225,7 @@ def test_run_with_exit_durability_can_only_replay_whole(recorded: Recorded) -> N
 
 
 def test_resume_takes_a_node_a_step_or_an_id(recorded: Recorded) -> None:
+    """The end of an id is enough. The error for an unknown name lists the nodes."""
     program, output = recorded(five)
     third = next(one for one in history(program.tape) if one.nodes == ("n3",))
     for at in ("n3", third.step, third.id, third.id[-8:]):
