@@ -51,7 +51,7 @@ def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
         blame(tape, agent, "exit")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="agent of a blame is a function, not None"):
         blame(tape, None, good)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="the agent each is a generator: to call it runs nothing"):
+    with pytest.raises(UsageError, match="the agent each is a generator, and calling it runs nothing"):
         blame(tape, each, good)
     assert not (tape.parent / "run.tape.blame").exists()
 
@@ -115,7 +115,7 @@ def test_a_blame_goes_on_where_it_was_stopped(tape: Path, desk: Desk) -> None:
         blame(tape, agent, good, watch=stop)
     folder = tape.with_name("run.tape.blame")
     assert len(read(folder / JOURNAL).trials) == 12
-    with pytest.raises(UsageError, match="begun before"):
+    with pytest.raises(UsageError, match="started before"):
         blame(tape, agent, good)
     with (folder / JOURNAL).open("ab") as journal:
         journal.write(b'{"trial":{"numb')  # As a process that was killed leaves it.

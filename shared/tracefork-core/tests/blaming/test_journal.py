@@ -58,7 +58,7 @@ def test_a_full_disk_stops_a_blame_and_costs_nothing(
     paid = desk.live
     with _no_file_above(journal.stat().st_size + room), pytest.raises(UnwritableError) as full:
         again(workers=workers, resume=True)
-    assert "Make room there, and go on" in str(full.value)
+    assert "Make room there, then resume" in str(full.value)
     report = again(workers=workers, resume=True)
     assert outcome(report) == outcome(alone)
     assert not [draw for draw in report.draws if draw.undefined]
@@ -82,7 +82,7 @@ def test_a_file_of_another_kind_is_left_alone(tape: Path) -> None:
     journal = tape.with_name("run.tape.blame") / JOURNAL
     journal.parent.mkdir()
     journal.write_bytes(b"my notes")
-    with pytest.raises(TapeError, match="no journal of a blame"):
+    with pytest.raises(TapeError, match="not the journal of a blame"):
         blame(tape, drawing.agent, drawing.good, resume=True)
     assert journal.read_bytes() == b"my notes"
 

@@ -55,15 +55,15 @@ def test_a_status_says_that_nobody_can_tell(end: object) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("", "no oracle. There are: exit"),
-        ("exits", "no oracle"),
-        ("regex", "no oracle"),
-        ("regex:(", "no pattern"),
-        ("json:/a", "say json:/pointer=VALUE"),
-        ("json:a=1", "say json:/pointer=VALUE"),
+        ("", "not an oracle. Use exit"),
+        ("exits", "not an oracle"),
+        ("regex", "not an oracle"),
+        ("regex:(", "not a valid pattern"),
+        ("json:/a", "json:/pointer=VALUE"),
+        ("json:a=1", "json:/pointer=VALUE"),
         ("operator:nothing", "no oracle operator:nothing"),
         ("nowhere.at_all:fn", "no oracle nowhere.at_all:fn"),
-        ("math:pi", "no function"),
+        ("math:pi", "not a function"),
         ("judge:nowhere.md", r"cannot read the rubric .*nowhere\.md"),
     ],
 )
@@ -111,7 +111,7 @@ def test_a_sure_oracle_is_found_to_be_sure(tape: Path) -> None:
     folder = tape.parent / "other"
     assert blame(tape, drawing.agent, drawing.good, settings=SHORT, folder=folder).noise is None
     for regrades in (2, -3):
-        with pytest.raises(UsageError, match="3 times or more"):
+        with pytest.raises(UsageError, match="at least 3"):
             blame(tape, drawing.agent, drawing.good, regrades=regrades, folder=folder)
 
 

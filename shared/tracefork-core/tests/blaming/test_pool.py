@@ -177,7 +177,7 @@ def test_what_no_other_process_can_import_is_refused(
     run: Path, drawing: ModuleType, tmp_path: Path
 ) -> None:
     """Before anything is spent, and with what to do about it."""
-    with pytest.raises(UsageError, match=r"cannot be given the oracle .* top of a module"):
+    with pytest.raises(UsageError, match=r"cannot send the oracle .* top level of a module"):
         blame(run, drawing.agent, lambda said: said == "refund", workers=2, folder=tmp_path)
 
 

@@ -1,7 +1,8 @@
-"""Bisect a run whose ends are certain: the fewest forks that name the step it was lost at.
+"""Bisect a deterministic failure: find the step that made the run fail in as few forks as possible.
 
-As `git bisect` does: where keeping more of the run can only make it worse, the first position that
-fails is found in log2(n) forks. Where ends are chance it finds one of several; `blame` is for that.
+This is `git bisect` over the exchanges of a run. If keeping more exchanges can only make the run
+worse, log2(n) forks find the first position that fails. If outcomes are random, bisection finds one
+of several such positions; use `blame` there.
 """
 
 from __future__ import annotations
@@ -27,15 +28,16 @@ from tracefork_core.tape.rewrite import lay_beside
 
 
 class Bisected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bisection found.
+    """The result of a bisection.
 
     Attributes:
-        unit: the first that dooms the run when it is kept; None where a fresh run fails as well.
-        first: the first of several, where those between could not be graded.
-        names: each unit in words.
-        forks: how many runs it took, the two at the ends among them.
-        calls: live calls.
-        skipped: positions that could not be graded.
+        unit: the unit that makes the run fail when it is kept; None if a fresh run fails as well.
+        first: the first unit that may be the one; differs from `unit` only if positions between
+            them could not be graded. None if `unit` is None.
+        names: the name of each unit.
+        forks: number of forks, including the two with all and with no exchanges kept.
+        calls: number of live calls.
+        skipped: positions that could not be graded, as numbers of kept exchanges.
     """
 
     unit: int | None
@@ -57,26 +59,26 @@ def bisect(
     mask: Sequence[str] = (),
     tell: Callable[[int, Trial], None] = lambda kept, trial: None,
 ) -> Bisected:
-    """Find the step at which a run was lost, by halves.
+    """Find the step that made a run fail, by halving the range of exchanges that are kept.
 
     Args:
-        path: the tape of a run that failed.
+        path: tape of a run that failed.
         agent: as for `blame`.
-        oracle: as for `blame`; one that raises skips a position.
+        oracle: as for `blame`; if it raises an error, the position is skipped.
         fresh: as for `blame`.
         writes: as for `fork`.
         tail: as for `fork`.
         mask: as for `fork`.
-        tell: told of each position that was tried, and what came of it.
+        tell: called with each position that was tried, and its trial.
 
     Raises:
-        UsageError: the run passes as it was recorded, or has no end that could be graded.
-        TapeError: the tape is damaged.
+        UsageError: the recorded run passes, or a run at either end cannot be graded.
+        TapeError: the tape is corrupt.
     """
     check_functions(agent, oracle)
     path = Path(path)
     with answering(path) as tape:
-        parent_name(path)  # Refuses here, and not in every fork.
+        parent_name(path)  # Refuse now rather than in every fork.
         masking_of(tape, mask)
         run = Run.of(tape)
     place = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
@@ -113,8 +115,8 @@ class _Halves:
         size = len(self._run.units)
         if not self._fails(size, whole=True):
             raise UsageError(
-                "tracefork: the run passes as it was recorded: nothing to bisect. What a good run "
-                "is, says oracle (--oracle)."
+                "tracefork: the recorded run passes, so there is nothing to bisect. The oracle "
+                "(--oracle) decides which runs are good."
             )
         if self._fails(0, whole=True):
             return self._result(None, None)
@@ -127,7 +129,7 @@ class _Halves:
         return self._result(bad - 1, good)
 
     def _between(self, good: int, bad: int) -> int | None:
-        """Return the position nearest to the middle that can be graded, and was not yet."""
+        """Return the untried, gradable position nearest to the middle; None if there is none."""
         middle = (good + bad) / 2
         for kept in sorted(range(good + 1, bad), key=lambda kept: abs(kept - middle)):
             if kept not in self._trials and self._tried(kept).failed is not None:

@@ -1,4 +1,4 @@
-"""Blame a run: have the engine's probes carried out, within a budget, and never lose one."""
+"""Blame a run: run the probes that the engine requests, within a budget, and journal each one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from tracefork_core.version import __version__
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 SHARED = 40
-"""Forks for each set of suspects, where the blame is shared among them."""
+"""Forks for each subset of the named units, when the blame is shared among them."""
 
 
 def blame(
@@ -73,48 +73,51 @@ def blame(
 ) -> Report:
     """Find the step that made a run fail, and how certain that is, by running forks of it.
 
-    Each fork keeps some recorded responses and lets the rest be drawn anew; the oracle grades how
-    it ends. Which forks are run is decided as they come in. Unit n is exchange n.
+    Each fork keeps some recorded responses and draws the rest again; the oracle grades its outcome.
+    The outcomes so far decide which forks run next. Unit n is exchange n.
 
     Args:
-        path: the tape of a run that failed.
-        agent: what was recorded: a function without arguments, async ones too.
-        oracle: given what the agent returned, says whether the run was good; an AssertionError says
-            it was not.
-        budget: "$5", "200 calls", "1M tokens", "10m", or several with commas between; None is as
-            much as it takes.
-        credit: of a run that passed, say which step saved it.
-        by: the kind of step that is to be told apart first ("task", "agent", "node"), and then
-            within the likeliest; of several kinds, coarse to fine, the report has the parts of the
-            next one inside each that it names.
-        groups: the same by units, instead of a kind.
-        settings: the measures.
-        shares: run more forks, to share the blame among several steps that are named (Shapley).
-        regrades: how often some ends are graded again, without a call of the agent, to know how
-            often the oracle errs by chance (see `noise`): 3 or more; 0 for not at all.
-        seed: of the engine's chance: the same seed and the same outcomes give the same report.
-        workers: how many processes to run forks in; agent and oracle must be importable then.
-        fresh: run each fork in a process of its own, for agents that leave something behind.
-        rate: live calls a minute that the provider takes, to the fork; None for as many as come.
-        executor: any other to run forks on: threads, `get_executor()` of a dask client. It must see
-            the same folder, and other machines the same provider.
-        writes: what becomes of live exchanges that may change the world, as for `fork`.
-        tail: how models are asked that are live: of an agent that says the same whenever it is
-            asked, from which step on a better model, or a higher temperature, still saves it.
+        path: tape of a run that failed.
+        agent: the program that was recorded: a function without arguments, sync or async.
+        oracle: takes what the agent returned; returns True for a good run and False for a bad one.
+            An AssertionError also means bad.
+        budget: "$5", "200 calls", "1M tokens", "10m", or several separated by commas; None for no
+            limit.
+        credit: for a run that passed, find the step that saved it.
+        by: kind of step to compare first ("task", "agent", "node"); the search then continues
+            inside the likeliest one. With several kinds, coarse to fine, the report splits each
+            part that it names by the next kind.
+        groups: groups of units to compare first, instead of a kind.
+        settings: thresholds and sample sizes; None for the defaults.
+        shares: run more forks, to share the blame among several named steps (Shapley values).
+        regrades: how many times to grade some outcomes again, without calling the agent, to measure
+            how often the oracle errs by chance (see `noise`); at least 3, or 0 for none.
+        seed: seed of the engine. The same seed and the same outcomes give the same report.
+        workers: number of processes that run forks. With several, agent and oracle must be
+            importable.
+        fresh: run each fork in a new process, for agents that leave state behind.
+        rate: live calls per minute that the provider accepts, checked before each fork; None for no
+            limit.
+        executor: run forks here instead: threads, or `get_executor()` of a dask client. It must see
+            the same folder, and its machines must reach the same provider.
+        writes: what happens to live calls with side effects, as for `fork`.
+        tail: change live model requests. For an agent that always gives the same answers, this
+            finds from which step on a better model or a higher temperature still saves the run.
         mask: as for `fork`.
-        folder: where the journal and the branches go; by default `run.tape.blame`.
-        resume: go on with the journal that is there.
-        watch: told how far it is.
+        folder: folder of the journal and the branches; `run.tape.blame` by default.
+        resume: continue with the existing journal.
+        watch: called with the progress.
 
     Raises:
-        UsageError: no such tape, nothing to blame, a budget that cannot be kept, a journal that is
-            there already or is another's, an agent or an oracle that cannot be called.
-        TapeError: the tape or the journal is damaged.
+        UsageError: the tape does not exist, there is nothing to blame, the budget cannot be
+            enforced, the folder holds a journal already or that of another blame, or the agent or
+            the oracle is not a function.
+        TapeError: the tape or the journal is corrupt.
     """
     check_functions(agent, oracle)
     path = Path(path)
     with answering(path) as tape:
-        parent_name(path)  # Refuses here, and not in every fork.
+        parent_name(path)  # Refuse now rather than in every fork.
         masking_of(tape, mask)
         run = Run.of(tape)
         if writes == "refuse":
@@ -124,7 +127,8 @@ def blame(
     place = Path(folder) if folder is not None else beside(path)
     if regrades and regrades < noise.LEAST:
         raise UsageError(
-            f"tracefork: regrades (--regrades) are {noise.LEAST} times or more, not {regrades}."
+            f"tracefork: regrades (--regrades) must be 0 or at least {noise.LEAST} "
+            f"(got {regrades})."
         )
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
     make_folder(place)
@@ -147,7 +151,7 @@ def blame(
     )
     spending, pacer = _spending(oracle), Pacer(rate)
     if not (place / JOURNAL).exists():
-        Purse(limits, run.usd, run.tokens, spending, auxiliary)  # Refuses before anything is begun.
+        Purse(limits, run.usd, run.tokens, spending, auxiliary)  # Refuse before the journal exists.
     with _going_on_later(), ExitStack() as stack:
         journal = Journal(place / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
@@ -169,7 +173,7 @@ def blame(
             regrades=regrades,
             tail=tail,
         )
-        chance = Random(seed)  # noqa: S311 - to be had again from its seed
+        chance = Random(seed)  # noqa: S311 - must be reproducible from its seed
         pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
         runner = Runner(job, oracle, pool, journal, purse, pacer, watch)
         result = runner.run(engine.blame(run.costs, chance, chosen, header.groups, runner.stands))
@@ -193,12 +197,12 @@ def blame(
 
 @contextmanager
 def _going_on_later() -> Iterator[None]:
-    """Say what to do where the disk takes no more: nothing that was paid for is lost."""
+    """Add to a write error how to resume: everything that was paid for is in the journal."""
     try:
         yield
     except UnwritableError as error:
         raise UnwritableError(
-            f"{error} Make room there, and go on with this blame (resume=True, --resume)."
+            f"{error} Make room there, then resume this blame (resume=True, --resume)."
         ) from error
 
 
@@ -212,28 +216,28 @@ def _parts(
 
 
 def _measures(given: Settings | None, units: int, auxiliary: frozenset[int]) -> Settings:
-    """Return the measures, with what is graded and who is no suspect."""
+    """Return the settings, completed with the units that are graded and those never suspected."""
     if given is not None:
         return replace(given, auxiliary=given.auxiliary | auxiliary)
-    # What is graded mostly is what was said last: held, nothing before it could make a difference.
+    # Usually the last answer is graded. If it were held, no earlier unit could make a difference.
     last = max(set(range(units)) - auxiliary, default=units - 1)
     return Settings(answers=frozenset({last}), auxiliary=auxiliary)
 
 
 def _check_writes(tape: Tape) -> None:
-    """Refuse to begin what the first fork would stop at."""
+    """Refuse a write now, at which the first fork would stop."""
     for exchange in tape.exchanges:
         if is_recorded_write(exchange):
             raise UsageError(
-                f"tracefork: exchange {exchange.n} ({exchange.method} {exchange.url}) may change "
-                "the world, and each fork would do it again. Allow it (writes='allow', "
-                "--allow-writes), answer it as recorded (writes='stub', --stub-writes), or declare "
-                "it a read (@tracefork.tool(effect='read'))."
+                f"tracefork: exchange {exchange.n} ({exchange.method} {exchange.url}) may have "
+                "side effects, and each fork would repeat them. Allow it (writes='allow', "
+                "--allow-writes), return the recorded answer (writes='stub', --stub-writes), or "
+                "declare it a read (@tracefork.tool(effect='read'))."
             )
 
 
 def _name(function: object) -> str:
-    """Return what calls a function, or another thing that is called, the same in every process."""
+    """Return the name of a function or callable object that is the same in every process."""
     module = getattr(function, "__module__", type(function).__module__)
     return f"{module}:{getattr(function, '__qualname__', _ADDRESS.sub('', repr(function)))}"
 
@@ -250,7 +254,7 @@ def _grading(oracle: object) -> Grading | None:
 
 
 def _with_unfinished(result: Result, lost: Sequence[Spent]) -> Result:
-    """Return the result with what forks took that never ended: it was paid for."""
+    """Add to the ledger what forks spent that never finished: those calls were paid for."""
     all_of_it = Spent(result.ledger.live_calls, result.ledger.tokens, result.ledger.usd)
     for one in lost:
         all_of_it.add(one)
@@ -264,7 +268,7 @@ def _with_unfinished(result: Result, lost: Sequence[Spent]) -> Result:
 
 
 def _judged(result: Result, trials: Iterable[Trial]) -> Result:
-    """Return the result; where the run is good as recorded, with a verdict that says so."""
+    """Return the result, with the verdict `passed` if the recorded run is good."""
     replays = [trial.failed for trial in trials if trial.probe.purpose == "replay"]
     if result.verdict.kind != "not reproducible" or not replays or any(replays):
         return result

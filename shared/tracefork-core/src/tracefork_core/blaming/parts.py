@@ -1,4 +1,4 @@
-"""A run in parts, coarse to fine: tasks, the agents in one, and what each did to the outcome."""
+"""Split a run into parts, such as tasks and their agents, and report the effect of each part."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from tracefork_core.tape import Exchange, Tape
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """The units of one step of a kind, or of none.
+    """The units of one step of a kind, or one unit that is under no such step.
 
-    `kind` is "" for what is under no step of the kind, and `step` are the names from the root down.
-    `parts` are those of the next kind, where a person asked for several.
+    Attributes:
+        kind: kind of the step; "" for a unit that is under no step of that kind.
+        step: names of the steps from the root down.
+        units: the units, in ascending order.
+        parts: the parts of the next kind inside this one, if several kinds were requested.
     """
 
     kind: str
@@ -28,19 +31,19 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Weighed(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a part: it adds up what is known of its units.
+    """The effect of a part on the outcome.
 
     Attributes:
-        part: which.
+        part: the part.
         is_named: whether the verdict names one of its units.
-        chance: that the decisive unit is in it.
-        gain: by how much it raised the risk for good, as believed.
-        effect: how much more often a run fails that keeps it too than one that keeps only what
-            comes before it; None where the search has not been at both its borders.
+        chance: probability that the decisive unit is in it: the sum over its units.
+        gain: how much it raised the risk for good, as estimated: the sum over its units.
+        effect: difference in failure rate, from -1 to 1, between runs that keep this part and runs
+            that keep only what comes before it; None if the search did not fork at both its ends.
         interval: of the effect, simultaneous over positions, valid at any time.
-        kept: how often a run fails that keeps it.
-        redecided: how often one fails that decides it again.
-        parts: those in it, where it is named or the likeliest.
+        kept: failure rate of runs that keep it.
+        redecided: failure rate of runs that decide it again.
+        parts: the parts inside it, if it is named or contains the likeliest unit.
     """
 
     part: Part
@@ -55,12 +58,12 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parts_by(tape: Tape, kinds: Sequence[str]) -> tuple[Part, ...]:
-    """Return the parts of a run by the innermost step of a kind that each exchange is under.
+    """Group the exchanges of a run by the innermost step of a kind above each of them.
 
-    What is under none of that kind is a part by itself.
+    An exchange under no step of that kind is a part by itself.
 
     Raises:
-        UsageError: no step of such a kind asked for anything.
+        UsageError: no step of such a kind made a call.
     """
     asked = {step.kind for exchange in tape.exchanges for step in exchange.steps}
     for kind in kinds:
@@ -71,7 +74,7 @@ def parts_by(tape: Tape, kinds: Sequence[str]) -> tuple[Part, ...]:
 
 
 def parts_of(tape: Tape, groups: Sequence[Collection[int]]) -> tuple[Part, ...]:
-    """Return given groups of units as parts, each by the steps that its units have in common."""
+    """Return groups of units as parts, each named after the steps that its units share."""
     known = tape.exchanges
     return tuple(
         Part(kind="", step=_in_common([known[n] for n in units if n < len(known)]), units=units)
@@ -80,12 +83,12 @@ def parts_of(tape: Tape, groups: Sequence[Collection[int]]) -> tuple[Part, ...]:
 
 
 def weighed(result: Result, parts: Sequence[Part], level: float) -> tuple[Weighed, ...]:
-    """Return the parts with what a blame has found, those that are named or likely first.
+    """Return the parts with their effects, named and likely ones first.
 
     Args:
-        result: of a blame that was searched by these parts.
+        result: result of a blame that searched by these parts.
         parts: a partition of its units.
-        level: that of all its intervals together.
+        level: error rate of all intervals together.
     """
     searched = sorted(parts, key=lambda part: part.units)
     order = [unit for part in searched for unit in part.units]
@@ -142,10 +145,10 @@ def _parts(exchanges: Sequence[Exchange], kinds: Sequence[str]) -> tuple[Part, .
 
 
 def _contrast(curve: dict[int, Point], order: Sequence[int], part: Part) -> Contrast | None:
-    """Return the runs at both borders of a part, where both were tried."""
+    """Compare the runs at both ends of a part; None unless both ends were tried."""
     first = order.index(part.units[0])
     if tuple(order[first : first + len(part.units)]) != part.units:
-        return None  # What it did is mixed with what others did.
+        return None  # Other parts have units in between, so their effects are mixed.
     before, after = (curve.get(position) for position in (first, first + len(part.units)))
     if before is None or after is None or not (before.forks and after.forks):
         return None

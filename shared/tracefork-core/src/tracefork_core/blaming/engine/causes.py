@@ -1,4 +1,4 @@
-"""What is left of a failure once its cause is repaired: echoes of it, or a cause of its own."""
+"""Repair the decisive unit and find what still makes the run fail: an echo or a second cause."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tracefork_core.blaming.engine.probe import Probe, Trial
 _LARGEST = 5
 _DOUBTS = 2
 _ENOUGH = 0.4, 0.9
-"""A set that dooms a run does so far more often than not; one that lacks a member does not."""
+"""Failure rates of a set that lacks a member and of a complete one, to tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peeled:
-    """A set of units that doom a run together.
+    """A set of units that together make a run fail.
 
     Attributes:
-        units: its members, in order.
-        unproven: whether a member is believed to be one, and not proven.
+        units: its members, in ascending order.
+        unproven: whether the set may be incomplete, since a further member could not be proven.
     """
 
     units: tuple[int, ...]
@@ -30,10 +30,11 @@ class Peeled:
 
 
 def peel(inquiry: Inquiry, first: int, world: World = RECORDED) -> Asking[Peeled]:
-    """Hold the decisive unit and search what is left of the curve, until nothing jumps.
+    """Hold the decisive unit and search the remaining curve for more members, until it has no jump.
 
-    What is held then dooms the run by itself: v(H) is high. Members that the others make
-    do without are dropped, so that each is but-for (NESS: Wright 1985; Halpern 2015).
+    The held units then make the run fail by themselves: v(H) is high. Members without which the
+    others still suffice are dropped, so that each one left is a but-for cause (NESS: Wright 1985;
+    Halpern 2015).
     """
     chain = prefixes(inquiry.size)
     members, unproven, doubts = [first], False, 0
@@ -49,7 +50,7 @@ def peel(inquiry: Inquiry, first: int, world: World = RECORDED) -> Asking[Peeled
             if proven(inquiry, proof, among=len(members) + 1):
                 members.append(found.unit)
                 continue
-        doubts += 1  # what was found does not hold: search again, with what was seen since
+        doubts += 1  # The unit was not proven: search again, with the forks made since.
         if unproven := doubts > _DOUBTS:
             break
     units = yield from _needed(inquiry, sorted(members), world)
@@ -57,7 +58,7 @@ def peel(inquiry: Inquiry, first: int, world: World = RECORDED) -> Asking[Peeled
 
 
 def _needed(inquiry: Inquiry, units: list[int], world: World) -> Asking[tuple[int, ...]]:
-    """Return the units without which the others would not have been enough."""
+    """Drop each unit without which the others still make the run fail."""
     if len(units) == 1:
         return tuple(units)
     chain, needed = prefixes(inquiry.size), list(units)
@@ -72,20 +73,20 @@ def _needed(inquiry: Inquiry, units: list[int], world: World) -> Asking[tuple[in
 _TRIES = 3
 _ROUNDS = 4
 _TRANSPLANTS = 24
-_APART = 5  # the test of Wald (1945) of 1/4 against 3/4, odds 243
+_APART = 5  # Wald's (1945) test of 1/4 against 3/4, at odds of 243.
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What came of repairing one unit.
+    """The result of repairing one unit.
 
     Attributes:
         unit: the unit that was repaired.
-        trial: where its good response was seen; None where no response was good.
-        alone: whether the run is good with all else exactly as recorded.
-        mediators: units that only passed the failure on, in order.
+        trial: the trial that its good response is from; None if no response was good.
+        alone: whether the run is good with everything else exactly as recorded.
+        mediators: units that only passed the failure on, in ascending order.
         others: sets that would have made the run fail without it.
-        unexplained: whether the run still failed, and nobody was found.
+        unexplained: whether the repaired run still fails and no unit explains it.
     """
 
     unit: int
@@ -97,7 +98,7 @@ class Repaired:
 
 
 def repair(inquiry: Inquiry, unit: int) -> Asking[Repaired]:
-    """Give a unit a response that saved a fork, hold all the others, and see who still fails it."""
+    """Give a unit a response that saved a fork, hold the rest, and find what still fails it."""
     inquiry.enter("repair")
     trial = yield from _good_response(inquiry, unit)
     if trial is None:
@@ -106,7 +107,7 @@ def repair(inquiry: Inquiry, unit: int) -> Asking[Repaired]:
     mediators: list[int] = []
     others: list[Peeled] = []
     unexplained = alone = False
-    for turn in range(_ROUNDS):  # as many echoes are told one by one
+    for turn in range(_ROUNDS):  # Each round finds at most one echo.
         held = world.probe(inquiry.all, "repair")
         if not (yield from inquiry.mostly_fails(held)):
             alone = not turn
@@ -125,15 +126,15 @@ def repair(inquiry: Inquiry, unit: int) -> Asking[Repaired]:
 
 
 def repaired_live(unit: int, trial: int) -> Probe:
-    """Return the run as recorded up to a unit, that unit repaired, and the rest live."""
+    """Return the probe that keeps everything before a unit, repairs it, and runs the rest live."""
     return World(given=((unit, trial),)).probe(range(unit), "repair")
 
 
 def _good_response(inquiry: Inquiry, unit: int) -> Asking[int | None]:
-    """Return the trial of a response of this unit after which the run is good more often than not.
+    """Return a trial with a response of this unit after which the run is mostly good, or None.
 
-    The oracle may have passed a bad run, and a later step may have saved one: it is tried again,
-    with all before it as recorded and all after it live.
+    The oracle may have passed a bad run, or a later step may have saved it. So each response is
+    tried again, with everything before it as recorded and everything after it live.
     """
     for trial in list(_saved(inquiry, unit))[:_TRIES]:
         if not (yield from inquiry.mostly_fails(repaired_live(unit, trial))):
@@ -142,7 +143,7 @@ def _good_response(inquiry: Inquiry, unit: int) -> Asking[int | None]:
 
 
 def _saved(inquiry: Inquiry, unit: int) -> Iterator[int]:
-    """Yield trials that passed with another response of this unit, its own context first."""
+    """Yield trials that passed with another response of this unit, recorded context first."""
     passed = [
         trial
         for trial in inquiry.evidence.trials
@@ -159,9 +160,9 @@ def _saved(inquiry: Inquiry, unit: int) -> Iterator[int]:
 def _carrier(
     inquiry: Inquiry, repaired: int, world: World
 ) -> Asking[tuple[int | None, Peeled | None]]:
-    """Return who fails the repaired run; and the set it is in, where that is a cause of its own.
+    """Return the unit that fails the repaired run, and its set if it is a second cause.
 
-    The repaired run is searched as the recorded one was: its curve, from the repair on.
+    The repaired run is searched as the recorded one was: by its curve, from the repair on.
     """
     whole = prefixes(inquiry.size)
     chain = whole[repaired + 1 :]
@@ -179,10 +180,11 @@ def _carrier(
 
 
 def _carries(inquiry: Inquiry, unit: int, world: World) -> Asking[bool]:
-    """Return whether what a unit answers to the bad run dooms the repaired one, drawn afresh.
+    """Return whether a unit carries the failure into the repaired run.
 
-    Its response is drawn again in its recorded context, and transplanted: the natural indirect
-    effect of Pearl (2001). One that is bad only by its own chance mostly comes out good.
+    Its response is drawn again in its recorded context and transplanted into the repaired run: the
+    natural indirect effect of Pearl (2001). A unit that failed by its own bad luck mostly draws a
+    good response.
     """
     draw = Probe(frozenset(range(unit)), (), unit, "transplant")
     bad = good = 0
@@ -199,7 +201,7 @@ def _carries(inquiry: Inquiry, unit: int, world: World) -> Asking[bool]:
 
 
 def _transplanted(world: World, unit: int, drawn: Trial) -> Probe:
-    """Return the probe of a world where a unit answers as drawn; the same answer is a held one."""
+    """Return the probe where a unit gives the drawn response; held if that is the recorded one."""
     if drawn.same.get(unit, False):
         return world.probe(range(unit + 1), "transplant")
     planted = replace(world, given=tuple(sorted((*world.given, (unit, drawn.number)))))
@@ -212,11 +214,11 @@ _DIFFERENT = 3
 
 @dataclass(slots=True)
 class Alone:
-    """A unit drawn again while all the others are held.
+    """The results of drawing a unit again while all others are held.
 
     Attributes:
-        drawn: times it answered otherwise than recorded.
-        flips: trials whose response made the run good, and did so again when it was graded anew.
+        drawn: number of draws whose response differed from the recorded one.
+        flips: trials whose response made the run good, also when it was graded again.
     """
 
     drawn: int = 0
@@ -224,10 +226,10 @@ class Alone:
 
 
 def scan(inquiry: Inquiry) -> Asking[dict[int, Alone]]:
-    """Draw each unit again with all others as recorded: one live call each, and no tail.
+    """Draw each unit again with all others as recorded, at one live call per draw.
 
-    A flip is an actual cause, even where a repair would not save a live run (Halpern's 2015
-    modification of Halpern & Pearl: what is held is held at its recorded value).
+    A unit that flips the outcome is an actual cause, even if a repair would not save a live run
+    (Halpern's 2015 modification of Halpern & Pearl: units are held at their recorded values).
     """
     inquiry.enter("hold")
     answers = inquiry.settings.answers
@@ -251,7 +253,7 @@ def scan(inquiry: Inquiry) -> Asking[dict[int, Alone]]:
 
 
 def _open(inquiry: Inquiry, unit: int, alone: Alone) -> bool:
-    """Return whether a unit may still flip the run: not one that never answers otherwise."""
+    """Return whether to draw a unit again: it has not flipped the run, and its answers vary."""
     changed, drawn = inquiry.evidence.changed(unit)
     fixed = drawn >= _HOLDS and not changed
     known = bool(alone.flips) or alone.drawn >= _DIFFERENT or fixed
@@ -259,7 +261,7 @@ def _open(inquiry: Inquiry, unit: int, alone: Alone) -> bool:
 
 
 def preempting(found: dict[int, Alone]) -> tuple[int, int] | None:
-    """Return the unit that flips the run most readily, and a trial it did in; None for none."""
+    """Return the unit that flips the run most often and one such trial; None if none did."""
     flipping = [unit for unit in sorted(found) if found[unit].flips]
     if not flipping:
         return None

@@ -1,4 +1,4 @@
-"""Whether a step makes the difference it is believed to make: no model, only counts."""
+"""Prove that a step makes a difference, from counts alone and without the change-point model."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tracefork_core.blaming.engine.probe import Probe
 _MOST = 30
 _FAIR = 400
 _NEARER = 0.8
-"""How far below the ceiling a rate lies that is to be told from it, as a share of it."""
+"""The rate that is tested against the ceiling, as a fraction of the ceiling."""
 _MISSED = 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """How often a run fails with a step kept, and with that step live.
+    """Outcomes of runs that keep a step, and of runs that draw it again.
 
     Attributes:
         kept: the runs that keep it.
@@ -39,24 +39,27 @@ class Contrast:
 
     @property
     def effect(self) -> float:
-        """The difference of the rates seen; 0 where an arm was never seen."""
+        """Observed difference of the failure rates, -1 to 1; 0 if an arm has no outcome yet."""
         kept, live = self.kept.rate, self.live.rate
         return 0.0 if kept is None or live is None else kept - live
 
     @property
     def doubtful(self) -> bool:
-        """Whether too many runs had no outcome."""
+        """Whether more than one in five runs of an arm had no outcome."""
         return self.kept.doubtful or self.live.doubtful
 
     @property
     def evalue(self) -> float:
-        """Against "keeping it does not raise the rate", whatever runs without an outcome hide."""
+        """E-value against "keeping the step does not raise the rate", in the worst case.
+
+        The worst case assumes that runs without an outcome passed if kept and failed if live.
+        """
         return evalue(log_gap_evalue(*_least(self.kept, self.live)))
 
     def interval(self, level: float) -> Interval:
-        """Return the differences that are not refuted, whatever runs without an outcome hide.
+        """Return the range of differences not refuted, whatever runs without an outcome would be.
 
-        It is above 0 just when the e-value is above 1 / level.
+        It lies above 0 exactly when the e-value is above 1 / level.
         """
         low, high = contrast(*_least(self.kept, self.live), level)
         if self.kept.undefined or self.live.undefined:
@@ -66,18 +69,19 @@ class Contrast:
 
 
 def contrasted(inquiry: Inquiry, kept: Probe, live: Probe) -> Contrast:
-    """Return the contrast of two arms as it stands."""
+    """Return the contrast of two arms from the trials so far."""
     return Contrast(inquiry.evidence.tally(kept), inquiry.evidence.tally(live))
 
 
 def certify(inquiry: Inquiry, kept: Probe, live: Probe, among: int = 1) -> Asking[Contrast]:
-    """Fork at both sides of a step in turn until the difference is proven, or enough were tried.
+    """Fork on both sides of a step in turn until the difference is proven or a limit is reached.
 
     Args:
         inquiry: the blame.
-        kept: keeps the step.
-        live: draws it again.
-        among: how many steps will be named together, with it: e-BH asks less of each of several.
+        kept: the probe that keeps the step.
+        live: the probe that draws it again.
+        among: number of steps named together, including this one: e-BH requires less evidence of
+            each when there are several.
     """
     most = None
     while True:
@@ -94,8 +98,8 @@ def certify(inquiry: Inquiry, kept: Probe, live: Probe, among: int = 1) -> Askin
 def proven(inquiry: Inquiry, found: Contrast, among: int = 1) -> bool:
     """Return whether keeping a step is proven to raise the rate.
 
-    One step by itself: at the simultaneous level of all positions. One of several: where e-BH over
-    all units names so many with this as the least e-value.
+    A single step is tested at the simultaneous level of all positions. One of several is proven if
+    e-BH over all units rejects `among` nulls whose smallest e-value is this one.
     """
     if found.doubtful:
         return False
@@ -106,17 +110,18 @@ def proven(inquiry: Inquiry, found: Contrast, among: int = 1) -> bool:
 
 
 def allowed(inquiry: Inquiry, earlier: Sequence[Probe]) -> Asking[bool]:
-    """Return whether a step that is re-decided fails less often than one that is named may.
+    """Return whether a run fails rarely enough, where a step is re-decided, for it to be named.
 
-    A coin that this step tosses falls the same way wherever before it one starts, so those forks
-    count as well. What cannot be told from the ceiling is not below it.
+    The rate must be below `Settings.ceiling`; a rate that cannot be told from the ceiling does not
+    count as below. If this step tosses a coin, its chances are the same from every earlier start,
+    so those forks count as well.
 
-    Far below the ceiling a confidence sequence says so first, and near it the sequential
-    probability ratio test of Wald (1945); each errs at half the level.
+    Far below the ceiling a confidence sequence decides first; near it, the sequential probability
+    ratio test of Wald (1945). Each errs at half the level.
 
     Args:
         inquiry: the blame.
-        earlier: the positions up to the one where this step is re-decided, which is the last.
+        earlier: the positions up to and including the one where this step is re-decided.
     """
     ceiling, level = inquiry.settings.ceiling, inquiry.settings.level / 2
     if ceiling >= 1:
@@ -143,12 +148,12 @@ def _ratio(count: Count, ceiling: float) -> float:
 
 
 def _hopeless(found: Contrast) -> bool:
-    """Return whether an arm has no outcomes to count."""
+    """Return whether more runs of an arm had no outcome than had one."""
     return any(arm.undefined > max(5, arm.trials) for arm in (found.kept, found.live))
 
 
 def _least(kept: Tally, live: Tally) -> tuple[Count, Count]:
-    """Return both counts as they are where what has no outcome passed if kept, failed if live."""
+    """Return both counts as if runs without an outcome passed if kept and failed if live."""
     return (
         (kept.failures, kept.tried),
         (live.failures + live.undefined, live.tried),

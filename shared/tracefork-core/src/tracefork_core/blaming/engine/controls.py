@@ -1,4 +1,4 @@
-"""Does the recorded run fail at all, and do the negative controls come out as they should?"""
+"""Check that the recorded run fails when it is replayed, and run the negative controls."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _BLIND = 15
 
 
 def reproduces(inquiry: Inquiry) -> Asking[bool | None]:
-    """Grade the run with everything held: no live call; return whether it fails.
+    """Grade the run with every unit held, without a live call; return whether it mostly fails.
 
-    One that fails every time goes on, one that never does is done with. In between it is graded
-    until it is known to fail more often than not; a coin never is. None where it has no outcome.
+    If all grades agree, that is the answer. Else the run is graded until the rate is known to be
+    above or below one half, at most `_MOST` times; an outcome that is a coin never is. None if the
+    run has no outcome.
     """
     inquiry.enter("replay")
     probe = RECORDED.probe(inquiry.all, "replay")
@@ -47,12 +48,13 @@ _DRIFT = 20.0
 
 
 def controls(inquiry: Inquiry, suspect: int | None, outside: int | None) -> Asking[None]:
-    """Make the forks that the negative controls need.
+    """Run the forks that the negative controls need.
 
     Args:
         inquiry: the blame.
-        suspect: the unit whose recorded response is given instead of held.
-        outside: a unit that is not suspected.
+        suspect: the unit whose recorded response is given instead of held; None for one in the
+            middle.
+        outside: a unit that is not suspected; None if all are.
     """
     inquiry.enter("controls")
     yield from inquiry.reach(placebo_probe(inquiry, suspect), inquiry.settings.grades)
@@ -66,7 +68,7 @@ def controls(inquiry: Inquiry, suspect: int | None, outside: int | None) -> Aski
 
 
 def placebo_probe(inquiry: Inquiry, suspect: int | None) -> Probe:
-    """Return the run as recorded, with one response taken the way another one would be."""
+    """Return the probe of the run as recorded, with one recorded response given instead of held."""
     unit = inquiry.size // 2 if suspect is None else suspect
     replayed = next(
         trial.number for trial in inquiry.evidence.trials if trial.probe.held == inquiry.all
@@ -75,7 +77,7 @@ def placebo_probe(inquiry: Inquiry, suspect: int | None) -> Probe:
 
 
 def unsuspected(inquiry: Inquiry, suspects: frozenset[int]) -> int | None:
-    """Return the unit that is cheapest to try among those that are not suspected; None for none."""
+    """Return the cheapest unit to try that is not suspected; None if all are suspected."""
     others = [unit for unit in range(inquiry.size) if unit not in suspects]
     whole = prefixes(inquiry.size)
     return min(
@@ -86,7 +88,7 @@ def unsuspected(inquiry: Inquiry, suspects: frozenset[int]) -> int | None:
 
 
 def checked(inquiry: Inquiry, suspect: int | None, outside: int | None) -> tuple[Control, ...]:
-    """Return what the controls say, of those that could be made."""
+    """Return the results of the controls that could be run."""
     made = [_replay(inquiry)]
     if made[0].forks:
         made.append(_placebo(inquiry, suspect))
@@ -133,7 +135,7 @@ def _null(inquiry: Inquiry, unit: int) -> Control:
 
 
 def _drift(inquiry: Inquiry) -> Control:
-    """Compare each position before and after the decisive step was found."""
+    """Compare the forks at each position from before and after the decisive step was found."""
     border = len(inquiry.evidence.trials) if inquiry.settled is None else inquiry.settled
     pairs: list[tuple[Count, Count]] = []
     late_forks = 0

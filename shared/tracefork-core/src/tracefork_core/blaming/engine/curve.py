@@ -1,8 +1,8 @@
-"""The risk of a run by how much of it is kept, and which step that makes the decisive one.
+"""Estimate the risk of failure by how much of a run is kept, and the decisive step from that.
 
-V(i) is the chance of failure with the first i steps as recorded and the rest live. It is taken to
-be constant between a few changes (a product partition model, Barry & Hartigan 1992): each level
-has a Beta(1/2, 1/2) prior, and a change at each step a chance of its own.
+V(i) is the probability of failure with the first i steps as recorded and the rest live. The model
+is a product partition model (Barry & Hartigan 1992): V is constant between a few changes, each
+level has a Beta(1/2, 1/2) prior, and each step has its own probability of a change.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ Curve = Sequence[float]
 
 
 class Posterior:
-    """What is believed of V, given the failures and trials at each of its positions.
+    """The posterior distribution of V, given the failures and trials at each position.
 
     Args:
-        failures: of the runs at each position.
-        trials: runs at each position.
-        hazards: chance of a change at each step, 0 <= h < 1; one fewer than there are positions.
+        failures: number of failed runs at each position.
+        trials: number of runs at each position.
+        hazards: probability of a change at each step, 0 <= h < 1; one fewer than the positions.
+
+    Attributes:
+        log_evidence: natural logarithm of the marginal likelihood of the data.
 
     The backward recursion over change points is Fearnhead (2006), "Exact and efficient Bayesian
     inference for multiple changepoint problems", in O(positions squared).
@@ -65,7 +68,7 @@ class Posterior:
             trials = self._trials[end + 1] - self._trials[start]
             if trials:
                 level = random.betavariate(failures + 0.5, trials - failures + 0.5)
-            else:  # the arcsine distribution, many times as fast
+            else:  # Beta(1/2, 1/2) is the arcsine distribution, which is much faster to draw.
                 level = sin(pi / 2 * random.random()) ** 2
             curve.extend([level] * (end - start + 1))
             start = end + 1
@@ -79,9 +82,10 @@ class Posterior:
 
 
 def gains(curve: Curve) -> list[float]:
-    """Return by how much each step made the failure irrecoverable: R_i = M(i+1) - M(i).
+    """Return how much each step raised the risk for good: R_i = M(i+1) - M(i).
 
-    M(i) = min over j >= i of V(j): what later steps win back is no loss.
+    M(i) = min over j >= i of V(j), so a rise that later steps undo does not count. There is one
+    gain per step, one fewer than positions.
     """
     ahead = list(accumulate(reversed(curve), min))
     ahead.reverse()
@@ -89,8 +93,8 @@ def gains(curve: Curve) -> list[float]:
 
 
 def decisive(curve: Curve, threshold: float) -> int | None:
-    """Return the step with the largest gain, the first of equals; None below the threshold."""
-    # Not by way of `gains`: this is asked of every sampled curve.
+    """Return the step with the largest gain, the first of equals; None if below the threshold."""
+    # Does not call `gains`, which would be too slow: this runs for every sampled curve.
     best, found, ahead = threshold, None, curve[-1]
     for step in range(len(curve) - 2, -1, -1):
         risk = curve[step]
@@ -103,12 +107,13 @@ def decisive(curve: Curve, threshold: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What sampled curves say of the decisive step.
+    """The posterior of the decisive step, estimated from sampled curves.
 
     Attributes:
         curves: the sample.
-        steps: the decisive step of each of them.
-        chances: share of the sample by step, the likeliest first; None stands for no such step.
+        steps: the decisive step of each sampled curve.
+        chances: probability of each step, the likeliest first; the step None means no decisive
+            step.
     """
 
     curves: tuple[Curve, ...]
@@ -117,7 +122,7 @@ class Belief:
 
     @classmethod
     def of(cls, posterior: Posterior, *, samples: int, threshold: float, random: Random) -> Belief:
-        """Return the belief that a number of samples gives."""
+        """Draw `samples` curves and find the decisive step of each."""
         curves = tuple(posterior.sample(random) for _ in range(samples))
         steps = tuple(decisive(curve, threshold) for curve in curves)
         counts = sorted(
@@ -126,18 +131,18 @@ class Belief:
         return cls(curves, steps, tuple((step, count / samples) for step, count in counts))
 
     def chance(self, step: int | None) -> float:
-        """Return the chance that a step is the decisive one."""
+        """Return the probability that a step is the decisive one; None asks for `no such step`."""
         return dict(self.chances).get(step, 0.0)
 
     def likeliest(self) -> tuple[int | None, float]:
-        """Return the likeliest step among all, and its chance where there is such a step."""
+        """Return the likeliest step, and its probability given that a decisive step exists."""
         for step, chance in self.chances:
             if step is not None:
                 return step, chance / (1 - self.chance(None))
         return None, 0.0
 
     def credible(self, mass: float) -> tuple[int | None, ...]:
-        """Return the fewest steps that hold this much of the chance."""
+        """Return the smallest set of steps, likeliest first, with at least this probability."""
         total, kept = 0.0, []
         for step, chance in self.chances:
             kept.append(step)
@@ -147,11 +152,11 @@ class Belief:
         return tuple(kept)
 
     def level(self, position: int) -> float:
-        """Return the mean risk at a position."""
+        """Return the posterior mean of the risk at a position."""
         return sum(curve[position] for curve in self.curves) / len(self.curves)
 
     def mean_gains(self) -> list[float]:
-        """Return the mean gain of each step; sums to V(n) - M(0), so groups of steps add up."""
+        """Return the mean gain of each step; they sum to V(n) - M(0), so gains of groups add up."""
         columns = zip(*(gains(curve) for curve in self.curves), strict=True)
         return [sum(column) / len(self.curves) for column in columns]
 

@@ -1,7 +1,7 @@
-"""Which step made a run fail: the phases of a blame, one after another.
+"""Find which step made a run fail: the phases of a blame, one after another.
 
-The engine does nothing itself: it asks for runs, and weighs what they come to. The same trials and
-the same chance give the same result.
+The engine runs nothing itself. It yields probes, receives their trials, and decides what to try
+next. The same trials and the same random generator give the same result.
 """
 
 from __future__ import annotations
@@ -48,29 +48,29 @@ def blame(
     groups: Sequence[Collection[int]] = (),
     watch: Callable[[Standing], None] = lambda standing: None,
 ) -> Generator[list[Probe], list[Trial], Result]:
-    """Ask for probes, batch by batch, and return who is to blame.
+    """Yield batches of probes, receive their trials in order, and return the result.
+
+    Throw `Exhausted` in to end the blame early: what is not known by then is undecided.
 
     Args:
-        costs: what each unit cost when it was recorded, >= 0.
-        random: the only chance used.
-        settings: the measures.
-        groups: sets of units, each unit in one of them: searched first, and then within.
-        watch: told where the blame stands, after every batch of the search.
-
-    `Exhausted`, thrown in, ends it: what is not known by then is undecided.
+        costs: cost of each unit in the recording, >= 0, in any one unit.
+        random: the only source of randomness.
+        settings: thresholds and sample sizes; None for the defaults.
+        groups: a partition of the units: the search compares groups first, then units within one.
+        watch: called with the state of the blame after every batch of the search.
 
     Raises:
-        ValueError: there are no units, a cost is below 0, or groups are no partition.
+        ValueError: there are no units, a cost is below 0, or the groups are not a partition.
     """
     if not costs or min(costs) < 0:
-        raise ValueError(f"costs: one number >= 0 for each unit is needed, these are {list(costs)}")
+        raise ValueError(f"costs must hold one number >= 0 for each unit (got {list(costs)})")
     inquiry = Inquiry(costs, settings or Settings(), random, watch)
     inquiry.chain = bordered(inquiry.size, groups) if groups else prefixes(inquiry.size)
     case = Case(_unnamed("undecided"))
     try:
         yield from _phases(inquiry, case)
     except Exhausted:
-        if inquiry.phase != "sharing":  # by then the verdict stands
+        if inquiry.phase != "sharing":  # The verdict is complete before that phase.
             reason = f"the budget ran out in phase {inquiry.phase!r}"
             case.verdict = _unnamed("undecided", reason)
     return report(inquiry, case, groups)
@@ -94,7 +94,7 @@ def _phases(inquiry: Inquiry, case: Case) -> Asking[None]:
 
 
 def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
-    """Localise and certify until both agree; then see who else had a part."""
+    """Localise and certify until both agree, then look for joint and second causes."""
     inquiry.enter("baseline")
     if (yield from _inert(inquiry)):
         return _unnamed("inert", "drawn again, every unit answers as it did: vary what is live")
@@ -124,14 +124,14 @@ def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
 
 
 def _standing(inquiry: Inquiry, found: Finding) -> int | None:
-    """Return the likeliest step, if it still is more likely than not that there is one."""
+    """Return the likeliest step; None unless a decisive step is more likely than not."""
     belief = believed(inquiry, found.chain)
     step, _ = belief.likeliest()
     return step if belief.chance(None) < 0.5 else None
 
 
 def _no_decisive_unit(inquiry: Inquiry, found: Finding) -> Asking[Verdict | None]:
-    """Tell why no unit is decisive: the task, preemption, many small ones; None if one may be."""
+    """Return why no unit is decisive; None if the search should go on, since one still may be."""
     if not found.sure:
         return _unnamed("diffuse", "no single unit stands out")
     bound = inquiry.settings.hopeless
@@ -145,7 +145,7 @@ def _no_decisive_unit(inquiry: Inquiry, found: Finding) -> Asking[Verdict | None
         return _unnamed("fails anyway", "run again from the start, it fails as well")
     unit, trial = flip
     if not (yield from inquiry.mostly_fails(repaired_live(unit, trial))):
-        # Its repair does save the run: the search was misled, and is given more to go by.
+        # Its repair does save the run, so the search was misled: fork again at both positions.
         for kept in (range(0), range(unit)):
             yield from inquiry.repeat(RECORDED.probe(kept), inquiry.settings.least)
         return None
@@ -159,7 +159,7 @@ def _no_decisive_unit(inquiry: Inquiry, found: Finding) -> Asking[Verdict | None
 
 
 def _inert(inquiry: Inquiry) -> Asking[bool]:
-    """Run it again from the start; return whether every response is always the recorded one."""
+    """Run from the start; return whether every response is always the recorded one."""
     start = RECORDED.probe((), "baseline")
     for forks in (_FIRST, inquiry.settings.least):
         yield from inquiry.reach(start, forks)

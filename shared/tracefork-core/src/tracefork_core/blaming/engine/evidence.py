@@ -1,4 +1,4 @@
-"""One blame in progress: what is known, and how more is asked for."""
+"""The state of a blame in progress: the trials so far, and how to request more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tracefork_core.blaming.engine.intervals import Count, simultaneous
 from tracefork_core.blaming.engine.probe import Exhausted, Probe, Settings, Trial
 
 Arm = tuple[frozenset[int], tuple[tuple[int, int], ...]]
-"""What is held and given: trials of one arm are throws of one coin."""
+"""The held and the given units of a probe. Trials of one arm are throws of the same coin."""
 
 
 @dataclass(slots=True)
@@ -26,31 +26,31 @@ class Tally:
 
     @property
     def trials(self) -> int:
-        """Those with an outcome."""
+        """Number of trials with an outcome."""
         return self.failures + self.passes
 
     @property
     def tried(self) -> int:
-        """All of them, with an outcome or without."""
+        """Number of all trials, with or without an outcome."""
         return self.trials + self.undefined
 
     @property
     def rate(self) -> float | None:
-        """Failures by trials; None without trials."""
+        """Failures divided by trials, 0 to 1; None without trials."""
         return self.failures / self.trials if self.trials else None
 
     @property
     def count(self) -> Count:
-        """Failures and trials."""
+        """The pair (failures, trials)."""
         return self.failures, self.trials
 
     @property
     def doubtful(self) -> bool:
-        """Whether more than one in five had no outcome."""
+        """Whether more than one trial in five had no outcome."""
         return self.undefined * 5 > self.tried
 
     def add(self, trial: Trial) -> None:
-        """Count one trial."""
+        """Count one trial by its outcome."""
         if trial.undefined is not None or trial.failed is None:
             self.undefined += 1
         elif trial.failed:
@@ -61,14 +61,14 @@ class Tally:
 
 @dataclass(slots=True)
 class Evidence:
-    """All trials of a blame, in the order asked."""
+    """All trials of a blame, in the order requested."""
 
     trials: list[Trial] = field(default_factory=list)
     _tallies: dict[Arm, Tally] = field(default_factory=dict)
     _redrawn: dict[int, Tally] = field(default_factory=dict)
 
     def add(self, trials: Iterable[Trial]) -> None:
-        """Enter trials."""
+        """Add trials, and count them by arm and by unit."""
         for trial in trials:
             self.trials.append(trial)
             if trial.probe.until is None:
@@ -80,16 +80,16 @@ class Evidence:
                     tally.failures += not same
 
     def tally(self, probe: Probe) -> Tally:
-        """Return what the arm of a probe came to; what is returned is not kept up."""
+        """Return a copy of the outcomes of a probe's arm so far; later trials do not change it."""
         found = self._tallies.get(arm(probe))
         return Tally(found.failures, found.passes, found.undefined) if found else Tally()
 
     def changed(self, unit: int) -> Count:
-        """Return how often a unit, drawn again in its recorded place, answered otherwise."""
+        """Return (changes, draws) of a unit that was drawn again in its recorded context."""
         return self._redrawn.get(unit, Tally()).count
 
     def crisp(self) -> bool:
-        """Return whether every arm has always come to the same, and enough was seen to say so."""
+        """Return whether the outcomes of every arm agree, over at least 8 trials in all."""
         live = [tally for (held, _), tally in self._tallies.items() if tally.trials]
         return sum(tally.trials for tally in live) >= 8 and all(
             not (tally.failures and tally.passes) for tally in live
@@ -104,12 +104,12 @@ class Evidence:
 
 
 def arm(probe: Probe) -> Arm:
-    """Return what is held and given in a probe."""
+    """Return the arm that a probe belongs to."""
     return probe.held, probe.given
 
 
 def counted(trials: Iterable[Trial]) -> Tally:
-    """Return what some trials came to."""
+    """Count some trials by their outcomes."""
     tally = Tally()
     for trial in trials:
         tally.add(trial)
@@ -118,10 +118,10 @@ def counted(trials: Iterable[Trial]) -> Tally:
 
 Found = TypeVar("Found")
 Asking = Generator[list[Probe], list[Trial], Found]
-"""Asks for batches of probes, is sent their trials in order, and returns what it found."""
+"""Yields batches of probes, is sent their trials in the same order, and returns a result."""
 
 Chain = tuple[frozenset[int], ...]
-"""The units that are kept at each position of a curve: each position keeps those before it."""
+"""The units kept at each position of a curve, from none to all; each set contains the last one."""
 
 _ODDS = 80.0
 _MOST = 24
@@ -130,12 +130,12 @@ _BLIND = 3
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a blame is, for whoever watches.
+    """The progress of a blame, as shown to the user.
 
     Attributes:
-        phase: what is being asked.
+        phase: name of the current phase.
         unit: the likeliest decisive unit so far; None for none.
-        chance: how sure that is.
+        chance: its probability.
     """
 
     phase: str
@@ -145,12 +145,12 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is unlike the recorded run in every probe of a search.
+    """What differs from the recorded run in every probe of a search.
 
     Attributes:
-        base: held at every position.
-        given: units that answer as in an earlier trial, by that trial's number.
-        free: never held: they follow what came before them.
+        base: units held at every position.
+        given: pairs (unit, trial): the unit answers as it did in that earlier trial.
+        free: units that are never held; they respond to what came before them.
     """
 
     base: frozenset[int] = frozenset()
@@ -163,11 +163,11 @@ class World:
         return Probe((self.base | frozenset(kept)) - self.free - given, self.given, None, purpose)
 
     def sides(self, chain: Chain, step: int, purpose: str = "curve") -> tuple[Probe, Probe]:
-        """Return the probe that keeps a step of a chain, and the one that draws it again."""
+        """Return two probes: one that keeps a step of a chain, and one that draws it again."""
         return self.probe(chain[step + 1], purpose), self.probe(chain[step], purpose)
 
     def holding(self, units: Iterable[int]) -> World:
-        """Return this world with more units held throughout."""
+        """Return this world with more units held at every position."""
         return replace(self, base=self.base | frozenset(units))
 
 
@@ -176,18 +176,19 @@ RECORDED = World()
 
 @dataclass(slots=True)
 class Inquiry:
-    """What all phases share.
+    """The state that all phases share.
 
     Attributes:
-        costs: what each unit cost when it was recorded.
-        settings: the measures.
-        random: the only chance the engine uses.
-        watch: told where the blame stands.
+        costs: cost of each unit in the recording.
+        settings: thresholds and sample sizes.
+        random: the only source of randomness of the engine.
+        watch: called with the progress of the blame.
         evidence: the trials so far.
         chain: the positions of the curve, as last refined.
-        belief: what is believed of the recorded run's curve, on the positions of `chain`.
-        phase: what is being asked.
-        settled: trials made when the decisive step was first believed in: what came later is late.
+        belief: the posterior of the recorded run's curve, on the positions of `chain`.
+        phase: name of the current phase.
+        settled: number of trials when the first search ended; the drift control compares the trials
+            before and after it. None until then.
     """
 
     costs: Sequence[float]
@@ -202,21 +203,21 @@ class Inquiry:
 
     @property
     def size(self) -> int:
-        """How many units there are."""
+        """Number of units."""
         return len(self.costs)
 
     @property
     def all(self) -> frozenset[int]:
-        """Every unit."""
+        """The set of all units."""
         return frozenset(range(self.size))
 
     @property
     def narrow(self) -> float:
-        """The level of each interval, where those of all positions hold at once."""
+        """The level of each interval such that those of all positions hold at once."""
         return simultaneous(self.settings.level, self.size)
 
     def price(self, probe: Probe) -> float:
-        """Return the expected cost of a probe, in that of a mean unit: more than nothing."""
+        """Return the expected cost of a probe, in costs of an average unit; at least 0.25."""
         live = self.all - probe.held - {unit for unit, _ in probe.given}
         whole = sum(self.costs)
         mean = whole / self.size
@@ -224,7 +225,7 @@ class Inquiry:
         return max(0.25, cost)
 
     def ask(self, probes: Sequence[Probe]) -> Asking[list[Trial]]:
-        """Have probes carried out, and enter what they come to."""
+        """Request probes, record their trials, and return them."""
         try:
             trials = yield list(probes)
         except Exhausted as exhausted:
@@ -234,22 +235,23 @@ class Inquiry:
         return trials
 
     def repeat(self, probe: Probe, times: int) -> Asking[None]:
-        """Have one probe carried out some times."""
+        """Request one probe a number of times."""
         while times > 0:
             size = min(times, self.pace())
             yield from self.ask([probe] * size)
             times -= size
 
     def reach(self, probe: Probe, trials: int) -> Asking[Tally]:
-        """Have a probe carried out until its arm has so many trials, with outcomes or without."""
+        """Request a probe until its arm has `trials` trials, with or without an outcome."""
         tally = self.evidence.tally(probe)
         yield from self.repeat(probe, trials - tally.tried)
         return self.evidence.tally(probe)
 
     def mostly_fails(self, probe: Probe, low: float = 0.25, high: float = 0.75) -> Asking[bool]:
-        """Return whether a probe fails at the high rate rather than the low, after as few as tell.
+        """Return whether a probe fails at rate `high` rather than `low`, in as few forks as needed.
 
-        The sequential probability ratio test of Wald (1945); the nearer one, where it does not end.
+        The sequential probability ratio test of Wald (1945), at odds of 80. If 24 trials do not
+        decide it, the likelier rate is the answer.
         """
         fail, good = log(high / low), log((1 - high) / (1 - low))
         while True:
@@ -262,16 +264,16 @@ class Inquiry:
             yield from self.ask([probe] * min(least, self.settings.batch, _MOST - tally.tried))
 
     def pace(self) -> int:
-        """Return how many probes to ask for at once: one, where each answer may be the last."""
+        """Return how many probes to request at once: one while each outcome may be decisive."""
         return 1 if self.evidence.crisp() else self.settings.batch
 
     def enter(self, phase: str) -> None:
-        """Say what is asked from here on."""
+        """Begin a phase and report it."""
         self.phase = phase
         self.tell()
 
     def tell(self) -> None:
-        """Tell who watches where the blame stands."""
+        """Report the progress of the blame to `watch`."""
         unit, chance = None, 0.0
         if self.belief is not None:
             step, chance = self.belief.chances[0]
@@ -280,12 +282,12 @@ class Inquiry:
 
 
 def prefixes(units: int) -> Chain:
-    """Return the chain that keeps one unit more at each position."""
+    """Return the chain that keeps one more unit at each position: `units` + 1 sets."""
     return tuple(frozenset(range(kept)) for kept in range(units + 1))
 
 
 def members(chain: Chain, step: int) -> tuple[int, ...]:
-    """Return the units that a step of a chain adds, in order."""
+    """Return the units that a step of a chain adds, in ascending order."""
     return tuple(sorted(chain[step + 1] - chain[step]))
 
 
@@ -295,7 +297,7 @@ def first_unit(chain: Chain, step: int) -> int:
 
 
 def refined(chain: Chain, step: int) -> Chain:
-    """Return the chain with one of its steps taken unit by unit."""
+    """Return the chain with one of its steps split into single units."""
     inner = [
         chain[step] | frozenset(members(chain, step)[:count])
         for count in range(1, len(members(chain, step)))
@@ -304,14 +306,14 @@ def refined(chain: Chain, step: int) -> Chain:
 
 
 def bordered(units: int, groups: Sequence[Collection[int]]) -> Chain:
-    """Return the chain that keeps one group more at each position.
+    """Return the chain that keeps one more group at each position, ordered by their first units.
 
     Raises:
         ValueError: the groups are not a partition of the units.
     """
     if sorted(unit for group in groups for unit in group) != list(range(units)):
         raise ValueError(
-            f"groups: each of the units 0..{units - 1} must be in exactly one, these are {groups}"
+            f"groups must hold each of the units 0..{units - 1} exactly once (got {groups})"
         )
     chain = [frozenset[int]()]
     for group in sorted((group for group in groups if group), key=min):

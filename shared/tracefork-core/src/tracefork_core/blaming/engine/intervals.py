@@ -1,7 +1,7 @@
-"""Intervals and e-values for rates, valid however often one looks and whenever one stops.
+"""Intervals and e-values for rates that stay valid at every look and under any stopping rule.
 
-A rate is a chance of failure, seen as `failures` of `trials`. Everything here is a sum of
-independent coin throws seen in order; which arm is thrown next may depend on what came before.
+A rate is a probability of failure, observed as `failures` of `trials`. The trials of an arm are
+independent coin throws seen in order; which arm is thrown next may depend on earlier throws.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST_LOG = 700.0
 
 
 def log_mixture(failures: float, trials: float) -> float:
-    """Return the log chance of a sequence of throws whose rate was drawn from Beta(1/2, 1/2).
+    """Return the log probability of a sequence of throws whose rate is drawn from Beta(1/2, 1/2).
 
     The mixture of Robbins (1970), "Statistical methods related to the law of the iterated
     logarithm"; with this prior also the Krichevsky-Trofimov (1981) code.
@@ -30,7 +30,7 @@ def log_mixture(failures: float, trials: float) -> float:
 
 
 def log_likelihood(failures: float, trials: float, rate: float) -> float:
-    """Return the log chance of a sequence of throws at a rate; -inf where it is impossible."""
+    """Return the log probability of a sequence of throws at a rate; -inf if it is impossible."""
     total = 0.0
     if failures:
         total += failures * log(rate) if rate > 0 else -inf
@@ -40,7 +40,9 @@ def log_likelihood(failures: float, trials: float, rate: float) -> float:
 
 
 def confidence_sequence(failures: int, trials: int, level: float = 0.05) -> Interval:
-    """Return the rates that the throws so far do not refute, wrong ever with chance <= `level`.
+    """Return the interval of rates that the throws so far do not refute.
+
+    Over all looks together it misses the true rate with probability <= `level`.
 
     {p : mixture / likelihood(p) < 1/level}: Ville's (1939) inequality for the mixture martingale,
     as in Howard, Ramdas, McAuliffe & Sekhon (2021), "Time-uniform, nonparametric, nonasymptotic
@@ -60,9 +62,9 @@ def confidence_sequence(failures: int, trials: int, level: float = 0.05) -> Inte
 
 
 def worst_case(failures: int, passes: int, undefined: int, level: float = 0.05) -> Interval:
-    """Return the interval that holds whatever the runs without an outcome would have come to.
+    """Return the interval that holds whatever the outcomes of the runs without one would have been.
 
-    The worst-case bounds of Manski (1990): all of them good, all of them bad.
+    The worst-case bounds of Manski (1990): all of them good, and all of them bad.
     """
     trials = failures + passes + undefined
     low, high = confidence_sequence(failures, trials, level)
@@ -72,10 +74,11 @@ def worst_case(failures: int, passes: int, undefined: int, level: float = 0.05) 
 
 
 def contrast(after: Count, before: Count, level: float = 0.05) -> Interval:
-    """Return the differences `after - before` of two rates that are not refuted, at any time.
+    """Return the interval of differences `after - before` of two rates that are not refuted.
 
-    The product of both arms' martingales is one too; the interval is the range of p - q over the
-    pairs it keeps. Each arm's term is convex, so the best pair of a difference is a bisection.
+    It is valid at any time. The product of both arms' martingales is a martingale too; the interval
+    is the range of p - q over the pairs it does not refute. Each arm's term is convex, so a
+    bisection finds the best pair for a difference.
     """
     bound = log(1 / level) - log_mixture(*after) - log_mixture(*before)
 
@@ -89,17 +92,18 @@ def contrast(after: Count, before: Count, level: float = 0.05) -> Interval:
 
 
 def simultaneous(level: float, units: int) -> float:
-    """Return the level of one interval where all the positions of a run hold at once (Bonferroni).
+    """Return the level of each interval such that those of all positions hold at once (Bonferroni).
 
-    There are `units + 1` positions: before each unit, and after the last.
+    A run has `units + 1` positions: before each unit, and after the last.
     """
     return level / (units + 1)
 
 
 def wilson(failures: int, trials: int, z: float = 1.959964) -> Interval:
-    """Return the score interval of Wilson (1927): right at a size fixed in advance, and only there.
+    """Return the score interval of Wilson (1927), valid only if `trials` was fixed in advance.
 
-    It is what most tools print. Looked at after every throw it is wrong far more often than told.
+    Most tools print this one. Looked at after every throw, it is wrong far more often than its
+    level says.
     """
     if not trials:
         return 0.0, 1.0
@@ -111,10 +115,10 @@ def wilson(failures: int, trials: int, z: float = 1.959964) -> Interval:
 
 
 def corrected_effect(effect: float, false_fail: float, miss: float) -> float:
-    """Return a difference of rates as a perfect oracle would have seen it, within -1..1.
+    """Return a difference of rates as a perfect oracle would have seen it, clipped to -1..1.
 
-    An oracle that errs alike in both arms shrinks a difference by 1 - false_fail - miss (Rogan &
-    Gladen 1978).
+    An oracle with the same errors in both arms shrinks a difference by the factor
+    1 - false_fail - miss (Rogan & Gladen 1978).
     """
     return min(1.0, max(-1.0, effect / (1 - false_fail - miss)))
 
@@ -122,9 +126,9 @@ def corrected_effect(effect: float, false_fail: float, miss: float) -> float:
 def log_gap_evalue(after: Count, before: Count) -> float:
     """Return the log e-value against "the rate after is not above the rate before".
 
-    Mixture over the best likelihood under the null: universal inference, Wasserman, Ramdas &
-    Balakrishnan (2020). It may be looked at any time: a null rejected at e >= 1/level errs with
-    chance <= level.
+    The mixture divided by the best likelihood under the null: universal inference, Wasserman,
+    Ramdas & Balakrishnan (2020). It is valid at any time: rejecting the null at e >= 1/level errs
+    with probability <= level.
     """
     evidence = log_mixture(*after) + log_mixture(*before)
     if _rate(after) > _rate(before):
@@ -133,15 +137,15 @@ def log_gap_evalue(after: Count, before: Count) -> float:
 
 
 def evalue(log_evalue: float) -> float:
-    """Return the e-value of a log e-value; one that is too large for a float is cut off."""
+    """Return the e-value of a log e-value, capped where a float would overflow."""
     return exp(min(_LARGEST_LOG, log_evalue))
 
 
 def drift_evalue(pairs: Sequence[tuple[Count, Count]]) -> float:
     """Return the e-value against "no arm's rate changed between its early and late throws".
 
-    As `log_gap_evalue`, two-sided, and the mean over arms, which is an e-value however they depend
-    on one another (Vovk & Wang 2021). What is late must be decided by what was seen before it.
+    Two-sided, else as `log_gap_evalue`. The mean over arms is an e-value however the arms depend on
+    each other (Vovk & Wang 2021). The split into early and late must depend only on earlier throws.
     """
     logs = (
         log_mixture(*early) + log_mixture(*late) - _pooled(early, late) for early, late in pairs
@@ -150,9 +154,10 @@ def drift_evalue(pairs: Sequence[tuple[Count, Count]]) -> float:
 
 
 def e_bh(evalues: Sequence[float], level: float = 0.05) -> tuple[int, ...]:
-    """Return which nulls are rejected with a false discovery rate <= `level`, by index.
+    """Return the indices of the nulls rejected at a false discovery rate <= `level`.
 
-    e-BH, Wang & Ramdas (2022), "False discovery rate control with e-values": under any dependence.
+    e-BH, Wang & Ramdas (2022), "False discovery rate control with e-values"; valid under any
+    dependence.
     """
     order = sorted(range(len(evalues)), key=lambda index: -evalues[index])
     kept = 0
@@ -168,7 +173,7 @@ def _rate(count: Count) -> float:
 
 
 def _pooled(one: Count, other: Count) -> float:
-    """Return the best log likelihood of two arms that share a rate."""
+    """Return the maximum log likelihood of two arms with the same rate."""
     failures, trials = one[0] + other[0], one[1] + other[1]
     return log_likelihood(failures, trials, _rate((failures, trials)))
 
@@ -185,7 +190,7 @@ def _edge(kept: Callable[[float], bool], inside: float, outside: float) -> float
 
 
 def _best_pair(after: Count, before: Count, difference: float) -> float:
-    """Return the best log likelihood of two arms whose rates differ by `difference`."""
+    """Return the maximum log likelihood of two arms whose rates differ by `difference`."""
     low, high = max(0.0, -difference), min(1.0, 1 - difference)
 
     def slope(rate: float) -> float:

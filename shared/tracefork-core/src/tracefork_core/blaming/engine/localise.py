@@ -1,4 +1,4 @@
-"""The search for the decisive step: like a bisection, of chances instead of answers."""
+"""Search for the decisive step: a bisection with probabilities instead of certain answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tracefork_core.blaming.engine.evidence import (
 from tracefork_core.blaming.engine.probe import Probe
 
 _PEELING = 0.7
-"""Changes that are expected of a curve whose largest jump is already known and held."""
+"""Expected number of changes of a curve whose largest jump is already known and held."""
 _ENOUGH = 24
 _FEW = 4
 _LEANING = 0.8
@@ -30,13 +30,13 @@ _GRADING = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a search came to.
+    """The result of a search.
 
     Attributes:
-        chain: the positions it ended with.
-        belief: what is believed of the curve on them.
-        step: the step of the chain that is decisive, or most likely is; None for none.
-        sure: whether that is known, or the search has only lost its patience.
+        chain: the positions at its end.
+        belief: the posterior of the curve at those positions.
+        step: the decisive step of the chain, or the likeliest one; None for none.
+        sure: whether the search reached its certainty, or ended because `patience` ran out.
     """
 
     chain: Chain
@@ -46,7 +46,7 @@ class Finding:
 
     @property
     def unit(self) -> int | None:
-        """The decisive unit."""
+        """The first unit of the decisive step."""
         return None if self.step is None else first_unit(self.chain, self.step)
 
 
@@ -60,12 +60,12 @@ def localise(inquiry: Inquiry, chain: Chain, world: World = RECORDED) -> Asking[
 
 
 def believed(inquiry: Inquiry, chain: Chain, world: World = RECORDED) -> Belief:
-    """Return what the trials so far say of a curve."""
+    """Return the posterior of a curve from the trials so far."""
     probes = [world.probe(kept) for kept in chain]
     failures, trials = [], []
     for place, probe in enumerate(probes):
         tally = inquiry.evidence.tally(probe)
-        counts = not place or probe != probes[place - 1]  # one arm is entered once
+        counts = not place or probe != probes[place - 1]  # An arm counts once.
         failures.append(tally.failures if counts else 0)
         trials.append(tally.trials if counts else 0)
     belief = Belief.of(
@@ -103,10 +103,10 @@ def _search(inquiry: Inquiry, chain: Chain, world: World) -> Asking[Finding]:
 
 
 def _answer(belief: Belief, forks: int, credible: float) -> tuple[int | None] | None:
-    """Return the decisive step, in a tuple, once it is known; None of a tuple says there is none.
+    """Return (step,) once the decisive step is known, (None,) if there is none; None before that.
 
-    A gain that sits on the threshold would be searched for ever: after enough forks it is named
-    where it is clear which step it would be. Whether it may be blamed is decided later.
+    A gain exactly at the threshold would be searched forever. So after enough forks the likeliest
+    step is returned if it is clear which one that is; whether it can be blamed is decided later.
     """
     step, chance = belief.chances[0]
     if forks >= _FEW and chance >= credible:
@@ -118,22 +118,23 @@ def _answer(belief: Belief, forks: int, credible: float) -> tuple[int | None] | 
 
 
 def _leaning(belief: Belief) -> int | None:
-    """Return the step to go on with where patience is lost: one of two that are alike will do."""
+    """Return the step to continue with when patience has run out; None if none is likely enough."""
     step, chance = belief.chances[0]
     return step if chance >= _LEANING else None
 
 
 def _seeing(inquiry: Inquiry, probe: Probe) -> bool:
-    """Return whether anything can still be learned from an arm: not where most runs break off."""
+    """Return whether an arm is worth forking: false if most of its runs have no outcome."""
     tally = inquiry.evidence.tally(probe)
     return tally.undefined < 3 or tally.undefined <= tally.trials
 
 
 def _hazards(inquiry: Inquiry, chain: Chain, probes: Sequence[Probe], world: World) -> list[float]:
-    """Return the chance of a change at each step.
+    """Return the prior probability of a change at each step.
 
-    A_i <= P(unit i answers otherwise when drawn again), so a step's chance is scaled by how often
-    it did. Seen in the recorded context only, hence not where a unit is given another response.
+    A_i <= P(unit i changes its answer when drawn again), so the probability is scaled by how often
+    it changed. That was observed in the recorded context only, so it is not used where a unit is
+    given another response.
     """
     changes = inquiry.settings.changes if not world.base and not world.given else _PEELING
     usual = min(0.5, changes / max(4, len(chain) - 1))
@@ -149,22 +150,22 @@ def _hazards(inquiry: Inquiry, chain: Chain, probes: Sequence[Probe], world: Wor
 
 
 def next_positions(belief: Belief, costs: Mapping[int, float], size: int) -> list[int]:
-    """Return `size` positions to fork at, each the best after those before it.
+    """Return `size` positions to fork at, each the best one given those chosen before it.
 
-    The score is I(Y; D | outcomes of the batch so far) / cost: mutual information between the
-    outcome of a fork and the decisive step (Lindley 1956; MacKay 1992, "Information-based
-    objective functions for active data selection"), estimated from the sampled curves. A batch
-    whose members know of one another does not ask the same thing twice.
+    The score is I(Y; D | outcomes of the batch so far) / cost: mutual information, in nats, between
+    the outcome of a fork and the decisive step (Lindley 1956; MacKay 1992, "Information-based
+    objective functions for active data selection"), estimated from the sampled curves. Conditioning
+    on the batch keeps it from testing the same thing twice.
 
     Args:
-        belief: what is known.
-        costs: expected cost of a fork, > 0, of the positions that may be chosen.
-        size: how many.
+        belief: the posterior so far.
+        costs: expected cost of a fork, > 0, at each position that may be chosen.
+        size: number of positions to choose.
     """
     groups = _Groups(belief, sorted(costs))
     chosen: list[int] = []
     while len(chosen) < size:
-        # A sliver, so that cost decides where nothing is to be learned.
+        # The small constant lets the cost decide if there is no information to gain.
         scores = {at: (groups.information(at) + 1e-6) / costs[at] for at in costs}
         best = max(sorted(scores), key=scores.__getitem__)
         chosen.append(best)
@@ -173,7 +174,7 @@ def next_positions(belief: Belief, costs: Mapping[int, float], size: int) -> lis
 
 
 class _Groups:
-    """The sampled curves by decisive step, weighed by how each pattern of outcomes fits them."""
+    """The sampled curves by decisive step, weighted by how well they fit each pattern."""
 
     def __init__(self, belief: Belief, positions: Sequence[int]) -> None:
         members: dict[int | None, list[int]] = {}
@@ -188,7 +189,7 @@ class _Groups:
         self._masses = [[float(len(group)) for group in members.values()]]
 
     def information(self, position: int) -> float:
-        """Return what an outcome at a position tells about the step, in nats."""
+        """Return the information of an outcome at a position about the decisive step, in nats."""
         told = 0.0
         for weights, masses in zip(self._patterns, self._masses, strict=True):
             fails = [
@@ -200,7 +201,7 @@ class _Groups:
         return max(0.0, told / self._total)
 
     def split(self, position: int) -> None:
-        """Take a fork at a position as asked: its outcome will be known to those after it."""
+        """Split each pattern by the outcome of a fork at a position, for the choices after it."""
         split = []
         for weights in self._patterns:
             failing = [

@@ -1,7 +1,7 @@
-"""What the engine asks for, and what it is told: one forked run, and what came of it.
+"""What the engine requests and receives: a `Probe` is one run to fork, a `Trial` is its outcome.
 
-Units are numbered from 0 in the order of the recorded run. The engine knows nothing else of a run:
-who carries a probe out knows what a unit is.
+Units are numbered from 0 in the order of the recorded run. The engine knows nothing else about a
+run; the code that runs a probe knows what a unit is.
 """
 
 from __future__ import annotations
@@ -12,27 +12,28 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The measures of a blame. The defaults are those its published numbers were measured with.
+    """Thresholds and sample sizes of a blame. The published numbers are those of the defaults.
 
     Attributes:
-        threshold: the least gain R that makes a step decisive.
-        credible: chance at which the search for the decisive step ends.
-        level: chance that any interval of a family is ever wrong.
-        batch: probes asked for at once; more take fewer rounds, and more forks.
-        samples: curves drawn to know what is believed.
-        changes: changes of the curve that are expected before anything is seen.
-        grades: how often the run as recorded is graded before anything is spent.
-        least: forks at the start without which nobody is acquitted.
+        threshold: smallest gain R that makes a step decisive, 0 to 1.
+        credible: probability at which the search for the decisive step ends.
+        level: probability that any interval of a family is ever wrong.
+        batch: probes requested at once; a larger batch takes fewer rounds but more forks.
+        samples: curves drawn from the posterior.
+        changes: number of changes of the curve expected before any fork.
+        grades: how many times the recorded run is graded before anything is spent.
+        least: forks from the start that are required before "no decisive step" is accepted.
         patience: live calls per unit after which a search ends without an answer.
-        hopeless: a run that fails this often from the start fails anyway.
+        hopeless: failure rate from the start at which a run fails anyway.
         ceiling: a step is named only if the run fails less often than this where it is re-decided.
-            At 0.5 a coin names nobody, wherever it is tossed; 1 names the step that tossed it.
-        answers: units whose response is what is graded: they stay live where a step is tried with
-            all others held.
-        auxiliary: units that a run may do without: never suspected.
-        false_fail: how often the oracle fails a good run.
-        miss: how often the oracle passes a bad one.
-        sharing: forks for each set of suspects, to share the blame among them; 0 for no shares.
+            At 0.5 no step is named for a coin, wherever it is tossed; at 1 the step that tossed it
+            is named.
+        answers: units whose response is graded; they stay live when a step is tried with all others
+            held.
+        auxiliary: units that a run may do without; never suspected.
+        false_fail: rate at which the oracle fails a good run.
+        miss: rate at which the oracle passes a bad run.
+        sharing: forks for each subset of the named units, to share the blame; 0 for no shares.
     """
 
     threshold: float = 0.30
@@ -55,15 +56,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One run to try. What is neither held nor given is live.
+    """One run to try. Units that are neither held nor given are live.
 
     Attributes:
         held: units that keep their recorded response.
-        given: units that answer as they did in an earlier trial, by that trial's number: what they
-            drew there, were given, or held. No unit is both held and given.
-        until: the last unit that is wanted: the run may stop after it, and has no outcome. None
+        given: pairs (unit, trial): the unit answers as it did in that earlier trial, whether it was
+            live, given or held there. No unit is both held and given.
+        until: the last unit that is needed: the run may stop after it and has no outcome. None
             runs to the end.
-        purpose: what it is for, in the journal and the ledger.
+        purpose: why it is run, for the journal and the ledger.
     """
 
     held: frozenset[int]
@@ -74,19 +75,19 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What came of a probe.
+    """The outcome and the cost of a probe.
 
     Attributes:
-        number: by which later probes refer to it; unique in a blame, given in the order asked.
-        failed: whether the outcome was bad; None where there is none, or `until` was given.
-        same: for each unit that was drawn live while everything before it was as recorded, whether
-            its response was the recorded one again.
-        undefined: why there is no outcome, where one was wanted.
-        calls: live calls.
-        tokens: of the live calls.
-        usd: of the live calls; None where a price is not known.
-        seconds: how long it took.
-        grades: where the same end was graded again, whether it counted as failed each time.
+        number: identifies the trial in later probes; unique in a blame, in the order requested.
+        failed: whether the outcome was bad; None if there is none or `until` was set.
+        same: for each unit that was live while everything before it was as recorded, whether its
+            response was the recorded one again.
+        undefined: why there is no outcome, if one was expected.
+        calls: number of live calls.
+        tokens: tokens of the live calls.
+        usd: cost of the live calls in dollars; None if a price is not known.
+        seconds: duration of the run.
+        grades: if the same outcome was graded again, whether it counted as failed each time.
     """
 
     number: int
@@ -101,11 +102,11 @@ class Trial:
     grades: tuple[bool, ...] = ()
 
 
-class Exhausted(Exception):  # noqa: N818 - nothing went wrong: what may be spent was spent
-    """Thrown into the engine where it waits for trials: the budget is used up.
+class Exhausted(Exception):  # noqa: N818 - not an error: the budget is spent as intended
+    """Thrown into the engine while it waits for trials: the budget is used up.
 
     Args:
-        done: the trials of the last batch that were made nevertheless.
+        done: trials of the last batch that were run before.
     """
 
     def __init__(self, done: Sequence[Trial] = ()) -> None:

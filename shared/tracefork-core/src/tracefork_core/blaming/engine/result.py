@@ -1,4 +1,4 @@
-"""What a blame comes to: plain records, written as JSON as they are."""
+"""The result of a blame, as plain records that are written as JSON unchanged."""
 
 from __future__ import annotations
 
@@ -18,29 +18,35 @@ Kind = Literal[
     "passed",
     "undecided",
 ]
-"""Who is to blame.
+"""The kinds of verdict.
 
-One unit; several that were needed; several each of which was enough; one that came before another
-that would have been; no single one; nobody, the task fails; nobody, the recorded failure was
-chance; unknown, since drawing again changes nothing; nobody, since the run was good (said by who
-carries out the blame); unknown.
+- single: one unit made the run fail.
+- joint: several units were needed together.
+- over-determined: several units or sets, each of which was enough.
+- preempted: one unit did, but another would have failed the run without it.
+- diffuse: no single unit.
+- fails anyway: no unit; the task fails from the start as well.
+- not reproducible: no unit; the recorded failure was chance.
+- inert: unknown, since drawing again changes no response.
+- passed: no unit, since the recorded run is good. `blame` decides this, not the engine.
+- undecided: unknown.
 """
 
 Interval = tuple[float, float]
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is to blame.
+    """The answer of a blame: its kind and the units it names.
 
     Attributes:
-        kind: what kind of answer this is.
-        units: the units that are named; none where `kind` names nobody.
+        kind: the kind of answer.
+        units: the named units; empty for kinds that name none.
         mediators: units that only passed the failure on.
-        sets: the units by what would have been enough: one set, or alternatives.
-        responsibility: of each named unit, 1 over how many have to be repaired (Chockler & Halpern
+        sets: the named units by which sets would have been enough: one set, or alternatives.
+        responsibility: of each named unit: 1 / the number of units to repair (Chockler & Halpern
             2004).
-        certain: whether every named unit is proven to make a difference; else it is most likely.
-        reason: why it is undecided, or what is behind the kind, in words.
+        certain: whether every named unit is proven to make a difference; else it is the likeliest.
+        reason: the reason for the kind, in words.
     """
 
     kind: Kind
@@ -53,17 +59,18 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Decisive(msgspec.Struct, frozen=True, kw_only=True):
-    """The unit at which the run was most likely lost.
+    """The unit that most likely made the run fail.
 
     Attributes:
-        unit: which.
-        probability: that it is the one, under the change-point model.
-        effect: how much more often a run fails that keeps it than one that decides it again.
+        unit: the unit.
+        probability: that it is the decisive one, under the change-point model.
+        effect: difference in failure rate, -1 to 1, between runs that keep it and runs that decide
+            it again.
         interval: of the effect, simultaneous over positions, valid at any time.
-        evalue: against "no effect".
-        kept: how often a run fails that keeps it.
-        redecided: how often one fails that decides it again.
-        corrected: the effect without the errors of the oracle, where they are known.
+        evalue: e-value against "no effect".
+        kept: failure rate of runs that keep it; None without such runs.
+        redecided: failure rate of runs that decide it again; None without such runs.
+        corrected: the effect without the known errors of the oracle.
     """
 
     unit: int
@@ -77,18 +84,18 @@ class Decisive(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
-    """The curve at one position: everything before a unit kept, it and all after it live.
+    """The curve at one position: everything before a unit is kept, it and all after it are live.
 
     Attributes:
-        position: how many units are kept, or with groups kept as a whole, in their order.
-        unit: the first that is live; None where all are kept.
-        forks: runs with an outcome.
-        failures: those of them that failed.
-        undefined: runs without an outcome.
-        rate: failures by forks; None without forks.
-        interval: of the rate, simultaneous over positions, valid at any time, whatever the runs
-            without an outcome would have come to.
-        believed: the risk here under the change-point model.
+        position: number of units kept; with groups, whole groups are kept in their order.
+        unit: the first live unit; None if all are kept.
+        forks: number of runs with an outcome.
+        failures: number of those that failed.
+        undefined: number of runs without an outcome.
+        rate: failures divided by forks; None without forks.
+        interval: of the rate, simultaneous over positions, valid at any time, whatever the outcomes
+            of the runs without one would have been.
+        believed: posterior mean of the risk here, under the change-point model.
     """
 
     position: int
@@ -102,18 +109,18 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of one unit.
+    """The evidence about one unit.
 
     Attributes:
-        unit: which.
-        chance: that it is the decisive one.
-        gain: by how much it raised the risk for good, as believed; of a group, the sum.
-        rescue: how often a run is good that starts from here; None where none was tried.
-        flips: runs that were good where it alone, or it and what follows, was drawn otherwise.
-        redrawn: runs in which it was drawn otherwise, at its recorded place.
-        flip_interval: of flips by redrawn, Wilson: only right had the number been fixed before.
-        repeated: times it gave the recorded answer again.
-        drawn: times it was drawn again at its recorded place.
+        unit: the unit.
+        chance: probability that it is the decisive one.
+        gain: how much it raised the risk for good, as estimated; gains of a group add up.
+        rescue: share of good runs among those live from here on; None if none was tried.
+        flips: number of good runs among `redrawn`.
+        redrawn: number of runs in which it gave another answer, alone or with what follows it live.
+        flip_interval: Wilson interval of flips / redrawn; valid only for a number fixed in advance.
+        repeated: how many times it gave the recorded answer again.
+        drawn: how many times it was drawn again in its recorded context.
     """
 
     unit: int
@@ -128,7 +135,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """What the units of a group did together: gains add up."""
+    """The sums of chance and gain over the units of a group."""
 
     units: tuple[int, ...]
     chance: float
@@ -136,7 +143,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """How often something failed, with an interval that is valid at any time."""
+    """A failure rate, with an interval that is valid at any time."""
 
     forks: int
     failures: int
@@ -146,16 +153,16 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):
-    """A negative control.
+    """The result of a negative control.
 
     Attributes:
         name: replay, placebo, null step or drift.
-        passed: whether it is as it should be.
-        forks: runs it stands on.
-        says: what was seen.
-        unit: what was tried, where it is one unit.
-        interval: of the difference that should not be there.
-        evalue: against "nothing changed".
+        passed: whether the result is as it should be.
+        forks: number of runs it is based on.
+        says: the result in words.
+        unit: the unit that was tried, if it was one.
+        interval: of the difference that should be zero.
+        evalue: e-value against "nothing changed".
     """
 
     name: str
@@ -168,14 +175,14 @@ class Control(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Repair(msgspec.Struct, frozen=True, kw_only=True):
-    """A repair that was tried.
+    """The result of a repair that was tried.
 
     Attributes:
-        unit: what was given another response.
-        trial: the trial that response is from.
-        alone: whether the run is good then with all else exactly as recorded.
-        held: how the run does with all else as recorded.
-        live: how it does with all before it as recorded, and all after it live.
+        unit: the unit that was given another response.
+        trial: the trial that the response is from.
+        alone: whether the run is then good with everything else exactly as recorded.
+        held: failure rate with everything else as recorded.
+        live: failure rate with everything before it as recorded and everything after it live.
     """
 
     unit: int
@@ -186,21 +193,21 @@ class Repair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the blame falls to a unit, among those that are named (Shapley 1953)."""
+    """A named unit's share of the blame: its Shapley value (Shapley 1953)."""
 
     unit: int
     share: float
 
 
 class Interaction(msgspec.Struct, frozen=True, kw_only=True):
-    """How two units work together: above 0 each needs the other, below 0 either would do."""
+    """How two units interact: above 0 each needs the other, below 0 either one is enough."""
 
     units: tuple[int, int]
     value: float
 
 
 class Undefined(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs without an outcome: how many of how many, and why."""
+    """The number of runs without an outcome, of all runs, by reason."""
 
     forks: int
     of: int
@@ -208,7 +215,7 @@ class Undefined(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
-    """What it took. `usd` is None where a price was not known."""
+    """What a blame cost. `usd` is None if a price was not known."""
 
     forks: int
     live_calls: int
@@ -219,7 +226,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What a blame comes to. `credible` holds None where nobody may be decisive."""
+    """The result of a blame. `credible` contains None if there may be no decisive unit."""
 
     verdict: Verdict
     decisive: Decisive | None

@@ -1,7 +1,7 @@
-"""How the blame is shared among units that are named together: exact, for a few.
+"""Share the blame among units that are named together, by exact Shapley values.
 
-Shapley values say nothing of who came first: an echo gets as much as its root. They share blame
-within a set that is already known, and never find one.
+Shapley values ignore order: an echo gets as much as its root. So they only share the blame within a
+set that is already known, and never find one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tracefork_core.blaming.engine.evidence import Evidence
 from tracefork_core.blaming.engine.probe import Probe
 
 Worths = Mapping[frozenset[int], float]
-"""The risk of a run by which of the players are held to their recorded response."""
+"""The risk of a run for each coalition of players held to their recorded responses."""
 
 LARGEST = 4
 
@@ -28,12 +28,12 @@ def coalitions(players: Collection[int]) -> tuple[frozenset[int], ...]:
 
 
 def designed(players: Collection[int], units: int, live: Collection[int] = ()) -> list[Probe]:
-    """Return the probe of each coalition: everybody else is held to what is recorded.
+    """Return the probe of each coalition; all units outside the players are held as recorded.
 
     Args:
-        players: who shares.
-        units: how many units the run has.
-        live: units that follow what the players do: mediators.
+        players: the units that share the blame.
+        units: number of units in the run.
+        live: units that respond to the players and stay live: mediators.
     """
     others = frozenset(range(units)) - frozenset(players) - frozenset(live)
     return [Probe(others | some, (), None, "sharing") for some in coalitions(players)]
@@ -42,7 +42,7 @@ def designed(players: Collection[int], units: int, live: Collection[int] = ()) -
 def worths(
     evidence: Evidence, players: Collection[int], units: int, live: Collection[int] = ()
 ) -> Worths:
-    """Return the risk seen for each coalition that was tried."""
+    """Return the observed risk, 0 to 1, of each coalition that was tried."""
     seen = {}
     for some, probe in zip(coalitions(players), designed(players, units, live), strict=True):
         if (risk := evidence.tally(probe).rate) is not None:
@@ -53,7 +53,7 @@ def worths(
 def shapley(values: Worths, players: Sequence[int]) -> dict[int, float]:
     """Return each player's mean contribution over all orders (Shapley 1953).
 
-    Sums to v(all) - v(none).
+    They sum to v(all) - v(none).
 
     Raises:
         KeyError: the worth of a coalition is not known.
@@ -71,7 +71,7 @@ def shapley(values: Worths, players: Sequence[int]) -> dict[int, float]:
 def interaction(values: Worths, players: Sequence[int], pair: tuple[int, int]) -> float:
     """Return the Shapley interaction of a pair (Grabisch & Roubens 1999).
 
-    Above 0 the two need each other, below 0 either would do.
+    Above 0 the two need each other, below 0 either one is enough.
 
     Raises:
         KeyError: the worth of a coalition is not known.

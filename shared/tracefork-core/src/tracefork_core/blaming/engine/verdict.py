@@ -1,4 +1,4 @@
-"""The result of a blame, put together from its trials."""
+"""Build the result of a blame from its trials."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _SILENT = ("diffuse", "fails anyway", "not reproducible", "inert", "passed", "pr
 
 @dataclass(slots=True)
 class Case:
-    """What the phases have found so far.
+    """The findings of the phases so far.
 
     Attributes:
-        verdict: the answer, as far as it is known.
-        unit: the decisive one, if it was tried to prove it.
-        repaired: what came of repairing it.
+        verdict: the answer so far.
+        unit: the decisive unit, once a proof was tried.
+        repaired: the result of repairing it.
         outside: a unit that is not suspected, for the controls.
     """
 
@@ -66,7 +66,7 @@ def report(
     case: Case,
     groups: Sequence[Collection[int]],
 ) -> Result:
-    """Return everything that is known of a blame."""
+    """Return the result of a blame, with all its evidence."""
     verdict, belief = case.verdict, believed(inquiry, inquiry.chain)
     decisive = None if verdict.kind in _SILENT else _decisive(inquiry, belief, case.unit)
     units = _units(inquiry, belief)
@@ -146,7 +146,7 @@ def _units(inquiry: Inquiry, belief: Belief) -> tuple[Unit, ...]:
             if not trial.same.get(unit, False)
         )
         changed, drawn = inquiry.evidence.changed(unit)
-        # A step that was not looked into is shared alike by its units.
+        # The units of a step that was not split share its values equally.
         part = 1 / len(members(chain, step))
         found.append(
             Unit(
@@ -233,7 +233,7 @@ def _undefined(trials: Sequence[Trial]) -> Undefined:
 
 
 def ledger(trials: Sequence[Trial]) -> Ledger:
-    """Return what some trials took."""
+    """Add up what some trials cost."""
     prices = [trial.usd for trial in trials]
     known = [price for price in prices if price is not None]
     return Ledger(

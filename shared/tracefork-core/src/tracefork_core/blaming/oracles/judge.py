@@ -1,8 +1,8 @@
-"""A model as an oracle: a frozen rubric, the outcome, PASS or FAIL.
+"""Grade outcomes with a model: it gets a fixed rubric and the outcome, and answers PASS or FAIL.
 
-It sees how a run ended and nothing of how it came to that: not which fork it was, nor what was kept
-in it. Each grade is a tape of its own in the folder `judge` of the blame, recorded outside the
-fork; an outcome that has one is not asked about again.
+The model sees how a run ended, but not which fork it was or what the fork kept. Each grade is
+recorded outside the fork, on a tape of its own in the folder `judge` of the blame. An outcome with
+a recorded grade is not graded by a new call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ object and nothing else: {"verdict": "PASS"} or {"verdict": "FAIL"}.
 
 
 class UngradeableError(Exception):
-    """Says that a judge gave no verdict: such a fork has no outcome."""
+    """The judge gave no verdict, so the fork has no outcome."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Judge:
     """Asks a model whether an outcome passes.
 
     Attributes:
-        rubric: what a good outcome is, as text.
-        model: who is asked, by an OpenAI-compatible endpoint.
-        base_url: of the endpoint; by default OPENAI_BASE_URL, or else OpenAI's.
-        api_key_env: the variable that holds the key; a server that wants none needs none.
-        temperature: 0; None is the model's own, for those that take no other.
-        folder: where its tapes go; a blame chooses its own.
-        most: how many calls all judges of that folder may make together, those that were made
-            counted; None for as many as it takes.
+        rubric: text that describes a good outcome.
+        model: name of the model at an OpenAI-compatible endpoint.
+        base_url: URL of the endpoint; OPENAI_BASE_URL by default, else OpenAI's.
+        api_key_env: environment variable with the key; may be unset if the server needs no key.
+        temperature: sampling temperature; None for the model's default, if it accepts no other.
+        folder: folder of its tapes; a blame chooses its own.
+        most: maximum number of calls of all judges of that folder together, including calls made
+            before; None for no limit.
     """
 
     rubric: str
@@ -70,33 +70,33 @@ class Judge:
     most: int | None = None
 
     def __repr__(self) -> str:
-        """What makes its verdicts what they are: the journal of another rubric is another's."""
+        """Everything that determines the verdicts, so that another rubric means another journal."""
         sha = hashlib.sha256(self.rubric.encode()).hexdigest()
         at = f"{self.model} at {self.base_url}, temperature {self.temperature}"
         return f"Judge({at}, rubric sha256:{sha})"
 
     def placed(self, folder: Path) -> Self:
-        """Return the judge of a blame, which keeps its tapes there.
+        """Return a copy that keeps its tapes in the subfolder `judge`, which is created.
 
         Raises:
-            UsageError: it cannot ask anybody: there is no library or no key to ask with.
+            UsageError: there is no HTTP library or no key to make a call with.
         """
         _library()
         if self.base_url == _OPENAI and not os.environ.get(self.api_key_env):
             raise UsageError(
                 f"tracefork: the judge needs a key, and {self.api_key_env} is not set. Set it, or "
-                "say which endpoint to ask (base_url=, OPENAI_BASE_URL)."
+                "name another endpoint (base_url=, OPENAI_BASE_URL)."
             )
         place = folder / FOLDER
         place.mkdir(parents=True, exist_ok=True)
         return replace(self, folder=str(place))
 
     def capped(self, calls: int) -> Self:
-        """Return the judge that stops where so many calls were made, by whomever."""
+        """Return a copy that stops at `calls` calls, counting those of all judges."""
         return replace(self, most=calls)
 
     def __call__(self, outcome: object) -> bool:
-        """Say whether an outcome passes.
+        """Return whether an outcome passes.
 
         Raises:
             UngradeableError: the model gave no verdict.
@@ -104,13 +104,14 @@ class Judge:
         return self.again(outcome, 0)
 
     def again(self, outcome: object, n: int) -> bool:
-        """Give the n-th grade of an outcome.
+        """Return the n-th grade of an outcome, from 0; each n is a grade of its own.
 
         Raises:
             UngradeableError: the model gave no verdict.
+            UsageError: `folder` is not set.
         """
         if self.folder is None:
-            raise UsageError("tracefork: a judge keeps tapes: say in which folder (folder=).")
+            raise UsageError("tracefork: a judge records its calls. Name the folder (folder=).")
         text = str(outcome)
         name = hashlib.sha256(f"{self!r}\n{text}".encode()).hexdigest()[:32]
         path = Path(self.folder) / f"{name}.{n}.tape"
@@ -119,9 +120,9 @@ class Judge:
             return _verdict(self._asked(path, text) if answer is None else answer)
 
     def spent(self, known: dict[str, list[Spent]]) -> Spending:
-        """Add up what was paid for its verdicts, from the tapes; those `known` are not read again.
+        """Add up the cost of its verdicts from the tapes; tapes in `known` are not read again.
 
-        Every call counts that was begun. Before the first one a call is thought to take as many
+        Every call that was started counts. Before the first one, a call is assumed to take as many
         tokens as its rubric has bytes.
         """
         folder = Path(self.folder or ".")
@@ -136,7 +137,7 @@ class Judge:
         return Spending(total, dearest)
 
     def _guessed(self) -> Spent:
-        """Return what a call takes, as long as nobody made one; its price where that is known."""
+        """Estimate the cost of a call before the first one; `usd` is None without a price."""
         tokens = len((_ORDERS + self.rubric).encode())
         usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
         answer = {"object": "chat.completion", "model": self.model, "choices": [], "usage": usage}
@@ -162,10 +163,10 @@ class Judge:
         return body
 
     def _asked(self, path: Path, text: str) -> bytes:
-        """Ask, on a tape, and return the answer; the tape of a refusal answers nobody."""
+        """Call the model, record the call, and return the answer. Errors are never reused."""
         self._take_ticket()
         set_aside(path)
-        # Bound, with nothing patched: other forks may be running in this process.
+        # Bind the client and patch nothing: other forks may be running in this process.
         whole = record(path, ambient=False, clock=False, entropy=False)
         with _library().Client(timeout=_PATIENCE) as client, whole:
             key = os.environ.get(self.api_key_env)
@@ -178,7 +179,7 @@ class Judge:
         return answer
 
     def _insisted(self, ask: Callable[[], Any]) -> Any:
-        """Ask until an answer is final, or asked often enough."""
+        """Retry a 429 or 5xx response with growing pauses, up to `INSISTING` calls in all."""
         for attempt in range(INSISTING - 1):
             response = ask()
             if response.status_code != 429 and response.status_code < 500:
@@ -194,33 +195,33 @@ class Judge:
 
 def _library() -> ModuleType:
     if (found := http_library()) is None:
-        raise UsageError("tracefork: a judge asks through httpx2 or httpx: pip install httpx2.")
+        raise UsageError("tracefork: a judge needs httpx2 or httpx. Run `pip install httpx2`.")
     return found
 
 
 def _paid(path: Path, known: dict[str, list[Spent]]) -> list[Spent]:
-    """Return what each call on a tape took; note it, once nothing more can come."""
+    """Return the cost of each call on a tape; add it to `known` once the tape is final."""
     found = []
     try:
         with Tape.open(path) as tape:
             for exchange in tape.exchanges:
                 found.append(Spent(calls=1))
                 charge(found[-1], exchange, model_call(exchange))
-            if _answer_on(tape) is not None:  # Else it may yet be set aside for another.
+            if _answer_on(tape) is not None:  # Else another attempt may still replace the tape.
                 known[path.name] = found
-    except TapeError:  # A process died before it was a tape.
+    except TapeError:  # The process died before the tape was valid.
         return []
     return found
 
 
 def _answered(path: Path) -> bytes | None:
-    """Return the answer on a tape; None where it holds none."""
+    """Return the recorded answer; None if there is no tape or no answer on it."""
     if not path.exists():
         return None
     try:
         with Tape.open(path) as tape:
             return _answer_on(tape)
-    except TapeError:  # A process died before it was a tape.
+    except TapeError:  # The process died before the tape was valid.
         return None
 
 
@@ -256,10 +257,10 @@ def _verdict(answer: bytes) -> bool:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Keep other threads and processes of this machine out, so that nothing is paid for twice."""
+    """Lock out other threads and processes of this machine, so that no grade is paid for twice."""
     try:
         import fcntl
-    except ImportError:  # Windows: two at the same time both ask.
+    except ImportError:  # Windows has no such lock: two calls at the same time are both made.
         yield
         return
     with path.open("wb") as file:
@@ -268,7 +269,7 @@ def _alone(path: Path) -> Iterator[None]:
 
 
 def http_library() -> ModuleType | None:
-    """Return httpx2 or httpx; None where neither is installed."""
+    """Return the module httpx2 or httpx; None if neither is installed."""
     for name in ("httpx2", "httpx"):
         try:
             return import_module(name)

@@ -1,13 +1,14 @@
-"""How often an oracle errs, measured by grading the same ends again.
+"""Measure how often an oracle errs, by grading the same outcomes several times.
 
-An end is bad or good, and nobody knows which; each grade of it errs by itself, a good end fails
-with chance a and a bad one passes with chance b. From three grades an end on that is a mixture of
-two binomials, which tells a and b as long as a + b < 1 (one rater asked again: Dawid & Skene 1979).
-With them a rate V is seen as a + (1 - a - b) V, and is corrected for it (Rogan & Gladen 1978).
+An outcome is good or bad, but which is unknown. Each grade errs independently: a good outcome fails
+with probability a, a bad one passes with probability b. With three or more grades per outcome this
+is a mixture of two binomials, which identifies a and b if a + b < 1 (one rater asked repeatedly:
+Dawid & Skene 1979). A true rate V is then observed as a + (1 - a - b) V, and can be corrected
+(Rogan & Gladen 1978).
 
-What grading again cannot tell is what an oracle always gets wrong: one that fails a good end every
-time agrees with itself. Only ends that somebody else has graded would show that. Nor are a and b
-known for a kind of end that none was graded of.
+Regrading cannot find systematic errors: an oracle that always fails a good outcome agrees with
+itself. Only outcomes graded by another rater would show that. Nor can it measure a or b if no good
+or no bad outcome was regraded.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from tracefork_core.blaming.engine.probe import Settings, Trial
 from tracefork_core.blaming.engine.result import Result
 
 LEAST = 3
-"""Grades of an end below which errors cannot be told from ends."""
+"""Grades per outcome that are needed to tell errors from outcomes."""
 
 _ROUNDS = 200
 
@@ -30,11 +31,12 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
     """How often an oracle errs by chance.
 
     Attributes:
-        ends: how many were graded again; `bad` of them are bad, by most of their grades.
-        grades: how many were given to them.
-        minority: grades that differ from most of their end's.
-        false_fail: how often a good end fails; None where no good one was graded again.
-        miss: how often a bad end passes; None where no bad one was.
+        ends: number of outcomes that were regraded.
+        bad: number of those that are bad, by the majority of their grades.
+        grades: number of grades that they got.
+        minority: number of grades that differ from the majority of their outcome.
+        false_fail: rate at which a good outcome fails; None if no good one was regraded.
+        miss: rate at which a bad outcome passes; None if no bad one was regraded.
     """
 
     ends: int
@@ -46,9 +48,9 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measured(trials: Iterable[Trial]) -> Noise | None:
-    """Return what the grades that were given again say; None where too few were.
+    """Estimate the error rates from the repeated grades; None if no outcome has enough of them.
 
-    The first grade of an end is left out: by it the end was chosen.
+    The first grade of an outcome does not count, since it decided which outcomes were regraded.
     """
     counts = [(sum(one.grades), len(one.grades)) for one in trials if len(one.grades) >= LEAST]
     if not counts:
@@ -66,7 +68,7 @@ def measured(trials: Iterable[Trial]) -> Noise | None:
 
 
 def without(noise: Noise | None, settings: Settings, result: Result) -> Result:
-    """Return the result with the effect as an oracle without these errors would have seen it."""
+    """Return the result with its effect corrected for these errors of the oracle."""
     if noise is None or result.decisive is None:
         return result
     false_fail = settings.false_fail if noise.false_fail is None else noise.false_fail
@@ -79,7 +81,7 @@ def without(noise: Noise | None, settings: Settings, result: Result) -> Result:
 
 
 def _rates(counts: Sequence[Count], chances: list[float]) -> tuple[float, float]:
-    """Return a and b by expectation and maximisation, begun at the chances that each end is bad."""
+    """Estimate a and b by expectation maximisation, starting at P(bad) of each outcome."""
     false_fail = miss = 0.0
     for _ in range(_ROUNDS):
         share = sum(chances) / len(chances)
@@ -90,14 +92,14 @@ def _rates(counts: Sequence[Count], chances: list[float]) -> tuple[float, float]
 
 
 def _weighed(counts: Sequence[Count], weights: Sequence[float]) -> float:
-    """Return the share of failing grades, each end by its weight."""
+    """Return the share of failing grades, weighted by outcome."""
     grades = sum(weight * n for weight, (_, n) in zip(weights, counts, strict=True))
     failures = sum(weight * k for weight, (k, _) in zip(weights, counts, strict=True))
     return failures / grades if grades else 0.0
 
 
 def _chance(count: Count, share: float, false_fail: float, miss: float) -> float:
-    """Return the chance that an end with these grades is bad."""
+    """Return the probability that an outcome with these grades is bad."""
     failures, grades = count
     passes = grades - failures
     bad: float = share * (1 - miss) ** failures * miss**passes

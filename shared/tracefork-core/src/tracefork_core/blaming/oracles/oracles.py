@@ -1,12 +1,14 @@
-"""Oracles by their words: what a run has to come to, to be good.
+"""Grade an outcome by a rule that is written as text.
 
-exit                     it ends with status 0; with 125 nobody can tell
-regex:PATTERN            the pattern is found in what it returned or printed
-not-regex:PATTERN        it is not
-equals:TEXT              that is all it returned or printed, but for white space around it
-json:/pointer=VALUE      what it returned or printed is JSON, and has that value there
-PKG.MOD:FN               a function says so
-judge:RUBRIC.md          a model says so, by a rubric in a file; TRACEFORK_JUDGE_MODEL names it
+The oracles, and when they pass a run:
+
+exit                     it ends with status 0; status 125 means that it cannot be graded
+regex:PATTERN            the pattern matches in what it returned or printed
+not-regex:PATTERN        the pattern does not match
+equals:TEXT              it returned or printed this text, ignoring surrounding white space
+json:/pointer=VALUE      it returned or printed JSON with this value at the pointer
+PKG.MOD:FN               the function returns True
+judge:RUBRIC.md          a model passes it by the rubric in the file; set TRACEFORK_JUDGE_MODEL
 """
 
 from __future__ import annotations
@@ -24,30 +26,34 @@ from tracefork_core.errors import UsageError
 from tracefork_core.tape.json_pointer import parts
 
 SKIPS = 125
-"""With this status a program says that nobody can tell, as for `git bisect run`."""
+"""Exit status of a program that cannot be graded, as for `git bisect run`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a program came to: its exit status, and what it printed on stdout."""
+    """The outcome of a program: its exit status and its output on stdout."""
 
     status: int
     output: str
 
     def __str__(self) -> str:
-        """What it printed."""
+        """The output, which oracles read as text."""
         return self.output
 
 
 @dataclass(frozen=True, slots=True)
 class Exits:
-    """Good is a program that ends with status 0; one that raises is bad, 125 is no grade."""
+    """Pass a program that ends with status 0; an exception is bad, status 125 gives no grade."""
 
     grades_errors = True
 
     def __call__(self, outcome: object) -> bool:
-        """Say whether it did."""
-        if isinstance(outcome, SystemExit):  # As a function ends that is a program's `main`.
+        """Return whether the run ended with status 0.
+
+        Raises:
+            LookupError: the status says that the run cannot be graded.
+        """
+        if isinstance(outcome, SystemExit):  # The `main` of a program ends like this.
             outcome = Ended(_status(outcome.code), "")
         if isinstance(outcome, BaseException):
             return False
@@ -57,42 +63,42 @@ class Exits:
 
 
 def _status(code: object) -> int:
-    """Return the status that Python exits with, for the code of a SystemExit."""
+    """Return the exit status of Python for the code of a SystemExit."""
     return code & 0xFF if isinstance(code, int) else int(code is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Good is what a pattern is found in, or where it is unwanted, is not."""
+    """Pass an outcome in which a pattern matches; with `wanted=False`, one in which it does not."""
 
     pattern: str
     wanted: bool = True
 
     def __call__(self, outcome: object) -> bool:
-        """Say whether it is."""
+        """Return whether the pattern matches, or does not if it is unwanted."""
         return (re.search(self.pattern, str(outcome)) is not None) is self.wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Equals:
-    """Good is a text."""
+    """Pass an outcome that equals a text, ignoring surrounding white space."""
 
     text: str
 
     def __call__(self, outcome: object) -> bool:
-        """Say whether it is that."""
+        """Return whether the outcome equals the text."""
         return str(outcome).strip() == self.text.strip()
 
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """Good is a JSON document with a value at a pointer; `value` is JSON itself."""
+    """Pass a JSON document with a value at a JSON pointer; `value` is JSON text."""
 
     pointer: str
     value: str
 
     def __call__(self, outcome: object) -> bool:
-        """Say whether it has; what is no document has not."""
+        """Return whether the value is there; False if the outcome is not JSON."""
         try:
             document = json.loads(str(outcome)) if isinstance(outcome, str | Ended) else outcome
         except ValueError:
@@ -111,10 +117,15 @@ class HasValue:
 
 
 def read_oracle(words: str, folder: Path | None = None) -> Oracle:
-    """Return the oracle that some words mean; a rubric is looked for in the folder.
+    """Return the oracle that a text names.
+
+    Args:
+        words: one of the forms listed above.
+        folder: folder of a rubric file; the current one by default.
 
     Raises:
-        UsageError: they mean none, or there is no such function.
+        UsageError: the text names no oracle, its pattern or pointer is invalid, its function or
+            rubric does not exist, or no model is set for the judge.
     """
     kind, colon, rest = words.partition(":")
     if words == "exit":
@@ -123,27 +134,27 @@ def read_oracle(words: str, folder: Path | None = None) -> Oracle:
         try:
             re.compile(rest)
         except re.error as error:
-            raise UsageError(f"tracefork: {rest!r} is no pattern: {error}.") from error
+            raise UsageError(f"tracefork: {rest!r} is not a valid pattern: {error}.") from error
         return Matches(rest, wanted=kind == "regex")
     if colon and kind == "equals":
         return Equals(rest)
     if colon and kind == "json":
         pointer, equal, value = rest.partition("=")
         if not equal or (pointer and not pointer.startswith("/")):
-            raise UsageError(f"tracefork: say json:/pointer=VALUE, not {words!r}.")
+            raise UsageError(f"tracefork: write json:/pointer=VALUE, not {words!r}.")
         return HasValue(pointer, _as_json(value))
     if colon and kind == "judge":
         return _judge((folder or Path.cwd()) / rest)
     if colon and rest.isidentifier():
         return _function(kind, rest)
     raise UsageError(
-        f"tracefork: {words!r} is no oracle. There are: exit, regex:PATTERN, not-regex:PATTERN, "
-        "equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md and PKG.MOD:FN."
+        f"tracefork: {words!r} is not an oracle. Use exit, regex:PATTERN, not-regex:PATTERN, "
+        "equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md or PKG.MOD:FN."
     )
 
 
 def _as_json(value: str) -> str:
-    """Return a value as JSON: a word that is none is a text."""
+    """Return a value as JSON text; a value that is not JSON becomes a string."""
     try:
         json.loads(value)
     except ValueError:
@@ -160,7 +171,7 @@ def _judge(rubric: Path) -> Oracle:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"tracefork: cannot read the rubric {rubric}: {why}.") from error
     if not (model := os.environ.get("TRACEFORK_JUDGE_MODEL")):
-        raise UsageError("tracefork: which model is the judge? Set TRACEFORK_JUDGE_MODEL.")
+        raise UsageError("tracefork: no model is set for the judge. Set TRACEFORK_JUDGE_MODEL.")
     return Judge(text, model)
 
 
@@ -169,12 +180,12 @@ def _function(module: str, name: str) -> Oracle:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise UsageError(
-            f"tracefork: no oracle {module}:{name}: {error}. It is looked for in {Path.cwd()} and "
-            "in what is installed."
+            f"tracefork: no oracle {module}:{name}: {error}. tracefork looks in {Path.cwd()} and "
+            "in the installed packages."
         ) from error
     if not callable(found):
         raise UsageError(
-            f"tracefork: {module}:{name} is no function, and an oracle is one (PKG.MOD:FN)."
+            f"tracefork: {module}:{name} is not a function. An oracle PKG.MOD:FN must be one."
         )
     oracle: Oracle = found
     return oracle

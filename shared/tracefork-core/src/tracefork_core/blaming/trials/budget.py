@@ -1,4 +1,4 @@
-"""What a blame may take: dollars, live calls, tokens, time."""
+"""Limit what a blame spends: dollars, live calls, tokens, time, and live calls per minute."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)", re.IGNORECASE)
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _RUNAWAY = 10
-"""An agent that asks so many times as often as it did, and as many times more, does not end."""
+"""A fork may make 10 times the recorded calls, plus 10; above that it counts as an endless loop."""
 INSISTING = 3
-"""How often an oracle that is refused may ask for one grade."""
+"""How many calls an oracle may make for one grade, if the first ones are refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits; None is none."""
+    """The limits of a blame; None means no limit."""
 
     usd: float | None = None
     calls: int | None = None
@@ -36,10 +36,10 @@ class Budget:
 
     @classmethod
     def read(cls, text: str) -> Budget:
-        """Read "$5", "200 calls", "1.5M tokens", "10m", or several of them with commas between.
+        """Parse "$5", "200 calls", "1.5M tokens", "10m", or several of them separated by commas.
 
         Raises:
-            UsageError: it says something else.
+            UsageError: the text has another form.
         """
         found: dict[str, float] = {}
         for part in text.split(","):
@@ -59,7 +59,7 @@ class Budget:
 
     @property
     def words(self) -> str:
-        """Return the limits as they are said; nothing without any."""
+        """The limits in words; empty without limits."""
         parts = [] if self.usd is None else [f"${self.usd:g}"]
         parts += [] if self.calls is None else [f"{self.calls} calls"]
         parts += [] if self.tokens is None else [f"{self.tokens} tokens"]
@@ -68,12 +68,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What a batch of forks may take.
+    """The allowance of a batch of forks.
 
     Attributes:
-        calls: live calls of each fork.
-        grading: calls that the oracle may have made when the batch is done, those before counted;
-            None for as many as it takes.
+        calls: maximum live calls of each fork.
+        grading: maximum calls of the oracle in total, from the start of the blame to the end of
+            this batch; None for no limit.
     """
 
     calls: list[int]
@@ -82,9 +82,9 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """What is left of one limit, and what a call of the agent and one of the oracle take of it.
+    """What is left of one limit, and how much of it a call of the agent and of the oracle takes.
 
-    Whole numbers, dollars as well: sums of fractions fall short of what they should be.
+    All are integers, dollars too (in picodollars), since sums of floats are not exact.
     """
 
     left: int
@@ -101,10 +101,10 @@ class Purse:
 
     Attributes:
         budget: the limits.
-        usd: what each unit cost when it was recorded, None where that is not known.
-        tokens: how many each unit spent, None where that is not known.
-        grading: what the oracle spent so far, where it asks a model, and what a call takes at most.
-        free: units that are no calls: token counts.
+        usd: cost of each unit in the recording, in dollars; None if it is not known.
+        tokens: tokens of each unit in the recording; None if they are not known.
+        grading: what an oracle that calls a model spent so far, and the most one call took.
+        free: units that do not count as calls: requests that count tokens.
     """
 
     budget: Budget
@@ -120,9 +120,9 @@ class Purse:
     def __post_init__(self) -> None:
         if self.budget.tokens is not None and None in self.tokens:
             raise UsageError(
-                "tracefork: a budget in tokens needs answers that tell how many they spent, and "
-                "there is one that does not (OpenAI's streams do with stream_options="
-                "{'include_usage': True}). Give it in calls."
+                "tracefork: a budget in tokens needs every answer to report its tokens, and one "
+                "on this tape does not. OpenAI streams report them with stream_options="
+                "{'include_usage': True}. Give the budget in calls instead."
             )
         if self.budget.usd is None:
             return
@@ -130,19 +130,19 @@ class Purse:
         if None in self.usd:
             raise UsageError(
                 "tracefork: a budget in dollars needs a known price for every model of the run, "
-                "and there is one without. `pip install 'tracefork-core[prices]'`, or give it "
+                "and one has none. Run `pip install 'tracefork-core[prices]'`, or give the budget "
                 f"{where}."
             )
         if self.grading.dearest.usd is None:
             raise UsageError(
-                "tracefork: a budget in dollars needs a known price for the judge, which is held "
-                "to it as well, and there is none. `pip install 'tracefork-core[prices]'`, or "
-                f"give it {where}."
+                "tracefork: a budget in dollars needs a known price for the judge, which spends "
+                "from it too, and there is none. Run `pip install 'tracefork-core[prices]'`, or "
+                f"give the budget {where}."
             )
 
     @property
     def share(self) -> float | None:
-        """How much of the budget is used up, from 0 to 1; None without one."""
+        """How much of the tightest limit is used up, 0 to 1; None without a budget."""
         graded = self.grading.total
         limits = (
             (self.all_usd, self.budget.usd),
@@ -154,11 +154,11 @@ class Purse:
 
     @property
     def all_usd(self) -> float:
-        """Dollars that were spent, those of the oracle too."""
+        """Dollars spent so far, including those of the oracle."""
         return self.spent_usd + self._dollars(self.grading.total, self.grading.dearest.usd)
 
     def add(self, trial: Trial) -> None:
-        """Count what a trial spent."""
+        """Add the calls, tokens and dollars of a trial."""
         self.spent_usd += self._dollars(trial, self._dearest)
         self.spent_calls += trial.calls
         self.spent_tokens += trial.tokens
@@ -166,11 +166,15 @@ class Purse:
     def limits(
         self, probes: Sequence[Probe], lost: Sequence[Spent], grades: int = 0
     ) -> Allowed | None:
-        """Return what a batch may take; None where not all of it can be paid for.
+        """Return the allowance of a batch; None if the budget cannot pay for all of it.
 
-        What was `lost` to attempts before is spent; `grades` is how many calls of an oracle the
-        batch needs. All together stay within the budget however they turn out: in calls exactly,
-        in dollars and tokens as far as no call takes more than the dearest before it.
+        The batch stays within the budget whatever happens: exactly in calls, and in dollars and
+        tokens as long as no call costs more than the most expensive one before it.
+
+        Args:
+            probes: the batch.
+            lost: what earlier attempts at it spent.
+            grades: number of oracle calls that it needs.
         """
         wanted = [self.live(probe) for probe in probes]
         rest = [limit.after(sum(wanted), grades) for limit in self._rest(lost)]
@@ -191,7 +195,7 @@ class Purse:
         return Allowed(found, made + grades + again if rest else None)
 
     def _rest(self, lost: Sequence[Spent]) -> list[_Limit]:
-        """Return what is left of each limit but time."""
+        """Return what is left of each limit except time."""
         budget, graded, grade = self.budget, self.grading.total, self.grading.dearest
         limits = []
         if budget.calls is not None:
@@ -213,7 +217,7 @@ class Purse:
         return max(price or 0.0 for price in self.usd)
 
     def _dollars(self, spent: Spent | Trial, dearest: float | None) -> float:
-        """Return what some calls are counted as: where there is a limit, unknown is no less."""
+        """Return the dollars of some calls; under a limit, an unknown price counts as `dearest`."""
         if spent.usd is not None:
             return spent.usd
         return 0.0 if self.budget.usd is None else spent.calls * (dearest or 0.0)
@@ -224,7 +228,7 @@ class Purse:
         return limit is not None and time.monotonic() - self._began >= limit
 
     def live(self, probe: Probe) -> int:
-        """Return how many calls of a probe are live."""
+        """Return the number of live calls of a probe."""
         last = len(self.usd) - 1 if probe.until is None else probe.until
         kept = probe.held.union(self.free, (unit for unit, _ in probe.given))
         return sum(n not in kept for n in range(last + 1))
@@ -235,7 +239,7 @@ def _pico(usd: float) -> int:
 
 
 def take_ticket(folder: Path, most: int | None) -> bool:
-    """Take the next number, which nobody else has; return whether there was one below the limit."""
+    """Take the next free ticket in a folder, safely across processes; False if `most` are taken."""
     number = tickets_taken(folder)
     folder.mkdir(exist_ok=True)
     while most is None or number < most:
@@ -249,7 +253,7 @@ def take_ticket(folder: Path, most: int | None) -> bool:
 
 
 def tickets_taken(folder: Path) -> int:
-    """Return how many were taken."""
+    """Return the number of tickets taken."""
     return sum(1 for _ in folder.iterdir()) if folder.exists() else 0
 
 
@@ -257,15 +261,15 @@ _MINUTE = 60.0
 
 
 class Pacer:
-    """Says when forks may begin. What one fork asks of its own is not held back.
+    """Delay forks to keep a rate of live calls. It does not slow the calls inside a fork.
 
     Args:
-        rate: live calls a minute; None for as many as come.
-        clock: seconds that only grow.
-        sleep: waits for some seconds.
+        rate: live calls per minute; None for no limit.
+        clock: returns monotonic seconds.
+        sleep: waits for a number of seconds.
 
     Raises:
-        UsageError: the rate is none.
+        UsageError: the rate is not above 0.
     """
 
     def __init__(
@@ -276,7 +280,7 @@ class Pacer:
     ) -> None:
         if rate is not None and not rate > 0:
             raise UsageError(
-                "tracefork: a rate (--rate) is a number of live calls a minute, above 0."
+                f"tracefork: a rate (--rate) is in live calls per minute, above 0 (got {rate:g})."
             )
         self._rate = rate
         self._clock = clock
@@ -284,10 +288,10 @@ class Pacer:
         self._made: deque[tuple[float, int]] = deque()
 
     def take(self, live: Sequence[int]) -> int:
-        """Wait until the first of some forks may begin; return how many may begin with it.
+        """Wait until the first of some forks may begin; return how many may begin now.
 
-        `live` says how many calls each of them is going to make. One that makes more than a minute
-        allows begins when nothing was asked for a minute.
+        `live` is the expected number of calls of each fork. A fork that exceeds the rate by itself
+        begins once no call was made for a minute.
         """
         while self._rate is not None:
             recent = self._recent()
@@ -302,12 +306,12 @@ class Pacer:
         return len(live)
 
     def made(self, calls: int) -> None:
-        """Count the live calls of a fork that is over."""
+        """Count the live calls of a fork that has ended."""
         if self._rate is not None and calls:
             self._made.append((self._clock(), calls))
 
     def _recent(self) -> int:
-        """Return how many calls were made in the last minute."""
+        """Return the number of calls in the last minute."""
         since = self._clock() - _MINUTE
         while self._made and self._made[0][0] <= since:
             self._made.popleft()

@@ -1,4 +1,4 @@
-"""Where probes are carried out: here, in processes of our own, or where an executor puts them."""
+"""Run forks in this process, in worker processes, or on an executor that you pass."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tracefork_core.blaming.trials.trial import FATAL, Agent, Job, Oracle, Verdi
 from tracefork_core.errors import UnwritableError, UsageError
 
 _ATTEMPTS = 3
-# Spawned: a fork would copy locks that other threads hold.
+# Spawn, since a fork of this process would copy locks that other threads hold.
 _PROCESSES = get_context("spawn")
 
 
 class Pool:
-    """Runs jobs, in any order; a job whose worker dies is tried again. A context manager."""
+    """A context manager that runs jobs in any order, and retries a job whose worker died."""
 
     def __init__(
         self,
@@ -42,10 +42,17 @@ class Pool:
         *,
         fresh: bool = False,
     ) -> None:
-        """Choose where to run; `fresh` takes a process of its own for each job.
+        """Choose where to run.
+
+        Args:
+            agent: the agent to run.
+            oracle: the oracle that grades it.
+            workers: number of processes; 1 is this process.
+            executor: run jobs here instead.
+            fresh: run each job in a new process.
 
         Raises:
-            UsageError: other processes cannot be given the agent or the oracle.
+            UsageError: the agent or the oracle cannot be sent to other processes.
         """
         self._agent = agent
         self._oracle = oracle
@@ -61,9 +68,9 @@ class Pool:
                     pickle.dumps(function)
                 except Exception as error:
                     raise UsageError(
-                        f"tracefork: other processes cannot be given the {what} {function!r}. It "
-                        "has to be a function at the top of a module; or use one worker, which is "
-                        "this process (without fresh=True)."
+                        f"tracefork: cannot send the {what} {function!r} to other processes. "
+                        "Define it at the top level of a module, or use one worker, which is this "
+                        "process (without fresh=True)."
                     ) from error
 
     def __enter__(self) -> Self:
@@ -76,15 +83,18 @@ class Pool:
         traceback: TracebackType | None,
     ) -> None:
         if self._own is not None:
-            # Where the disk was full, somebody makes room and goes on: nobody may be at work then.
+            # After a full disk the user resumes this blame: no fork may still be running then.
             ended = error is None or isinstance(error, UnwritableError)
             self._own.shutdown(wait=ended, cancel_futures=True)
 
     def run(self, jobs: Sequence[Job]) -> Iterator[Trial]:
-        """Yield the trials of some jobs as they are done.
+        """Yield the trials of some jobs, each as soon as it is done.
+
+        A job whose worker died is run up to 3 times; after that its trial has no outcome.
 
         Raises:
             UnwritableError: a branch cannot be written.
+            VerdictError: the oracle returned something other than True or False.
         """
         if self._is_here:
             for job in jobs:
@@ -115,11 +125,11 @@ class Pool:
             try:
                 with nullcontext() if executor is self._given else _interrupted_later():
                     future = executor.submit(self._carry_out, job, self._agent, self._oracle)
-            except RuntimeError as error:  # It broke while the first of them were running.
+            except RuntimeError as error:  # The pool broke while earlier jobs were running.
                 future = Future()
                 future.set_exception(error)
             futures[future] = job
-        # Not `as_completed` of the standard library alone: others have futures of their own.
+        # Other executors have their own futures, which the standard `as_completed` cannot wait for.
         if all(isinstance(future, Future) for future in futures):
             for future in as_completed(futures):
                 yield future, futures[future]
@@ -130,8 +140,8 @@ class Pool:
         if self._given is not None:
             return self._given
         if self._own is None and self._fresh:
-            # Not `max_tasks_per_child`: a pool that is given a second batch can wait forever for
-            # workers that have ended, and one that dies takes the others with it.
+            # Not `max_tasks_per_child`: on a second batch such a pool can wait forever for workers
+            # that have ended, and a worker that dies takes the others with it.
             self._own = ThreadPoolExecutor(self._workers)
         elif self._own is None:
             self._own = ProcessPoolExecutor(
@@ -140,7 +150,7 @@ class Pool:
         return self._own
 
     def _begin_anew(self) -> None:
-        """Take other processes, where ours died."""
+        """Drop the worker processes; the next batch starts new ones."""
         if self._own is not None:
             self._own.shutdown(wait=False, cancel_futures=True)
             self._own = None
@@ -153,7 +163,7 @@ def _carry_out(executor: Executor | None, fresh: bool) -> Callable[[Job, Agent, 
 
 
 def _interruptibly(job: Job, agent: Agent, oracle: Oracle) -> Trial:
-    """Carry out a job in a process that hears of Ctrl-C while it has one, and not in between."""
+    """Run a job in a worker that receives Ctrl-C during a job only, not between jobs."""
     _heed_interrupts(heed=True)
     try:
         return carry_out(job, agent, oracle)
@@ -162,11 +172,12 @@ def _interruptibly(job: Job, agent: Agent, oracle: Oracle) -> Trial:
 
 
 def _apart(job: Job, agent: Agent, oracle: Oracle) -> Trial:
-    """Carry out a job in a process of its own.
+    """Run a job in a new process.
 
     Raises:
-        RuntimeError: it died.
+        RuntimeError: the process died.
         UnwritableError: the branch cannot be written.
+        VerdictError: the oracle returned something other than True or False.
     """
     here, there = _PROCESSES.Pipe(duplex=False)
     process = _PROCESSES.Process(target=_child, args=(there, job, agent, oracle), daemon=False)
@@ -194,13 +205,13 @@ def _child(there: Connection, job: Job, agent: Agent, oracle: Oracle) -> None:
             except FATAL as error:
                 there.send(error)
     except KeyboardInterrupt:
-        os._exit(130)  # Ctrl-C in a terminal: who began it says so, once.
+        os._exit(130)  # Ctrl-C in a terminal: the parent process reports it, once.
 
 
 @contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """Let a process that is started here be told of Ctrl-C when it is ready to hear of it."""
-    ensure_running()  # It unblocks them, where it has to start something first.
+    """Block Ctrl-C in a process that is started here until it is ready to handle it."""
+    ensure_running()  # Starting the tracker unblocks signals, so start it before blocking them.
     _heed_interrupts(heed=False)
     try:
         yield
@@ -209,12 +220,12 @@ def _interrupted_later() -> Iterator[None]:
 
 
 def _heed_interrupts(*, heed: bool) -> None:
-    if hasattr(signal, "pthread_sigmask"):  # Windows has none.
+    if hasattr(signal, "pthread_sigmask"):  # Windows has no such mask.
         signal.pthread_sigmask(signal.SIG_UNBLOCK if heed else signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _end_with_parent() -> None:
-    """See that a fork makes no more calls once nobody is there to put down what came of it."""
+    """Exit when the parent process ends, since then no process could journal what a fork spends."""
     parent = parent_process()
     assert parent is not None
 

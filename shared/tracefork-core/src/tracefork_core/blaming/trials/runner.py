@@ -1,4 +1,4 @@
-"""Hear an engine: have carried out what it asks for, unless the journal has that already."""
+"""Run the probes the engine requests, skipping those already in the journal."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _GOOD_ENDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a blame is.
+    """The progress of a blame.
 
     Attributes:
-        standing: the phase, the likeliest unit so far and how sure that is; None before the first.
-        forks: runs that were made.
-        calls: live calls.
-        usd: what they cost, and those of the oracle, as far as prices are known.
-        left: dollars left of the budget, None without such a budget.
-        share: of the budget that is used up, None without one.
-        seconds: since it began.
+        standing: the phase, the likeliest unit so far and its probability; None before the first.
+        forks: number of runs so far.
+        calls: number of live calls so far, without those of the oracle.
+        usd: dollars spent so far, including those of the oracle, as far as prices are known.
+        left: dollars left of the budget; None without a budget in dollars.
+        share: share of the budget that is used up, 0 to 1; None without a budget.
+        seconds: time since the blame started.
     """
 
     standing: Standing | None
@@ -46,10 +46,10 @@ class Progress:
 
 
 class Runner:
-    """Hears an engine: has carried out what it asks for, unless the journal has that already.
+    """Runs the probes the engine requests, skipping those already in the journal.
 
     Attributes:
-        unfinished: what forks spent that died, and could not be paid for again.
+        unfinished: what forks spent that died and that the budget could not pay for again.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Runner:
         self._began = time.monotonic()
 
     def run(self, asking: Generator[list[Probe], list[Trial], Result]) -> Result:
-        """Answer an engine until it has a result."""
+        """Run the probes of an engine until it returns its result."""
         try:
             probes = next(asking)
             while True:
@@ -91,7 +91,7 @@ class Runner:
             return result
 
     def stands(self, standing: Standing) -> None:
-        """Take in where the engine stands."""
+        """Journal and report the progress of the engine."""
         self._standing = standing
         self._journal.stands(standing)
         self._tell()
@@ -102,7 +102,7 @@ class Runner:
         numbered = list(enumerate(probes, first))
         known = [trial for number, _ in numbered if (trial := self._journal.trials.get(number))]
         if any(trial.probe != probes[trial.number - first] for trial in known):
-            raise TapeError(f"tracefork: {self._journal.path} is damaged: not what was asked for.")
+            raise TapeError(f"tracefork: {self._journal.path} is corrupt: it has other probes.")
         for trial in known:
             self._purse.add(trial)
         missing = [(n, probe) for n, probe in numbered if n not in self._journal.trials]
@@ -129,7 +129,7 @@ class Runner:
         return [self._journal.trials[number] for number, _ in numbered]
 
     def _grades(self, probes: Sequence[Probe], again: int) -> int:
-        """Return how many calls of the oracle a batch needs: runs held whole end alike."""
+        """Return how many oracle calls a batch needs; runs held whole share one outcome."""
         if self._model_oracle is None:
             return 0
         ends = [probe for probe in probes if probe.until is None and self._purse.live(probe)]
@@ -137,7 +137,7 @@ class Runner:
         return (len(ends) + len(whole)) * (1 + again)
 
     def _regrades(self, before: int) -> int:
-        """Return how often good ends are graded again in the batch that begins with a trial."""
+        """Return how many times to regrade good outcomes in the batch that starts at a number."""
         trials = self._journal.trials.items()
         done = sum(
             n < before and bool(trial.grades) and trial.probe.purpose != "replay"

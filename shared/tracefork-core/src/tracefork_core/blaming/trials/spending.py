@@ -1,4 +1,4 @@
-"""What the live part of a branch spent, and which of it came out as recorded."""
+"""Add up what the live part of a branch cost, and compare its answers with the recorded ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from tracefork_core.tape.schema import BESIDE
 
 @dataclass(slots=True)
 class Spent:
-    """What the live calls of a branch spent. `usd` is None where a price is not known."""
+    """What some live calls cost.
+
+    Attributes:
+        calls: number of calls.
+        tokens: input and output tokens.
+        usd: dollars; None if a price is not known.
+        same: for each unit drawn again in its recorded context, whether the answer was the same.
+    """
 
     calls: int = 0
     tokens: int = 0
@@ -26,7 +33,7 @@ class Spent:
     same: dict[int, bool] = field(default_factory=dict)
 
     def add(self, other: Spent) -> None:
-        """Add what something else spent; what came out the same is one branch's."""
+        """Add calls, tokens and dollars; `same` stays, since it belongs to one branch."""
         self.calls += other.calls
         self.tokens += other.tokens
         self.usd = None if self.usd is None or other.usd is None else self.usd + other.usd
@@ -34,14 +41,14 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What an oracle spent that asks a model, and what one call of it takes at most, so far."""
+    """What an oracle that calls a model spent in total, and the most that one call of it took."""
 
     total: Spent
     dearest: Spent
 
 
 def spent_by(branch: Path) -> Spent:
-    """Add up a branch; one that was not kept spent nothing."""
+    """Add up the live calls of a branch; a branch that does not exist cost nothing."""
     spent = Spent()
     if not branch.exists():
         return spent
@@ -59,7 +66,7 @@ def spent_by(branch: Path) -> Spent:
 
 
 def set_aside(branch: Path) -> None:
-    """Take what is left of an attempt that nobody heard of out of the way of the next one."""
+    """Rename what an unreported attempt left behind, so that the next attempt can use the name."""
     if not branch.exists():
         return
     name = next(path for path in _asides(branch) if not path.exists()).name
@@ -70,12 +77,12 @@ def set_aside(branch: Path) -> None:
 
 
 def lost_with(branch: Path) -> Spent:
-    """Add up what attempts spent that nobody heard of, set aside or not."""
+    """Add up what unreported attempts spent, renamed or not."""
     lost = Spent()
     for path in (branch, *takewhile(Path.exists, _asides(branch))):
         try:
             lost.add(spent_by(path))
-        except TapeError:  # It died before it was a tape.
+        except TapeError:  # The process died before the tape was valid.
             continue
     return lost
 
@@ -85,9 +92,9 @@ def _asides(branch: Path) -> Iterator[Path]:
 
 
 def charge(spent: Spent, exchange: Exchange, call: ModelCall | None) -> None:
-    """Add what an exchange was charged, as the model call that it is."""
+    """Add the tokens and the price of an exchange; other than model calls cost nothing."""
     if call is None or call.error is not None or exchange.is_auxiliary:
-        return  # Neither a refused call is charged nor a count.
+        return  # Failed calls and token counts are free.
     if call.usage is not None:
         spent.tokens += (call.usage.input_tokens or 0) + (call.usage.output_tokens or 0)
     price = price_of(exchange, call)
@@ -95,7 +102,7 @@ def charge(spent: Spent, exchange: Exchange, call: ModelCall | None) -> None:
 
 
 def _redrawn(own: list[Exchange], recorded: list[Exchange]) -> Iterator[tuple[int, bool]]:
-    """Yield which units were drawn as recorded, as long as everything before them was."""
+    """Yield (unit, same answer) for live units, up to and including the first that differs."""
     for exchange in own:
         place = exchange.aside.place
         if exchange.aside.answered == RECORDED:
@@ -111,7 +118,7 @@ def _redrawn(own: list[Exchange], recorded: list[Exchange]) -> Iterator[tuple[in
 
 
 def meaning(exchange: Exchange) -> object:
-    """Return what an answer says: no ids, times or counts, so two that say the same are equal."""
+    """Return the content of an answer without ids, times and counts, to compare two answers."""
     call = model_call(exchange)
     if call is None or call.error is not None:
         return exchange.status, exchange.failure, exchange.response_body

@@ -1,4 +1,4 @@
-"""Carry out one probe: fork the run, and grade what comes of it. Runs in any process."""
+"""Run one probe in any process: fork the run and grade its outcome."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
 
 Agent: TypeAlias = Callable[[], object]
-"""What is run again: a function, async ones too."""
+"""The program to run again: a sync or async function without arguments."""
 Oracle: TypeAlias = Callable[[object], object]
-"""Says whether a run was good, of what the agent returned, as an assertion does.
+"""Takes what the agent returned; returns True for a good run and False for a bad one.
 
-One with a true attribute `grades_errors` is given what the agent raised, too. One with a method
-`again(outcome, n)` is asked by it for the n-th grade of the same outcome, from 1.
+If its attribute `grades_errors` is true, it is also called with what the agent raised. If it has a
+method `again(outcome, n)`, that gives the n-th further grade of the same outcome, from 1.
 """
 
 
 @runtime_checkable
 class ModelOracle(Protocol):
-    """An oracle that asks a model, and keeps what it asked where a blame tells it to."""
+    """An oracle that calls a model, and records its calls in the folder of the blame."""
 
     def placed(self, folder: Path) -> Oracle:
-        """Return the oracle of a blame in that folder."""
+        """Return a copy that records its calls below this folder."""
 
     def capped(self, calls: int) -> Oracle:
-        """Return the oracle that makes no call once there were so many, in whatever process."""
+        """Return a copy that makes no more calls after `calls`, counting those of all processes."""
 
     def spent(self, known: dict[str, list[Spent]]) -> Spending:
-        """Return what its grades spent so far; `known` is what it noted at the last call."""
+        """Return what its grades cost so far; `known` caches the tapes that were read before."""
 
 
 trial_number: ContextVar[int | None] = ContextVar("tracefork_trial", default=None)
-"""The number of the trial that runs here: what an agent seeds a model of its own with.
+"""Number of the trial that runs here: the seed for an agent that samples from a local model.
 
-Random values and ids in a fork are as recorded, so that nothing but the change makes a difference.
-A model that is seeded with them would say the same in every fork.
+Random values and ids in a fork are as recorded, so that only the change makes a difference. A local
+model seeded with them would give the same answer in every fork.
 """
 
 _LONGEST = 300
@@ -64,24 +64,27 @@ class VerdictError(UsageError):
 
 
 FATAL = (UnwritableError, VerdictError)
-"""Errors that end a blame: the fork is not at fault, and every other fork would meet them, too."""
+"""Errors that end a blame, since every other fork would meet them too."""
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A probe, and all that is needed to carry it out wherever it is sent.
+    """A probe with everything that a worker needs to run it.
 
     Attributes:
-        tape: the run; its branches go beside it.
-        branch: the name of this one.
-        sources: for each trial that a response is given from, its branch.
-        crash: the exception that the recorded run ended with: ending so again is a failure, and
-            ending with any other has no outcome.
+        number: number of the trial.
+        probe: the probe.
+        tape: path of the tape of the run; branches are written beside it.
+        branch: file name of this branch.
+        sources: file name of the branch of each trial that a response is given from.
+        crash: class name of the exception that ended the recorded run, or None. The same exception
+            again is a failure; another one is no outcome.
         writes: as for `fork`.
-        calls: how many live calls there may be, besides those `lost` to attempts before it.
+        calls: maximum live calls, without those `lost`; None for no limit.
+        lost: live calls that earlier attempts had made when the batch started.
         mask: as for `fork`.
-        credit: whether it is the good end that is looked into: a good run counts as failed.
-        regrades: how often the same end is graded again, where the run is held whole or is good.
-        grading: how many calls the oracle may have made when this is done, those before counted.
+        credit: whether a good run counts as failed, to find the step that saved it.
+        regrades: how many times the outcome is graded again, if all units are held or it is good.
+        grading: maximum calls of the oracle in total, including earlier ones; None for no limit.
         tail: as for `fork`.
     """
 
@@ -102,10 +105,10 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def check_functions(agent: object, oracle: object) -> None:
-    """Refuse what could be called, if at all, without being run.
+    """Refuse an agent or oracle that is not callable, or whose call would run nothing.
 
     Raises:
-        UsageError: one of them is no function, or a generator, or the oracle returns nothing.
+        UsageError: one of them is not a function, or is a generator function.
     """
     for what, given in (("agent", agent), ("oracle", oracle)):
         if not callable(given):
@@ -115,18 +118,19 @@ def check_functions(agent: object, oracle: object) -> None:
         if inspect.isgeneratorfunction(given) or inspect.isasyncgenfunction(given):
             name = getattr(given, "__name__", given)
             raise UsageError(
-                f"tracefork: the {what} {name} is a generator: to call it runs nothing. Name a "
-                "function that goes through it."
+                f"tracefork: the {what} {name} is a generator, and calling it runs nothing. Name a "
+                "function that iterates over it."
             )
 
 
 def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
-    """Fork the run as the probe says, and return what ending of it.
+    """Fork the run as the probe says, grade its outcome, and return the trial.
 
-    What an earlier attempt spent, whose process died, counts as taken by this one.
+    The cost of earlier attempts whose process died is added to this trial.
 
     Raises:
         UnwritableError: the branch cannot be written.
+        VerdictError: the oracle returned something other than True or False.
     """
     began = time.monotonic()
     to = Path(job.tape).with_name(job.branch)
@@ -150,7 +154,7 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     except TraceforkError as error:
         undefined = _words(error)
         if ending.error is not None and _is_leftover(error):
-            undefined = _ended_with(ending.error)  # So it did not come to the rest.
+            undefined = _ended_with(ending.error)  # The crash is why calls are left over.
     spent = spent_by(to)
     spent.add(lost)
     return Trial(
@@ -168,7 +172,7 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
 
 
 def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
-    """Return the fork that a probe asks for, with the live calls that are left of its allowance."""
+    """Return the fork of a probe, limited to the live calls left of its allowance."""
     path = Path(job.tape)
     with Tape.open(path) as tape:
         size = len(tape.exchanges)
@@ -190,7 +194,7 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How an agent ended: with a value, or with an error."""
+    """How an agent ended: with a return value or with an exception."""
 
     value: object = None
     error: BaseException | None = None
@@ -210,7 +214,7 @@ def _ended(agent: Agent, number: int) -> _Ending:
 
 
 def finished(value: object) -> object:
-    """Return what a function ending to, of async ones too."""
+    """Return a function's result; run it to its end if the function is async."""
     return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
 
 
@@ -221,7 +225,7 @@ async def _awaited(value: Awaitable[object]) -> object:
 def _graded(
     ending: _Ending, oracle: Oracle, job: Job, again: int = 0
 ) -> tuple[bool | None, str | None]:
-    """Return whether a run counts as failed, or why nobody can say."""
+    """Return (whether the run counts as failed, None), or (None, why it has no outcome)."""
     if ending.error is not None and not getattr(oracle, "grades_errors", False):
         if type(ending.error).__name__ == job.crash:
             return not job.credit, None
@@ -229,13 +233,13 @@ def _graded(
     end = ending.value if ending.error is None else ending.error
     regrade: Callable[[object, int], object] | None = getattr(oracle, "again", None)
     try:
-        with outside():  # Other forks may be open in other threads.
+        with outside():  # The oracle is in no session, though other threads may have forks open.
             good = finished(regrade(end, again) if again and regrade else oracle(end))
     except AssertionError:
         return not job.credit, None
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever it is, there is no verdict
+    except BaseException as error:  # noqa: BLE001 - any error means no verdict
         return None, f"the oracle ended with {_words(error)}"
     if not isinstance(good, bool):
         raise _no_verdict(oracle, good)
@@ -251,29 +255,29 @@ def _no_verdict(oracle: object, value: object) -> VerdictError:
 
 
 def _regraded(ending: _Ending, oracle: Oracle, job: Job) -> tuple[bool, ...]:
-    """Return the grades of the same end, given again without a call of the agent's."""
+    """Grade the same outcome `regrades` more times, without running the agent again."""
     grades = (_graded(ending, oracle, job, again)[0] for again in range(1, job.regrades + 1))
     return tuple(grade for grade in grades if grade is not None)
 
 
 def _changes(job: Job, at: int, size: int) -> dict[int | str, Intervention]:
-    """Return what is held or given after the fork point.
+    """Return the interventions that hold or give responses after the fork point.
 
     Raises:
-        UsageError: a trial has no answer to be given.
+        UsageError: a trial has no response of the unit to give.
     """
     changes: dict[int | str, Intervention] = {n: Keep() for n in job.probe.held if at <= n < size}
     for unit, trial in job.probe.given:
         with Tape.open(Path(job.tape).with_name(job.sources[trial])) as branch:
             found = [one for one in branch.exchanges if _place(one) == unit]
             if not found:
-                raise UsageError(f"tracefork: trial {trial} asked nothing in the place of {unit}.")
+                raise UsageError(f"tracefork: trial {trial} has no answer of exchange {unit}.")
             changes[unit] = recorded_answer(found[-1])
     return changes
 
 
 def _place(exchange: Exchange) -> int | None:
-    """Return the unit that an exchange of a branch is; those of the parent are themselves."""
+    """Return the number of the parent's exchange that an exchange of a branch stands for."""
     aside = exchange.aside
     return exchange.n if aside.place is None and not aside.answered else aside.place
 

@@ -1,7 +1,7 @@
-"""The journal of a blame: every trial is on disk before it counts, so a blame can be gone on with.
+"""The journal of a blame: every trial is on disk before it counts, so a blame can be resumed.
 
-Lines of JSON. The first says what the blame is of; each other is a trial, or where the blame
-stands. A last line that is not whole was being written when the process died, and is cut off.
+The file holds lines of JSON. The first line is the header; each other line is a trial, the prices,
+or the progress. An incomplete last line was being written when the process died, and is cut off.
 """
 
 from __future__ import annotations
@@ -21,42 +21,42 @@ _FIRST = b'{"header":'
 
 
 def beside(tape: Path) -> Path:
-    """Return the folder that the journal and the branches of a tape's blame go into."""
+    """Return the default folder for the journal and the branches of a tape's blame."""
     return tape.with_name(f"{tape.name}.blame")
 
 
 def make_folder(place: Path) -> None:
-    """Make the folder that a blame goes into, if it is not there.
+    """Create the folder of a blame if it does not exist.
 
     Raises:
-        UsageError: there is a file of that name.
-        TapeError: it cannot be made.
+        UsageError: a file has that name.
+        TapeError: the folder cannot be created.
     """
     try:
         place.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(
-            f"tracefork: {place} is no folder that a blame could go into: a file is in its place. "
-            "Name another (folder=, --to)."
+            f"tracefork: {place} cannot be the folder of a blame, because a file is in its place. "
+            "Name another folder (folder=, --to)."
         ) from error
     except OSError as error:
-        raise TapeError(f"tracefork: cannot make {place}: {error.strerror}.") from error
+        raise TapeError(f"tracefork: cannot create {place}: {error.strerror}.") from error
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a blame is of: the same header, and the same trials, lead to the same result.
+    """The inputs of a blame: the same header and the same trials lead to the same result.
 
     Attributes:
-        digest: of the run.
-        units: how many there are.
-        seed: of the engine's chance.
-        settings: the measures.
-        groups: the units by group, where there are groups.
-        agent: what is run again, in words.
-        oracle: what grades it, in words.
-        version: of tracefork-core.
-        tail: how models were asked that were live, where otherwise than they are.
-        regrades: how often some ends are graded again.
+        digest: digest of the run.
+        units: number of units.
+        seed: seed of the engine.
+        settings: thresholds and sample sizes.
+        groups: the units of each group, if there are groups.
+        agent: name of the agent.
+        oracle: name of the oracle.
+        version: version of tracefork-core.
+        tail: changes to live model requests, as a description; empty for none.
+        regrades: how many times some outcomes are graded again.
     """
 
     digest: str
@@ -72,11 +72,11 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Prices(msgspec.Struct, frozen=True):
-    """What was reckoned with when a blame was begun, or gone on with.
+    """The prices in use when a blame was started or resumed.
 
     Attributes:
-        lists: the version of the price lists that were installed; None without any.
-        units: what each unit cost in dollars; None where its price was not known.
+        lists: version of the installed price lists; None if there were none.
+        units: cost of each unit in dollars; None if its price was not known.
     """
 
     lists: str | None
@@ -94,14 +94,15 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class Journal:
-    """Trials by their number, as far as they were made, written to by one process at a time."""
+    """The trials made so far, by their number. Only one process at a time can write them."""
 
     def __init__(self, path: Path, header: Header, *, resume: bool) -> None:
-        """Begin a journal, or go on with the one that is there.
+        """Start a journal, or continue the existing one.
 
         Raises:
-            UsageError: one is there already, is that of another blame, or is being written.
-            TapeError: it is damaged, or cannot be written.
+            UsageError: a journal exists and `resume` is False, or it belongs to another blame, or
+                another process is writing it.
+            TapeError: it is corrupt or cannot be written.
         """
         self.path = path
         self.trials: dict[int, Trial] = {}
@@ -109,8 +110,8 @@ class Journal:
         found = _begun(path)
         if found is not None and not resume:
             raise UsageError(
-                f"tracefork: {path} is there: this blame was begun before. Go on with it "
-                "(resume=True, --resume), or remove it."
+                f"tracefork: {path} exists: this blame was started before. Resume it "
+                "(resume=True, --resume), or remove the file."
             )
         try:
             self._file = path.open("ab", buffering=0)
@@ -119,8 +120,8 @@ class Journal:
         try:
             if not _locked(self._file):
                 raise UsageError(
-                    f"tracefork: {path} is in use: this blame is still running, or one that goes "
-                    "on with it. Look on with --status, or end that first."
+                    f"tracefork: {path} is in use: this blame is still running. Watch it with "
+                    "--status, or stop it first."
                 )
             self._take_up(_begun(path), header)
         except BaseException:
@@ -128,11 +129,11 @@ class Journal:
             raise
 
     def _take_up(self, found: Found | None, header: Header) -> None:
-        """Go on behind what is whole of the journal, or write its first line."""
+        """Continue after the last complete line, or write the first line."""
         if found is not None and found.header != header:
             raise UsageError(
                 f"tracefork: {self.path} is the journal of another blame: "
-                f"{_difference(found.header, header)}. Blame into another folder (--to)."
+                f"{_difference(found.header, header)}. Use another folder (folder=, --to)."
             )
         self._file.truncate(found.size if found else 0)
         if found is None:
@@ -142,10 +143,10 @@ class Journal:
             self.prices = found.prices
 
     def price(self, now: Prices) -> Prices:
-        """Return the prices that the blame was begun with; put down those of today, if others.
+        """Return the prices that the blame was started with; add the current ones if they differ.
 
-        Each trial is put down with what it cost. So all figures of a report are those of the
-        journal, whatever lists are installed when it is read again.
+        Each trial is journaled with its cost. So all figures of a report come from the journal,
+        whichever price lists are installed when it is read again.
         """
         if all(now.lists != one.lists for one in self.prices):
             self.prices.append(now)
@@ -153,7 +154,7 @@ class Journal:
         return self.prices[0]
 
     def add(self, trial: Trial) -> None:
-        """Put a trial down, durably."""
+        """Append a trial, and sync it to disk."""
         self.trials[trial.number] = trial
         self._write(_Line(trial=trial))
         try:
@@ -162,7 +163,7 @@ class Journal:
             raise self._unwritable(error) from error
 
     def stands(self, standing: Standing) -> None:
-        """Put down where the blame stands, for who looks on."""
+        """Append the progress of the blame, for `--status`."""
         self._write(_Line(standing=standing))
 
     def close(self) -> None:
@@ -174,7 +175,7 @@ class Journal:
     def _write(self, line: _Line) -> None:
         left = memoryview(msgspec.json.encode(line) + b"\n")
         try:
-            while left:  # A disk that is almost full takes a part, and says nothing.
+            while left:  # A disk that is almost full takes only a part, without an error.
                 left = left[self._file.write(left) :]
         except OSError as error:
             raise self._unwritable(error) from error
@@ -184,7 +185,7 @@ class Journal:
 
 
 class Found(msgspec.Struct):
-    """What a journal holds; `size` is how many bytes of it are whole."""
+    """The content of a journal; `size` is the length of its complete lines in bytes."""
 
     header: Header
     prices: list[Prices]
@@ -194,64 +195,65 @@ class Found(msgspec.Struct):
 
 
 def read(path: Path) -> Found:
-    """Read a journal, one that is being written too.
+    """Read a journal, even while another process writes it.
 
     Raises:
-        UsageError: there is none.
-        TapeError: it is damaged.
+        UsageError: there is no journal, or it cannot be read.
+        TapeError: it is corrupt.
     """
     found = _begun(path)
     if found is None:
         raise UsageError(
-            f"tracefork: no blame in {path.parent}: it was not begun, or elsewhere (folder=, --to)."
+            f"tracefork: no blame in {path.parent}. It was not started, or it is in another folder "
+            "(folder=, --to)."
         )
     return found
 
 
 def _begun(path: Path) -> Found | None:
-    """Return what a journal holds; None where there is none, or nothing of it is whole.
+    """Return the content of a journal; None if it does not exist or has no complete line.
 
     Raises:
         UsageError: it cannot be read.
-        TapeError: it is damaged.
+        TapeError: it is corrupt.
     """
     try:
         if path.exists() and not path.is_file():
-            raise UsageError(f"tracefork: {path} is no file.")
+            raise UsageError(f"tracefork: {path} is not a file.")
         data = path.read_bytes()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise UsageError(f"tracefork: cannot read {path}: {error.strerror}.") from error
     if b"\n" not in data and data[: len(_FIRST)] == _FIRST[: len(data)]:
-        return None  # The disk was full, or the process died, before its first line was whole.
+        return None  # The disk was full, or the process died, within the first line.
     size = data.rfind(b"\n") + 1
     try:
         lines = [_decode(line) for line in data[:size].splitlines()]
         header = lines[0].header if lines else None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise TapeError(f"tracefork: {path} is damaged: {error}.") from error
+        raise TapeError(f"tracefork: {path} is corrupt: {error}.") from error
     if header is None:
-        raise TapeError(f"tracefork: {path} is no journal of a blame.")
+        raise TapeError(f"tracefork: {path} is not the journal of a blame.")
     standings = [line.standing for line in lines if line.standing is not None]
     trials = [line.trial for line in lines if line.trial is not None]
     prices = [line.prices for line in lines if line.prices is not None]
     if len({trial.number for trial in trials}) < len(trials) or not all(map(_is_sane, trials)):
-        raise TapeError(f"tracefork: {path} is damaged: its trials do not add up.")
+        raise TapeError(f"tracefork: {path} is corrupt: its trials do not add up.")
     if not all(0 <= standing.chance <= 1 for standing in standings):
         raise TapeError(f"tracefork: {path} is corrupt: a probability is out of range.")
     return Found(header, prices, trials, standings[-1] if standings else None, size)
 
 
 def _is_sane(trial: Trial) -> bool:
-    """Return whether a trial counts what can be: who counts below zero would have more to spend."""
+    """Return whether no number of a trial is negative, which would add to the budget."""
     return min(trial.number, trial.calls, trial.tokens, trial.usd or 0, trial.seconds) >= 0
 
 
 def _locked(file: FileIO) -> bool:
-    """Keep other processes off a file until it is closed; return False where one keeps us off.
+    """Lock a file until it is closed; return False if another process holds the lock.
 
-    Where the system has no such locks, nobody is kept off.
+    Return True without a lock if the system has no such locks.
     """
     try:
         import fcntl

@@ -1,4 +1,4 @@
-"""The units of a run: what each asked, and what it cost."""
+"""The units of a run: the name and the cost of each."""
 
 from __future__ import annotations
 
@@ -18,10 +18,16 @@ _QUOTED = 32
 
 
 class UnitName(msgspec.Struct, frozen=True, kw_only=True):
-    """A unit in words: its step from the root down, the line that asked, and what was asked.
+    """The name and the cost of a unit.
 
-    `said` is how a model's answer begins, where step and line are those of other units too. `usd`
-    is what it cost by the prices that a blame reckoned with, None where that was not known.
+    Attributes:
+        unit: the unit.
+        asked: the model, or the method and URL of the request.
+        step: names of its steps from the root down.
+        caller: file and line of the code that made the call.
+        said: how the model's answer begins, if step and line do not identify the unit.
+        usd: dollars by the prices that the blame uses; None if the price is not known.
+        tokens: input and output tokens.
     """
 
     unit: int
@@ -34,22 +40,22 @@ class UnitName(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Return the shortest words that a person recognises it by."""
+        """The shortest name that identifies the unit."""
         words = " ▸ ".join(self.step) or self.caller or self.asked
         return f"{words} → {self.said}" if self.said else words
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is known of a run before anything is tried.
+    """What is known of a run before any fork.
 
     Attributes:
-        digest: of the run.
-        usd: what each unit cost; None where its price is not known.
-        tokens: how many each spent; None where its answer does not say.
-        costs: what the engine weighs forks by: dollars where all are known, else calls.
-        units: each in words.
-        crash: the exception that the run ended with, None where it ran to its end.
+        digest: digest of the run.
+        usd: cost of each unit in dollars; None if its price is not known.
+        tokens: tokens of each unit; None if its answer does not report them.
+        costs: what the engine weighs forks by: dollars if all are known, else one for each call.
+        units: the name of each unit.
+        crash: class name of the exception that ended the run; None if it ran to its end.
     """
 
     digest: str
@@ -61,16 +67,16 @@ class Run:
 
     @classmethod
     def of(cls, tape: Tape) -> Run:
-        """Read a tape.
+        """Read the units of a tape.
 
         Raises:
-            UsageError: it holds nothing that could be to blame.
+            UsageError: the tape has no exchanges.
         """
         exchanges = tape.exchanges
         if not exchanges:
             raise UsageError(
-                f"tracefork: {tape.path} has no exchange that could be to blame: nothing crossed a "
-                "seam. `tracefork doctor` lists what has one."
+                f"tracefork: {tape.path} has no exchange to blame: nothing crossed a seam. "
+                "`tracefork doctor` lists the libraries that have one."
             )
         usd: list[float | None] = []
         tokens: list[int | None] = []
@@ -92,7 +98,7 @@ class Run:
         return cls(tape.digest, usd, tokens, _costs(usd), _told_apart(names), crash)
 
     def at(self, prices: Sequence[float | None]) -> Run:
-        """Return the run with what its units cost by other prices than those of today."""
+        """Return the run with the costs of its units by given prices instead of today's."""
         units = tuple(
             msgspec.structs.replace(unit, usd=usd)
             for unit, usd in zip(self.units, prices, strict=True)
@@ -101,7 +107,7 @@ class Run:
 
 
 def _is_unsaid(exchange: Exchange, call: ModelCall | None) -> bool:
-    """Return whether a model answered and did not say how many tokens that spent."""
+    """Return whether a model answered without reporting its tokens."""
     if call is None or call.error is not None or exchange.is_auxiliary:
         return False
     return call.usage is None
@@ -118,7 +124,7 @@ def _named(tape: Tape, exchange: Exchange, asked: str, said: str) -> UnitName:
 
 
 def _told_apart(names: Sequence[UnitName]) -> tuple[UnitName, ...]:
-    """Keep what was said only of units that step and line do not tell apart."""
+    """Keep `said` only for units that step and line do not identify."""
     bare = [msgspec.structs.replace(name, said="") for name in names]
     units = Counter(name.words for name in bare)
     pairs = zip(names, bare, strict=True)
@@ -126,7 +132,7 @@ def _told_apart(names: Sequence[UnitName]) -> tuple[UnitName, ...]:
 
 
 def _calls(call: ModelCall | None) -> str:
-    """Return "find_order(number=17)" of an answer that calls a tool."""
+    """Return the tool calls of an answer as text: "find_order(number=17)"."""
     calls = []
     for one in call.tool_calls if call else ():
         named = one.arguments.items() if isinstance(one.arguments, dict) else ()
@@ -140,22 +146,22 @@ def _shortened(text: str) -> str:
 
 
 _CALLS, _POWER = 9.0, 1.2
-"""Live calls to a decisive step are about 9 n^1.2: the means that were measured on planted runs of
-8 to 64 units lie within 10 % of that."""
+"""Finding a decisive step takes about 9 n^1.2 live calls. The means measured on planted runs of 8
+to 64 units are within 10 % of that."""
 _STRUCTURE = 2.2
-"""How many times as many it takes with certificate, second causes and controls."""
+"""Factor for the proof, second causes and controls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """`usd` is None where a price is not known."""
+    """Expected live calls and dollars of a blame; `usd` is None if a price is not known."""
 
     calls: int
     usd: float | None
 
 
 def estimate(run: Run) -> Estimate:
-    """Return about how many live calls a blame of this run makes, and what they cost."""
+    """Estimate the live calls that a blame of this run makes, and their cost."""
     size = len(run.units)
     calls = round(_CALLS * size**_POWER * _STRUCTURE)
     known = [price for price in run.usd if price is not None]
