@@ -1,4 +1,4 @@
-"""What is looked at besides the planted cases: groups, the budget, lost outcomes, the count."""
+"""Audit groups, the budget, lost outcomes and the count of live calls."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from tracefork_core.blaming.oracles.judge import http_library
 BUDGETS = (0, 3, 20, 90, 300)
 _SIZE = 16
 _LOST = (0.05, 0.35), (0.2, 0.2), (0.35, 0.05)
-"""The chance that a run has no outcome, if it would have passed and if it would have failed."""
+"""Probability that a run has no outcome, if it would have passed and if it would have failed."""
 _DOUBTFUL = 0.2
 _SAMPLE = 5
-"""Runs whose live calls are counted at a transport as well, which takes a hundred times as long."""
+"""Runs whose live calls are also counted at a transport, which takes 100 times as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """One thing that is looked at.
+    """The result of one audit.
 
     Attributes:
-        number: in the order of the published table.
-        name: what is looked at.
-        rule: the share of runs that has to keep it.
-        runs: how many there were.
-        misses: those that did not, in words.
-        holds: whether the rule does.
+        number: row in the published table.
+        name: what is checked.
+        rule: share of runs that must pass, 0 to 1.
+        runs: number of runs.
+        misses: name of each run that did not pass.
+        holds: whether enough runs passed.
     """
 
     number: int
@@ -43,13 +43,13 @@ class Audit:
 
     @property
     def words(self) -> str:
-        """How many runs keep it, and the first that does not."""
+        """The number of runs that pass, and the first that does not."""
         kept = f"{self.runs - len(self.misses)} of {self.runs}"
         return kept + (f", not {self.misses[0]}" if self.misses else "")
 
 
 def audits(engine: Engine, seeds: Sequence[int]) -> list[Audit]:
-    """Carry out every audit, on one run for each seed."""
+    """Run every audit, on one run for each seed."""
     return [
         grouped(engine, seeds),
         budgeted(engine, seeds),
@@ -59,7 +59,7 @@ def audits(engine: Engine, seeds: Sequence[int]) -> list[Audit]:
 
 
 def grouped(engine: Engine, seeds: Iterable[int]) -> Audit:
-    """Find the group that did it, in either order of two branches that ran side by side."""
+    """Check that the group to blame is found in either order of two parallel branches."""
     outcomes = {}
     for seed in seeds:
         instance = CASES["delayed"].instance(_SIZE, seed)
@@ -81,7 +81,7 @@ def _names_the_group(claim: Claim, simulation: Simulation) -> bool:
 
 
 def budgeted(engine: Engine, seeds: Iterable[int]) -> Audit:
-    """Spend no call above the budget, and say that a verdict it cut short is undecided."""
+    """Check that no call exceeds the budget, and that a verdict cut short by it is undecided."""
     outcomes = {}
     for seed in seeds:
         instance = _any(("echo", "or", "and-2", "recovery"), seed)
@@ -95,7 +95,7 @@ def budgeted(engine: Engine, seeds: Iterable[int]) -> Audit:
 
 
 def undefined(engine: Engine, seeds: Iterable[int]) -> Audit:
-    """Show the worst that forks without an outcome can hide, and decide nothing on too many."""
+    """Check that intervals cover the worst case of lost outcomes, and too many decide nothing."""
     outcomes = {}
     for seed in seeds:
         instance = _any(("echo", "delayed", "recovery"), seed)
@@ -108,7 +108,7 @@ def undefined(engine: Engine, seeds: Iterable[int]) -> Audit:
 
 
 def _shows_the_worst(claim: Claim) -> bool:
-    """Return whether each interval has room for all that is lost to have failed, or passed."""
+    """Return whether each interval allows for all lost runs to have failed, and to have passed."""
     for interval in claim.intervals:
         if interval.seen is None or not sum(interval.seen):
             continue
@@ -120,7 +120,7 @@ def _shows_the_worst(claim: Claim) -> bool:
 
 
 def _doubts(claim: Claim) -> bool:
-    """Return whether a step next to which too much is lost is not blamed."""
+    """Return whether no step is blamed if too many runs at its positions are lost."""
     if claim.kind in ("undecided", "not reproducible") or claim.decisive is None:
         return True
     around = [one for one in claim.intervals if one.position - claim.decisive in (0, 1)]
@@ -129,7 +129,7 @@ def _doubts(claim: Claim) -> bool:
 
 
 def transported(engine: Engine, seeds: Iterable[int]) -> Audit:
-    """Count the live calls of some forks at an HTTP transport too: the same, fork for fork."""
+    """Check that an HTTP transport counts the same live calls as the simulation, fork by fork."""
     outcomes: dict[str, bool] = {}
     library = http_library()
     for seed in seeds:

@@ -1,4 +1,4 @@
-"""Runs a whole bench, applies its acceptance rules, and reports as a document."""
+"""Run a whole bench, apply its acceptance rules, and report the result as a document."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tracefork_core.bench.score import (
 MOST_ACCUSATIONS = 0.03
 COVERAGE = 0.95
 RATIO, RATIO_SIZE = 5, 32
-"""How many times fewer calls than the largest drop it has to take, at how many steps."""
+"""Blame must take 5 times fewer calls than the rule of the largest drop, at 32 steps."""
 _RARELY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A rule for all runs of a bench together.
+    """The result of a rule over all runs of a bench.
 
     Attributes:
-        name: what is looked at.
-        found: what it came to.
-        wanted: what it has to be at least, or at most.
-        holds: whether it is.
+        name: what is measured.
+        found: the measured value.
+        wanted: its limit; a maximum for false accusations, else a minimum.
+        holds: whether the rule holds.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Check:
 
 
 def checks(cells: Sequence[Cell], standings: Sequence[Standing]) -> Iterator[Check]:
-    """Give the pooled rules."""
+    """Yield the results of the rules over all cells together."""
     scored = [one for cell in cells for one in cell.scored]
     finds = sum(one.found for one in scored)
     yield Check(
@@ -65,17 +65,17 @@ def checks(cells: Sequence[Cell], standings: Sequence[Standing]) -> Iterator[Che
     for one in standings:
         if one.size == RATIO_SIZE:
             drop = one.rival("largest drop")
-            # Where it never finds enough, the most that was tried bounds what it would take.
+            # If it never finds enough, its largest number of forks is a lower bound.
             calls = drop.enough or drop.calls * LADDER[-1] / SHIPPED
             ratio = calls / max(1, one.suspect)
             yield Check(f"times fewer calls, n={one.size}", ratio, RATIO, ratio >= RATIO)
 
 
 def _coverage(scored: Sequence[Scored]) -> Iterator[Check]:
-    """Give the audit of intervals: each run stops when it likes, so each is an adaptive stop.
+    """Yield the checks of the intervals, which each run reports where it stopped adaptively.
 
-    Those of a curve have to hold all at once in 95 % of the runs. That fails where so few would be
-    rare for intervals that just do.
+    The intervals of a curve must all hold at once in 95 % of the runs. The check fails if so few
+    would be rare (below 5 %) for intervals that hold in exactly 95 %.
     """
     printed = sum(len(one.claim.intervals) for one in scored)
     if not printed:
@@ -89,15 +89,15 @@ def _coverage(scored: Sequence[Scored]) -> Iterator[Check]:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a bench came to.
+    """The result of a bench.
 
     Attributes:
         seed: the first seed; the others follow it.
-        seeds: how many runs there are of each case at each size.
-        cells: the cases, each at each size.
-        standings: the engine beside the rules of others, by size.
+        seeds: number of runs of each case at each size.
+        cells: the results of each case at each size.
+        standings: the engine beside the rules of other tools, by size.
         checks: the rules over all cells together.
-        audits: what is looked at besides.
+        audits: the results of the audits; empty unless all cases were run.
     """
 
     seed: int
@@ -114,7 +114,7 @@ class Report:
 
     @property
     def broken(self) -> list[str]:
-        """The rules that do not hold, in words."""
+        """The names of the rules that do not hold."""
         cases = [f"{cell.case.name} n={cell.size}" for cell in self.cells if not cell.holds]
         pooled = [check.name for check in self.checks if not check.holds]
         return cases + pooled + [audit.name for audit in self.audits if not audit.holds]
@@ -126,7 +126,7 @@ class Report:
         return [one for one in every if not (one.right and one.found)]
 
     def document(self) -> dict[str, object]:
-        """Return it as JSON-able values: the same for the same seed, whenever and wherever."""
+        """Return the report as JSON-able values, the same everywhere for the same seed."""
         return {
             "seed": self.seed,
             "seeds": self.seeds,
@@ -199,11 +199,11 @@ def _answer_document(answer: Answer) -> dict[str, object]:
 
 
 Tell = Callable[[str, int, int], None]
-"""Told what is run now, how many runs are done, and of how many."""
+"""Called with what runs now, the number of finished runs, and the number of all runs."""
 
 
 def silent(words: str, done: int, of: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def bench(
@@ -215,9 +215,17 @@ def bench(
     seeds: int = 30,
     tell: Tell = silent,
 ) -> Report:
-    """Run an engine on cases: so many recorded runs of each at each size, by ascending seeds.
+    """Run an engine on recorded runs of each case at each size.
 
-    The audits are run where all cases are.
+    The audits run only if all cases do.
+
+    Args:
+        engine: the engine to measure.
+        cases: the cases to run.
+        sizes: numbers of steps; a case with a size of its own runs at that one.
+        seed: the first seed.
+        seeds: number of runs of each case at each size, with ascending seeds.
+        tell: called with the progress.
     """
     pairs = [(case, size) for case in cases for size in case.sizes(sizes)]
     every, cells = range(seed, seed + seeds), []

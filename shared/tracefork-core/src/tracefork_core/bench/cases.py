@@ -1,4 +1,4 @@
-"""The planted cases: an agent whose fault is known, a run of it that failed, and the truth."""
+"""The planted cases. Each has an agent with a known fault, a failed run of it, and the truth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Instance:
 
     @property
     def name(self) -> str:
-        """What draws about this instance are seeded with."""
+        """The name that seeds all random draws about this instance."""
         return f"{self.case}/{self.size}/{self.seed}"
 
 
@@ -35,12 +35,12 @@ class Case:
     """A planted structure.
 
     Attributes:
-        number: in the order of the published table.
-        name: what `--cases` takes.
-        rule: the least share of full verdicts that is accepted.
-        tell: makes the story of one run, of so many steps.
-        size: where it has one size only.
-        free: whether the right verdict needs no live call at all.
+        number: row in the published table.
+        name: name for `--cases`.
+        rule: smallest accepted share of right full verdicts, 0 to 1.
+        tell: makes the story of one run with a given number of steps.
+        size: its number of steps, if it has only one size.
+        free: whether the right verdict must take no live call.
     """
 
     number: int
@@ -51,11 +51,11 @@ class Case:
     free: bool = False
 
     def sizes(self, wanted: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the sizes to try it at."""
+        """Return the sizes to run this case at: the wanted ones, or its own."""
         return wanted if self.size is None else (self.size,)
 
     def instance(self, size: int, seed: int) -> Instance:
-        """Return the recorded run that a seed draws: places, decoys and responses."""
+        """Return the recorded run that a seed draws, with its faults, decoys and responses."""
         random = chance(f"{self.name}/{size}/{seed}")
         story = self.tell(size, random)
         recorded = _record(story, random)
@@ -90,7 +90,11 @@ CASES: Mapping[str, Case] = {
 
 
 def _record(story: Story, random: Random) -> Recorded:
-    """Run until the story comes true: a failing run drawn from all those that tell it."""
+    """Run the program until a failed run matches the story: a sample of all such runs.
+
+    Raises:
+        RuntimeError: none of 200,000 runs matches.
+    """
     if story.fixed is not None:
         return Recorded(story.program, story.fixed)
     for _ in range(_TRIES):

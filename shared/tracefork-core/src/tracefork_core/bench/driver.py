@@ -1,4 +1,4 @@
-"""Runs an engine on a simulated run: probes go one way, trials the other, and calls are counted."""
+"""Run an engine on a simulated run, and count the live calls of its probes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An interval as it is printed: of the risk after a prefix, or of the change between two.
+    """A reported interval: of the risk after a prefix, or of the change between two prefixes.
 
     Attributes:
-        name: of what it is.
-        position: how many units are held.
-        low: its lower end.
-        high: its upper end.
-        since: the shorter prefix whose risk is subtracted; None for the risk itself.
-        seen: the failures, the passes, and the forks without an outcome it is made from.
+        name: what it is an interval of.
+        position: number of units held.
+        low: lower end.
+        high: upper end.
+        since: length of the shorter prefix whose risk is subtracted; None for the risk itself.
+        seen: numbers of failures, passes, and forks without an outcome behind it.
     """
 
     name: str
@@ -44,14 +44,14 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What an engine says in the end, as far as it is held to truth.
+    """The part of an engine's result that is compared with the truth.
 
     Attributes:
-        kind: of the verdict.
-        units: whom it names.
-        mediators: who passed the fault on.
-        decisive: the unit that made the run fail, or most likely did; None if no unit did.
-        intervals: all that are printed about the curve.
+        kind: kind of the verdict.
+        units: the units it names.
+        mediators: the units that passed the fault on.
+        decisive: the unit that made the run fail, or most likely did; None for no unit.
+        intervals: all intervals that it reports.
     """
 
     kind: str
@@ -63,19 +63,19 @@ class Claim:
 
 Asking = Generator[list[Probe], list[Trial], Claim]
 Engine = Callable[[Sequence[float], Random, Callable[[str], None]], Asking]
-"""Takes what each unit cost when it was recorded, a source of chance of its own, and who is told
-what it is at."""
+"""Takes the recorded cost of each unit, a random generator of its own, and a function to call with
+the name of each phase."""
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What was spent on an engine.
+    """What an engine spent.
 
     Attributes:
-        phase: what the engine says it is at.
-        calls: live calls, by phase.
-        forks: how many probes were carried out.
-        exhausted: whether it was told that the budget is used up.
+        phase: the current phase of the engine.
+        calls: number of live calls by phase.
+        forks: number of probes run.
+        exhausted: whether the budget was used up.
     """
 
     phase: str = "replay"
@@ -85,15 +85,15 @@ class Ledger:
 
     @property
     def total(self) -> int:
-        """All live calls."""
+        """Number of all live calls."""
         return sum(self.calls.values())
 
     def reach(self, phase: str) -> None:
-        """Note what the engine is at from here on."""
+        """Begin a phase: later calls count towards it."""
         self.phase = phase
 
     def enter(self, trial: Trial) -> None:
-        """Enter what a trial took."""
+        """Add the live calls of a trial to the current phase."""
         self.calls[self.phase] = self.calls.get(self.phase, 0) + trial.calls
         self.forks += 1
 
@@ -104,10 +104,11 @@ def drive(
     """Run an engine to its end.
 
     Args:
-        engine: what is driven.
-        simulation: carries its probes out.
-        random: the engine's own.
-        budget: how many live calls there are; no probe that would take more is carried out.
+        engine: the engine to run.
+        simulation: runs its probes.
+        random: random generator of the engine.
+        budget: maximum number of live calls; a probe that would exceed it is not run. None for no
+            limit.
     """
     ledger = Ledger()
     asking = engine(simulation.costs, random, ledger.reach)
@@ -131,7 +132,7 @@ def drive(
 
 
 def blame_engine(costs: Sequence[float], random: Random, reach: Callable[[str], None]) -> Asking:
-    """Ask as blame does with its defaults, and say what it says."""
+    """Run the engine of blame with its default settings."""
     from tracefork_core.blaming.engine.engine import blame
 
     result = yield from blame(costs, random, watch=lambda standing: reach(standing.phase))
@@ -139,7 +140,7 @@ def blame_engine(costs: Sequence[float], random: Random, reach: Callable[[str], 
 
 
 def claim_of(result: Result) -> Claim:
-    """Return what of a result is held to truth."""
+    """Return the parts of a result that are compared with the truth."""
     verdict, decisive = result.verdict, result.decisive
     return Claim(
         verdict.kind,

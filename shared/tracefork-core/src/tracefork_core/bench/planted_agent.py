@@ -1,8 +1,8 @@
-"""Agents that are finite tables: what they would do can be computed, not only tried.
+"""Agents that are finite tables, so that their exact risk can be computed.
 
-At each step the agent is in a state, draws a response from the policy of that state, and moves on.
-How the last state is graded may err. A step that is forced gives that response in whatever state
-it is met, which is what holding a recorded response does to a real agent.
+At each step the agent is in a state, draws a response from the policy of that state, and moves to
+the next state. The grade of the last state may err. A forced step gives its response in any state,
+as a held response does in a real agent.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from random import Random
 
 
 def chance(name: str) -> Random:
-    """Return a source of chance that a name seeds, alike on every machine."""
-    return Random(name)  # noqa: S311 - what is simulated must come out again
+    """Return a random generator that a name seeds, the same on every machine."""
+    return Random(name)  # noqa: S311 - a simulation must be reproducible
 
 
 FALSE_FAIL = MISS = 0.03
-"""How often a good run is graded as failed, and a bad one as passed, unless a case says so."""
+"""Rates at which a good run is graded as failed and a bad one as passed, unless a case differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +27,16 @@ class Step:
     """One response of an agent.
 
     Attributes:
-        policy: the chance of each response, by state: `policy[state][response]`.
-        move: the next state: `move[state][response]`. A response may be forced that no policy
-            draws.
+        policy: probability of each response by state: `policy[state][response]`.
+        move: next state: `move[state][response]`. It may have responses that no policy draws, to be
+            forced.
     """
 
     policy: tuple[tuple[float, ...], ...]
     move: tuple[tuple[int, ...], ...]
 
     def draw(self, state: int, random: Random) -> int:
-        """Return a response, drawn in a state."""
+        """Draw a response in a state."""
         at, chances = random.random(), self.policy[state]
         for response, chance in enumerate(chances):
             at -= chance
@@ -50,8 +50,8 @@ class Program:
     """An agent from its first state to its grade.
 
     Attributes:
-        steps: in the order they are run; all of them have the same states.
-        fails: the chance that the run is graded as failed, by the last state.
+        steps: the steps in order; all have the same states.
+        fails: probability that the run is graded as failed, by its last state.
     """
 
     steps: tuple[Step, ...]
@@ -61,7 +61,7 @@ class Program:
         return len(self.steps)
 
     def risk(self, forced: Mapping[int, int]) -> float:
-        """Return the exact chance of failure where some responses are forced, the rest live."""
+        """Return the exact probability of failure with some responses forced and the rest live."""
         chances = {0: 1.0}
         for number, step in enumerate(self.steps):
             after: dict[int, float] = {}
@@ -80,7 +80,7 @@ class Program:
     def run(
         self, random: Random, forced: Mapping[int, int], until: int | None = None
     ) -> tuple[list[int], int]:
-        """Run it, to step `until` or the end; return the responses, and the state it is left in."""
+        """Run to step `until`, inclusive, or the end; return the responses and the last state."""
         state, responses = 0, []
         for number, step in enumerate(self.steps[: None if until is None else until + 1]):
             response = forced.get(number)
@@ -91,7 +91,7 @@ class Program:
         return responses, state
 
     def graded(self, random: Random, state: int) -> bool:
-        """Return whether a run that ended in this state is graded as failed, this time."""
+        """Draw whether a run that ended in this state is graded as failed."""
         return random.random() < self.fails[state]
 
 
@@ -101,7 +101,7 @@ THRESHOLD = 0.30
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run of a program that failed, and was recorded."""
+    """A recorded run of a program that failed: one response for each step."""
 
     program: Program
     responses: tuple[int, ...]
@@ -110,31 +110,31 @@ class Recorded:
         return len(self.responses)
 
     def risk(self, held: Iterable[int]) -> float:
-        """Return the chance of failure where these steps keep their response, the rest live."""
+        """Return the exact probability of failure with these steps held and the rest live."""
         return self.program.risk({step: self.responses[step] for step in held})
 
     def curve(self) -> list[float]:
-        """Return the risk after each prefix: of length n + 1, the last with everything held."""
+        """Return the risk with each prefix held: n + 1 values, the last with every step held."""
         return [self.risk(range(position)) for position in range(len(self) + 1)]
 
     def responsibility(self) -> list[float]:
-        """Return how much each step changed the risk for good: nothing later undid it."""
+        """Return how much each step raised the risk for good, so that no later step undid it."""
         return responsibility(self.curve())
 
     def decisive(self) -> int | None:
-        """Return the step that made the run fail; None if no step did."""
+        """Return the step with the largest responsibility; None if that is below `THRESHOLD`."""
         shares = self.responsibility()
         largest = max(shares)
         return shares.index(largest) if largest >= THRESHOLD else None
 
 
 def changes(curve: Sequence[float]) -> list[float]:
-    """Return the differences of neighbours."""
+    """Return the differences of neighbouring values, one fewer than there are values."""
     return [after - before for before, after in pairwise(curve)]
 
 
 def responsibility(curve: Sequence[float]) -> list[float]:
-    """Return the differences of the curve's lowest values from each position on."""
+    """Return R_i = M(i+1) - M(i), where M(i) is the lowest value of the curve from i on."""
     lowest = list(curve)
     for position in reversed(range(len(curve) - 1)):
         lowest[position] = min(lowest[position], lowest[position + 1])
@@ -144,14 +144,14 @@ def responsibility(curve: Sequence[float]) -> list[float]:
 Policy = Callable[[int], tuple[float, ...]]
 Move = Callable[[int, int], int]
 StepOf = Callable[[int], Step]
-"""Makes a step for that many states."""
+"""Makes a step for a number of states."""
 
 _DECOYS = 3
-"""One in so many of the steps that do nothing draws, nevertheless, something else each time."""
+"""One in three of the steps that do nothing still varies its answer."""
 
 
 def step(policy: Policy, move: Move) -> StepOf:
-    """Return a step whose policy is a function of the state, as its move is with the response."""
+    """Return a step from a policy of the state and a move of the state and the response."""
 
     def of(states: int) -> Step:
         policies = tuple(policy(state) for state in range(states))
@@ -168,18 +168,18 @@ def still(state: int, response: int) -> int:
 
 
 PLAIN = step(lambda state: (1.0,), still)
-"""Always answers the same, and does nothing."""
+"""A step that always gives the same answer and has no effect."""
 DECOY = step(lambda state: (0.5, 0.3, 0.2), still)
-"""Answers something else each time, and does nothing."""
+"""A step that varies its answer and has no effect."""
 
 
 def fault(flag: int, chance: float) -> StepOf:
-    """Raise a flag with some chance: response 1."""
+    """Return a step that raises a flag with some probability, by response 1."""
     return step(lambda state: (1 - chance, chance), lambda s, x: s | flag * (x == 1))
 
 
 def echo(flag: int, heals: float, slips: float) -> StepOf:
-    """Say whether a flag is up, and be believed: what it says is what counts from there on."""
+    """Return a step that says whether a flag is up; its answer sets the flag from there on."""
 
     def policy(state: int) -> tuple[float, ...]:
         return (heals, 1 - heals) if state & flag else (1 - slips, slips)
@@ -188,12 +188,12 @@ def echo(flag: int, heals: float, slips: float) -> StepOf:
 
 
 def symptom(flag: int, shows: float) -> StepOf:
-    """Say that a flag is up, mostly, to no effect."""
+    """Return a step that mostly says that a flag is up, without an effect."""
     return step(lambda s: (1 - shows, shows) if s & flag else (1.0, 0.0), still)
 
 
 def correction(flag: int, chance: float) -> StepOf:
-    """Take a flag down that is up, with some chance: response 1."""
+    """Return a step that lowers a raised flag with some probability, by response 1."""
 
     def policy(state: int) -> tuple[float, ...]:
         return (1 - chance, chance) if state & flag else (1.0, 0.0)
@@ -202,7 +202,7 @@ def correction(flag: int, chance: float) -> StepOf:
 
 
 def backup(flag: int, chance: float) -> StepOf:
-    """Raise a flag where it is not up yet: it would have failed anyway, another way."""
+    """Return a step that raises a flag unless it is up: a second way to fail."""
 
     def policy(state: int) -> tuple[float, ...]:
         return (1.0, 0.0) if state & flag else (1 - chance, chance)
@@ -211,7 +211,7 @@ def backup(flag: int, chance: float) -> StepOf:
 
 
 def handshake(first: int, differs: int, chance: float) -> StepOf:
-    """Answer as the first flag says, or the contrary with some chance: then both differ."""
+    """Return a step that answers by the first flag, but sets `differs` if it contradicts it."""
 
     def policy(state: int) -> tuple[float, ...]:
         return (chance, 1 - chance) if state & first else (1 - chance, chance)
@@ -220,7 +220,7 @@ def handshake(first: int, differs: int, chance: float) -> StepOf:
 
 
 def graded(states: int, bad: Callable[[int], bool]) -> tuple[float, ...]:
-    """Return the chances of being graded as failed, where some last states are bad."""
+    """Return the probability of a failing grade for each last state, given which are bad."""
     return tuple(1 - MISS if bad(state) else FALSE_FAIL for state in range(states))
 
 
@@ -231,14 +231,14 @@ def planted(
     steps: Mapping[int, StepOf],
     others: StepOf | None = None,
 ) -> Program:
-    """Return a program with steps at their places, and between them decoys and plain steps.
+    """Return a program with planted steps, and decoys and plain steps between them.
 
     Args:
-        length: how many steps it has.
-        random: chooses which of the others are decoys.
-        fails: the chance of failure by the last state.
-        steps: the planted steps by their place.
-        others: what stands between them instead, where it is not decoys.
+        length: number of steps.
+        random: chooses which of the other steps are decoys.
+        fails: probability of failure by the last state.
+        steps: the planted steps by their index.
+        others: the step to use for all others instead of decoys and plain steps.
     """
     free = [place for place in range(length) if place not in steps]
     decoys = set(random.sample(free, round(len(free) / _DECOYS)))

@@ -1,6 +1,6 @@
-"""The rules that others find a step by: as many forks at every step, then a rule of thumb.
+"""The rules of other tools: they fork equally often at every step, then apply a rule of thumb.
 
-They fork in the same simulation as the engine does, and their calls are counted there.
+They fork in the same simulation as the engine, which counts their calls.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tracefork_core.bench.simulation import Simulation
 from tracefork_core.blaming.engine.intervals import wilson
 
 BENIGN = 0
-"""The response that does no harm, in every program: what a fixed substitute text is like."""
+"""The harmless response in every program; it stands for a fixed substitute text."""
 LADDER = (3, 5, 8, 10, 12, 16, 20, 30, 40)
-"""How many forks at each step are tried."""
+"""The numbers of forks at each step that are tried."""
 _NULL = 0.05
-"""The chance flip rate that others hold a flip rate against."""
+"""The flip rate by chance that other tools compare a flip rate with."""
 
 Counts = Sequence[int]
 Rule = Callable[[Counts, int], int | None]
@@ -27,7 +27,7 @@ Arm = Callable[[Sequence[int]], list[dict[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The step a rule names, None for nobody, and what that took."""
+    """The step that a rule names, or None for no step, and its forks and live calls."""
 
     step: int | None
     forks: int
@@ -35,28 +35,28 @@ class Pick:
 
 
 def kept_prefixes(recorded: Sequence[int]) -> list[dict[int, int]]:
-    """Hold each prefix, the rest live; the last arm holds everything, and costs no calls."""
+    """Return arms that hold each prefix, the rest live; the last holds all and costs no calls."""
     return [dict(enumerate(recorded[:held])) for held in range(len(recorded) + 1)]
 
 
 def substituted(recorded: Sequence[int]) -> list[dict[int, int]]:
-    """Hold each prefix, put a benign text in the next place, the rest live."""
+    """Return arms that hold each prefix and substitute the next step, the rest live."""
     return [{**dict(enumerate(recorded[:at])), at: BENIGN} for at in range(len(recorded))]
 
 
 def substituted_prefixes(recorded: Sequence[int]) -> list[dict[int, int]]:
-    """Put a benign text in each place of ever longer prefixes, the rest live."""
+    """Return arms that substitute every step of each prefix, the rest live."""
     return [dict.fromkeys(range(at + 1), BENIGN) for at in range(len(recorded))]
 
 
 def largest_drop(failures: Counts, each: int) -> int | None:
-    """Name the step over which the estimated prefix risk rises most."""
+    """Return the step at which the estimated prefix risk rises most."""
     rises = [after - before for before, after in pairwise(failures)]
     return rises.index(max(rises))
 
 
 def point_of_commitment(failures: Counts, each: int) -> int | None:
-    """Name the latest step that flips more often than by chance when it is drawn again."""
+    """Return the last step that flips more often than by chance when drawn again, or None."""
     for step in reversed(range(len(failures) - 1)):
         if wilson(each - failures[step], each)[0] > _NULL:
             return step
@@ -64,9 +64,9 @@ def point_of_commitment(failures: Counts, each: int) -> int | None:
 
 
 def controlled_commitment(failures: Counts, each: int) -> int | None:
-    """Name the latest step that flips more often than a control arm that holds everything.
+    """Return the last step that flips more often than a control arm with everything held, or None.
 
-    No one ships this. It is the most that can be made of the point of commitment.
+    No tool ships this. It is the point of commitment at its best.
     """
     for step in reversed(range(len(failures) - 1)):
         if newcombe(failures[-1], failures[step], each)[0] > 0:
@@ -75,14 +75,14 @@ def controlled_commitment(failures: Counts, each: int) -> int | None:
 
 
 def flip_rate(failures: Counts, each: int) -> int | None:
-    """Name the step that flips most, the first of equals; nobody where that may be chance."""
+    """Return the step that flips most, the first of equals; None if that may be chance."""
     flips = [each - count for count in failures]
     most = max(flips)
     return flips.index(most) if wilson(most, each)[0] > _NULL else None
 
 
 def single_order_shapley(failures: Counts, each: int) -> int | None:
-    """Name the step that adds most passes, one temporal order and no passes before the first."""
+    """Return the step that adds most passes in temporal order, starting from no passes."""
     passes = [0, *(each - count for count in failures)]
     credit = [after - before for before, after in pairwise(passes)]
     return credit.index(max(credit))
@@ -100,9 +100,9 @@ RIVALS: Mapping[str, tuple[Arm, Rule]] = {
 def picks(
     simulation: Simulation, ladder: Sequence[int] = LADDER
 ) -> Iterator[tuple[str, int, Pick]]:
-    """Give what each rule names with ever more forks at each step: rule, forks a step, pick.
+    """Yield (rule, forks at each step, pick) for each rule and each number of the ladder.
 
-    Rules that read the same arms read the same forks; each is charged for all of them.
+    Rules that use the same arms use the same forks; each is charged for all of them.
     """
     for arm in dict.fromkeys(arm for arm, _ in RIVALS.values()):
         rules = {name: rule for name, (its, rule) in RIVALS.items() if its is arm}
@@ -118,7 +118,7 @@ def picks(
 
 
 def newcombe(hits: int, others: int, of: int) -> tuple[float, float]:
-    """Return Newcombe's 95 % interval of the difference of two rates of as many tries."""
+    """Return the 95 % interval of `hits / of - others / of` by Newcombe (1998), method 10."""
     one, other = hits / of, others / of
     low, high = wilson(hits, of)
     other_low, other_high = wilson(others, of)

@@ -1,4 +1,4 @@
-"""Each planted case: the agent, what its recorded run did, and the right verdict."""
+"""The story of each planted case: its agent, its recorded run, and the right verdict."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from tracefork_core.bench.planted_agent import echo as echoing
 
 NOBODY: frozenset[int] = frozenset()
 INNOCENT = frozenset({"fails anyway", "not reproducible", "diffuse", "inert", "undecided"})
-"""Verdicts that name no unit, or only say where one would look first."""
+"""Kinds of verdict that blame no unit; at most they suggest where to look first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A verdict that is right.
+    """A right verdict.
 
     Attributes:
         kind: its kind.
-        units: the units it names: all of them, and no other.
-        mediators: the units it says pass the fault on.
-        optional: units that may be among the mediators or not.
+        units: exactly the units that it names.
+        mediators: the units that pass the fault on.
+        optional: units that may or may not be among the mediators.
     """
 
     kind: str
@@ -46,19 +46,18 @@ class Answer:
     def is_given_by(
         self, kind: str, units: Collection[int], mediators: Collection[int] = ()
     ) -> bool:
-        """Return whether a verdict says this."""
+        """Return whether a verdict gives this answer."""
         named = frozenset(mediators) - self.optional
         return (kind, frozenset(units), named) == (self.kind, self.units, self.mediators)
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is right to say.
+    """The right verdicts about a run.
 
     Attributes:
-        answers: any of these is a full verdict; the first is the one that was planted.
-        decisive: where the risk jumps for good: any of these is right as the first suspect, None
-            stands for nobody.
+        answers: the right full verdicts; the first one was planted.
+        decisive: the right first suspects: units where the risk jumps for good; None for no unit.
     """
 
     answers: tuple[Answer, ...]
@@ -70,35 +69,35 @@ class Truth:
         return frozenset().union(*(answer.units | answer.mediators for answer in self.answers))
 
     def accuses_falsely(self, kind: str, units: Collection[int], decisive: int | None) -> bool:
-        """Return whether a verdict, or its decisive unit, is somebody who has no part in it."""
+        """Return whether a verdict blames a unit that has no part in the failure."""
         named = {*units} if decisive is None else {*units, decisive}
         return kind not in INNOCENT and not self.guilty.issuperset(named)
 
 
 def nobody(*kinds: str) -> Truth:
-    """Return the truth where no unit may be named."""
+    """Return a truth in which no unit is to blame."""
     return Truth(tuple(Answer(kind) for kind in kinds), frozenset({None}))
 
 
 def one(unit: int, *mediators: int) -> Truth:
-    """Return the truth where one unit made the run fail, and others only passed that on."""
+    """Return a truth in which one unit is to blame, and others only passed the fault on."""
     answer = Answer("single", frozenset({unit}), frozenset(mediators))
     return Truth((answer,), frozenset({unit}))
 
 
 def several(kind: str, units: Collection[int], decisive: int | None) -> Truth:
-    """Return the truth where units did it together, or each would have done."""
+    """Return a truth in which several units are to blame, together or each alone."""
     return Truth((Answer(kind, frozenset(units)),), frozenset({decisive}))
 
 
 A, B, C = 1, 2, 4
 """The flags of a state."""
 _ROOT = 0.15
-"""How often a fault that is enough alone happens."""
+"""Probability of a fault that is enough alone."""
 _HOPELESS = 0.92
 _NAMES_NOBODY = ("fails anyway", "not reproducible", "diffuse", "undecided")
 _LEAST = 0.2
-"""No step of a drift may be named that is responsible for less."""
+"""Every step of a drift has a responsibility below this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +106,10 @@ class Story:
 
     Attributes:
         program: the agent.
-        truth: what is right to say.
-        responses: what its recorded run has to have answered, by step.
-        holds: what else has to hold of the recorded run.
-        fixed: the recorded run as a whole, where it is not drawn.
+        truth: the right verdicts.
+        responses: responses that the recorded run must have, by step.
+        holds: a further condition on the recorded run.
+        fixed: all responses of the recorded run, if it is not drawn.
     """
 
     program: Program
@@ -121,7 +120,7 @@ class Story:
 
 
 def echo(n: int, random: Random) -> Story:
-    """Tell of a fault, and of a later step that repeats it and is believed."""
+    """Plant a fault, and a later step that repeats it and decides the outcome."""
     root, later = _places(n, 2, random)
     steps = {root: fault(A, _ROOT), later: echoing(A, heals=0.05, slips=0.02)}
     program = planted(n, random, graded(2, bool), steps)
@@ -129,7 +128,7 @@ def echo(n: int, random: Random) -> Story:
 
 
 def delayed(n: int, random: Random) -> Story:
-    """Tell of an early fault that shows late, in a step that does nothing."""
+    """Plant an early fault that shows late, in a step without an effect."""
     root, late = random.randrange(n // 2), random.randrange(n * 3 // 4, n)
     steps = {root: fault(A, _ROOT), late: symptom(A, shows=0.95)}
     program = planted(n, random, graded(2, bool), steps)
@@ -137,7 +136,7 @@ def delayed(n: int, random: Random) -> Story:
 
 
 def background(n: int, random: Random) -> Story:
-    """Tell of one fault where every other step could have failed too, and did not."""
+    """Plant one fault where every other step could have failed too but did not."""
     (root,) = _places(n, 1, random)
     risky = fault(A, 1 - 0.75 ** (1 / (n - 1)))
     program = planted(n, random, graded(2, bool), {root: fault(A, 0.2)}, others=risky)
@@ -145,7 +144,7 @@ def background(n: int, random: Random) -> Story:
 
 
 def and_2(n: int, random: Random) -> Story:
-    """Tell of two faults that are harmless alone."""
+    """Plant two faults that are harmless alone."""
     first, second = _places(n, 2, random)
     steps = {first: fault(A, 0.25), second: fault(B, 0.25)}
     program = planted(n, random, graded(4, lambda state: state == A | B), steps)
@@ -153,7 +152,7 @@ def and_2(n: int, random: Random) -> Story:
 
 
 def and_3(n: int, random: Random) -> Story:
-    """Tell of three faults that are harmless unless all of them happen."""
+    """Plant three faults that are harmless unless all of them happen."""
     places = _places(n, 3, random)
     steps = {place: fault(flag, 0.35) for place, flag in zip(places, (A, B, C), strict=True)}
     program = planted(n, random, graded(8, lambda state: state == A | B | C), steps)
@@ -161,7 +160,7 @@ def and_3(n: int, random: Random) -> Story:
 
 
 def either(n: int, random: Random) -> Story:
-    """Tell of two faults each of which was enough."""
+    """Plant two faults, each of which is enough alone."""
     first, second = _places(n, 2, random)
     steps = {first: fault(A, _ROOT), second: fault(B, _ROOT)}
     program = planted(n, random, graded(4, bool), steps)
@@ -169,7 +168,7 @@ def either(n: int, random: Random) -> Story:
 
 
 def preemption(n: int, random: Random) -> Story:
-    """Tell of a fault without which another step would have failed the run."""
+    """Plant a fault, and a step that would have failed the run without it."""
     first, second = _places(n, 2, random)
     steps = {first: fault(A, 0.5), second: backup(A, 0.95)}
     program = planted(n, random, graded(2, bool), steps)
@@ -178,7 +177,7 @@ def preemption(n: int, random: Random) -> Story:
 
 
 def recovery(n: int, random: Random) -> Story:
-    """Tell of an error that was put right, and of the fault that came after."""
+    """Plant an error that a later step corrects, and a fault after it."""
     early, corrected, root = _places(n, 3, random)
     steps = {early: fault(A, 0.2), corrected: correction(A, 0.6), root: fault(B, _ROOT)}
     program = planted(n, random, graded(4, bool), steps)
@@ -186,24 +185,24 @@ def recovery(n: int, random: Random) -> Story:
 
 
 def hopeless(n: int, random: Random) -> Story:
-    """Tell of a task that fails nearly always, whatever the agent does."""
+    """Make a task that fails nearly always, whatever the agent does."""
     return Story(planted(n, random, (_HOPELESS,), {}), nobody("fails anyway"))
 
 
 def coin(n: int, random: Random) -> Story:
-    """Tell of an outcome that is a coin, tossed when everything is done."""
+    """Make the outcome a coin that is tossed after the last step."""
     return Story(planted(n, random, (0.5,), {}), nobody(*_NAMES_NOBODY))
 
 
 def toss(n: int, random: Random) -> Story:
-    """Tell of an outcome that is a coin, tossed by a step."""
+    """Make the outcome a coin that one step tosses."""
     (place,) = _places(n, 1, random)
     truth = replace(nobody(*_NAMES_NOBODY), decisive=frozenset({place, None}))
     return Story(planted(n, random, graded(2, bool), {place: fault(A, 0.5)}), truth)
 
 
 def flaky(n: int, random: Random) -> Story:
-    """Tell of a good run that was graded as failed."""
+    """Record a good run that was graded as failed."""
     root, later = _places(n, 2, random)
     steps = {root: fault(A, _ROOT), later: echoing(A, heals=0.05, slips=0.02)}
     program = planted(n, random, graded(2, bool), steps)
@@ -211,7 +210,7 @@ def flaky(n: int, random: Random) -> Story:
 
 
 def xor(n: int, random: Random) -> Story:
-    """Tell of two steps that should agree, and did not."""
+    """Plant two steps that should agree but did not."""
     first, second = _places(n, 2, random)
     steps = {first: fault(A, 0.5), second: handshake(A, B, 0.1)}
     program = planted(n, random, graded(4, lambda state: bool(state & B)), steps)
@@ -221,7 +220,7 @@ def xor(n: int, random: Random) -> Story:
 
 
 def drift(n: int, random: Random) -> Story:
-    """Tell of a run that got a little worse at many steps, and was lost at none."""
+    """Make a run that gets a little worse at many steps, with no decisive one."""
     low, high = round(n * 0.3), round(n * 0.7)
     ramp = [min(1.0, max(0.0, (state - low) / (high - low))) for state in range(high + 1)]
     worse = step(lambda state: (0.5, 0.5), lambda s, x: min(s + (x == 1), high))
@@ -235,7 +234,7 @@ def drift(n: int, random: Random) -> Story:
 
 
 def mixed(n: int, random: Random) -> Story:
-    """Tell of a fault that was enough, and of two that were enough together."""
+    """Plant a fault that is enough alone, and two that are enough together."""
     root, gate, payload = _places(n, 3, random)
     steps = {root: fault(A, _ROOT), gate: fault(B, 0.3), payload: fault(C, 0.3)}
     program = planted(n, random, graded(8, _root_or_both), steps)
@@ -244,31 +243,31 @@ def mixed(n: int, random: Random) -> Story:
 
 
 def cold(n: int, random: Random) -> Story:
-    """Tell of an agent that answers the same each time: to draw again changes nothing."""
+    """Make an agent that always gives the same answers, so drawing again changes nothing."""
     (root,) = _places(n, 1, random)
     program = planted(n, random, graded(2, bool), {root: fault(A, 1.0)}, others=PLAIN)
     return Story(program, nobody("inert"), fixed=_only(root, n))
 
 
 def escalated(n: int, random: Random) -> Story:
-    """Tell of the same agent, where what is live is drawn from one that does vary."""
+    """Record the agent of `cold`, but draw live responses from one that varies."""
     (root,) = _places(n, 1, random)
     program = planted(n, random, graded(2, bool), {root: fault(A, _ROOT)})
     return Story(program, one(root), fixed=_only(root, n))
 
 
 def fixture_echo(n: int, random: Random) -> Story:
-    """Tell of the scripted agent whose ROOT erred, and whose ECHO repeated it."""
+    """Use the scripted agent whose ROOT failed and whose ECHO repeated it."""
     return Story(_fixture(), one(0, 1), fixed=(1, 1, 0, 0, 0, 0, 0))
 
 
 def fixture_joint(n: int, random: Random) -> Story:
-    """Tell of the scripted agent whose GATE let its PAYLOAD through."""
+    """Use the scripted agent whose GATE let its PAYLOAD through."""
     return Story(_fixture(), several("joint", (3, 4), 4), fixed=(0, 0, 0, 1, 1, 0, 0))
 
 
 def fixture_all(n: int, random: Random) -> Story:
-    """Tell of the scripted agent where both happened."""
+    """Use the scripted agent with the faults of `fixture_echo` and `fixture_joint`."""
     named = {0, 3, 4}, {0, 3}, {0, 4}
     answers = (Answer("over-determined", frozenset(s), optional=frozenset({1})) for s in named)
     return Story(_fixture(), Truth(tuple(answers), frozenset({0})), fixed=(1, 1, 0, 1, 1, 0, 0))
@@ -287,7 +286,7 @@ def _only(root: int, n: int) -> tuple[int, ...]:
 
 
 def _fixture() -> Program:
-    """Return the agent of seven scripted steps: live, it does everything right."""
+    """Return the agent of seven scripted steps, which makes no error when it is live."""
     steps = {0: fault(A, 0.0), 1: echoing(A, heals=0.0, slips=0.0)}
     steps |= {3: fault(B, 0.0), 4: fault(C, 0.0)}
     fails = tuple(float(_root_or_both(state)) for state in range(8))

@@ -1,4 +1,4 @@
-"""Scores an engine on planted cases over many seeds, beside the rules of other tools."""
+"""Score an engine on planted cases over many seeds, beside the rules of other tools."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from tracefork_core.bench.simulation import Simulation
 
 
 def quantile(values: Sequence[int], share: float) -> int:
-    """Return the smallest value that at least this share of the values does not exceed."""
+    """Return the smallest value such that at least this share of all values is at or below it."""
     return sorted(values)[max(0, ceil(share * len(values)) - 1)]
 
 
 def at_most(hits: int, of: int, chance: float) -> float:
-    """Return the exact chance of so few hits, or fewer, in so many tries of this chance."""
+    """Return the exact binomial probability of at most `hits` hits in `of` tries."""
     return fsum(_exactly(n, of, chance) for n in range(hits + 1))
 
 
 def _exactly(hits: int, of: int, chance: float) -> float:
     if chance in (0, 1):
         return float(hits == of * chance)
-    # In logarithms: the ways to choose from a thousand are more than a float can hold.
+    # In logarithms, since the binomial coefficient of a thousand overflows a float.
     ways = lgamma(of + 1) - lgamma(hits + 1) - lgamma(of - hits + 1)
     return exp(ways + hits * log(chance) + (of - hits) * log1p(-chance))
 
 
 LOCALISING = frozenset({"replay", "baseline", "localise"})
-"""The phases until a first suspect is named: rivals do nothing but this."""
+"""The phases until a first suspect is named, which is all that rivals do."""
 _ENOUGH, _RARELY = 30, 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One instance, what the engine claims of it, and how that compares with its truth.
+    """The claim of an engine about one instance, compared with the truth.
 
     Attributes:
         instance: the recorded run.
-        claim: what the engine claims.
-        calls: the live calls it took.
-        localising: those of them until it had a first suspect.
-        forks: the forks it took.
-        uncovered: the intervals it printed that do not cover the exact value.
+        claim: the claim of the engine.
+        calls: number of live calls.
+        localising: number of those until it had a first suspect.
+        forks: number of forks.
+        uncovered: the reported intervals that do not cover the exact value.
     """
 
     instance: Instance
@@ -59,16 +59,17 @@ class Scored:
 
     @property
     def right(self) -> bool:
-        """Whether the full verdict is right: its kind, everybody it names, and nobody else."""
+        """Whether the full verdict is right: its kind and exactly the units it names."""
         claim = self.claim
         answers = self.instance.truth.answers
         return any(one.is_given_by(claim.kind, claim.units, claim.mediators) for one in answers)
 
     @property
     def found(self) -> bool:
-        """Whether the first suspect is the one whose change of the risk is largest, for good.
+        """Whether the first suspect is the unit that raised the risk most for good.
 
-        Where there is no such unit, to be undecided is right, whoever is looked at first.
+        If there is no such unit, any verdict that blames no unit is right, whatever its first
+        suspect.
         """
         truth, claim = self.instance.truth, self.claim
         nobody = None in truth.decisive and claim.kind in INNOCENT
@@ -76,20 +77,20 @@ class Scored:
 
     @property
     def accuses(self) -> bool:
-        """Whether somebody is named who has no part in it."""
+        """Whether the verdict blames a unit that has no part in the failure."""
         claim = self.claim
         return self.instance.truth.accuses_falsely(claim.kind, claim.units, claim.decisive)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A case at a size: every seed of it, and what the rivals made of the same runs.
+    """The results of a case at one size, with those of the rivals on the same runs.
 
     Attributes:
         case: the case.
-        size: how many steps its runs have.
-        scored: one for each seed.
-        rivals: by rule and forks a step, one pick for each seed.
+        size: number of steps of its runs.
+        scored: one result for each seed.
+        rivals: one pick for each seed, by rule and number of forks at each step.
     """
 
     case: Case
@@ -99,17 +100,17 @@ class Cell:
 
     @property
     def rights(self) -> int:
-        """How many full verdicts are right."""
+        """Number of right full verdicts."""
         return sum(one.right for one in self.scored)
 
     @property
     def finds(self) -> int:
-        """How many first suspects are right."""
+        """Number of right first suspects."""
         return sum(one.found for one in self.scored)
 
     @property
     def accusations(self) -> int:
-        """How many verdicts name somebody who has no part in it."""
+        """Number of verdicts that blame a unit without a part in the failure."""
         return sum(one.accuses for one in self.scored)
 
     @property
@@ -120,16 +121,17 @@ class Cell:
         return accepted(self.rights, len(self.scored), self.case.rule)
 
     def found_by(self, rival: str, each: int) -> int:
-        """How many steps a rival finds with so many forks at each."""
+        """Return in how many runs a rival finds the step, with `each` forks at every step."""
         taken = zip(self.scored, self.rivals[rival, each], strict=True)
         return sum(pick.step in one.instance.truth.decisive for one, pick in taken)
 
 
 def accepted(hits: int, of: int, rule: float) -> bool:
-    """Return whether so many hits meet a rule.
+    """Return whether `hits` of `of` tries meet a rule, a share from 0 to 1.
 
-    From 30 tries on their share has to. Fewer tries cannot tell that finely: then a miss is held
-    against it where an engine that just meets the rule would rarely do so badly.
+    With 30 tries or more the observed share must meet it. Fewer tries are too coarse for that: then
+    the rule fails only if an engine that just meets it would get so few hits with a probability
+    below 5 %.
     """
     if of >= _ENOUGH:
         return hits >= of * rule - 1e-9
@@ -143,7 +145,7 @@ def score(
     engine: Engine,
     tell: Callable[[int], None] = lambda seed: None,
 ) -> Cell:
-    """Run an engine, and the rivals, on a case at a size: one recorded run for each seed."""
+    """Run an engine and the rivals on a case at one size, on one recorded run for each seed."""
     scored: list[Scored] = []
     rivals: dict[tuple[str, int], list[Pick]] = {}
     for seed in seeds:
@@ -157,7 +159,7 @@ def score(
 
 
 def scored_once(instance: Instance, engine: Engine) -> Scored:
-    """Run an engine on one recorded run, and compare what it says with the truth."""
+    """Run an engine on one recorded run, and compare its claim with the truth."""
     simulation = Simulation(instance.recorded, chance(f"{instance.name}/world"))
     claim, ledger = drive(engine, simulation, chance(f"{instance.name}/engine"))
     uncovered = tuple(interval for interval in claim.intervals if not interval.covers(simulation))
@@ -166,27 +168,28 @@ def scored_once(instance: Instance, engine: Engine) -> Scored:
 
 
 def calls_of(scored: Iterable[Scored]) -> tuple[int, int]:
-    """Return the median of the live calls, and their 90th percentile."""
+    """Return the median and the 90th percentile of the live calls."""
     calls = [one.calls for one in scored]
     return quantile(calls, 0.5), quantile(calls, 0.9)
 
 
 SHIPPED = 10
-"""How many forks at each step others make unless told otherwise."""
+"""The number of forks at each step that other tools make by default."""
 ENOUGH = 0.95
-"""The share of first suspects that have to be right."""
+"""The share of first suspects that must be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rivalry:
-    """What a rule of others comes to.
+    """The results of another tool's rule.
 
     Attributes:
         rule: its name.
-        found: the share of steps it finds with 10 forks at each step.
-        calls: the live calls this takes, at the median.
-        each: the fewest forks at each step from which on it finds 95 %; None if it never does.
-        enough: the live calls that takes, at the median.
+        found: share of steps it finds with 10 forks at each step.
+        calls: median live calls for that.
+        each: smallest number of forks at each step from which on it finds 95 %; None if it never
+            does.
+        enough: median live calls for that; None if it never does.
     """
 
     rule: str
@@ -198,15 +201,15 @@ class Rivalry:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Runs of one size that have a culprit, in all cases together.
+    """The results of all runs of one size in which a step is to blame.
 
     Attributes:
-        size: how many steps they have.
-        runs: how many there are.
-        found: the share of first suspects that are right.
-        suspect: the live calls until the first suspect is named, at the median.
-        verdict: the live calls until the full verdict, at the median.
-        rivals: the rules of others.
+        size: number of steps.
+        runs: number of runs.
+        found: share of right first suspects.
+        suspect: median live calls until the first suspect is named.
+        verdict: median live calls until the full verdict.
+        rivals: the results of other tools' rules.
     """
 
     size: int
@@ -217,12 +220,12 @@ class Standing:
     rivals: tuple[Rivalry, ...]
 
     def rival(self, rule: str) -> Rivalry:
-        """Return what one rule comes to."""
+        """Return the results of one rule."""
         return next(rival for rival in self.rivals if rival.rule == rule)
 
 
 def standings(cells: Sequence[Cell]) -> list[Standing]:
-    """Return how the engine stands at each size, over the cells whose runs have a culprit."""
+    """Return the results at each size, over the cases in which a step is to blame."""
     culprits = [cell for cell in cells if None not in cell.scored[0].instance.truth.decisive]
     sizes = sorted({cell.size for cell in culprits if cell.case.size is None})
     return [_standing(size, [cell for cell in culprits if cell.size == size]) for size in sizes]

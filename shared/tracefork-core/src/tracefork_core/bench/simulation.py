@@ -1,4 +1,4 @@
-"""Carries probes out on a recorded run of a planted agent, as forks would on a real one."""
+"""Run probes on a recorded run of a planted agent, as forks do on a real one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tracefork_core.blaming.engine.probe import Probe, Trial
 
 
 class Simulation:
-    """What forks come to. `calls` and `forks` count what was live, where it is drawn.
+    """Simulated forks of a recorded run. `calls` and `forks` count live calls and runs.
 
     Args:
-        recorded: the run under blame.
-        random: where everything live is drawn from.
-        units: the steps of each unit, where a unit is not just a step. Each step belongs to one;
-            units may overlap in time, and may be numbered in any order.
-        breaks: the chance that a run has no outcome, if it would have passed and if it would have
+        recorded: the run to blame.
+        random: source of all live draws.
+        units: the steps of each unit, if a unit is not a single step. Each step belongs to one
+            unit; units may overlap in time and be numbered in any order.
+        breaks: probability that a run has no outcome, if it would have passed and if it would have
             failed.
     """
 
@@ -42,26 +42,26 @@ class Simulation:
 
     @property
     def costs(self) -> list[float]:
-        """What each unit cost when it was recorded: one for each of its calls."""
+        """The recorded cost of each unit: its number of calls."""
         return [float(len(unit)) for unit in self.units]
 
     def risk(self, held: Iterable[int]) -> float:
-        """Return the exact chance of failure where these units are held, the rest live."""
+        """Return the exact probability of failure with these units held and the rest live."""
         return self.recorded.risk(step for unit in held for step in self.units[unit])
 
     def price(self, probe: Probe) -> int:
-        """Return how many live calls a probe will take."""
+        """Return the number of live calls that a probe will take."""
         fixed = probe.held.union(unit for unit, _ in probe.given)
         last = len(self.recorded) if probe.until is None else max(self._unit(probe.until))
         live = (unit for number, unit in enumerate(self.units) if number not in fixed)
         return sum(step <= last for unit in live for step in unit)
 
     def try_one(self, probe: Probe) -> Trial:
-        """Carry one probe out.
+        """Run one probe.
 
         Raises:
-            ValueError: it names a unit or a trial that does not exist, holds a unit that is given,
-                or wants a response that its trial never came to.
+            ValueError: the probe names a unit or a trial that does not exist, holds a unit that is
+                also given, or gives a response that its trial did not reach.
         """
         forced = self._forced(probe)
         last = None if probe.until is None else max(self._unit(probe.until))
@@ -78,7 +78,7 @@ class Simulation:
     def fork(
         self, forced: Mapping[int, int], until: int | None = None
     ) -> tuple[list[int], int, int]:
-        """Run once with responses forced; return the responses, the last state, the live calls."""
+        """Run with some responses forced; return the responses, the last state, the live calls."""
         responses, state = self.recorded.program.run(self._random, forced, until)
         calls = sum(step not in forced for step in range(len(responses)))
         self.calls += calls
@@ -130,10 +130,10 @@ _URL = "http://provider.invalid/step"
 
 
 class Provider:
-    """Draws for whoever asks, and counts the requests. Give it to a transport.
+    """A handler for a mock transport that draws responses and counts the requests.
 
     Attributes:
-        calls: the requests that reached it.
+        calls: number of requests that reached it.
     """
 
     def __init__(self, program: Program, random: Random, library: ModuleType) -> None:
@@ -143,7 +143,7 @@ class Provider:
         self._library = library
 
     def __call__(self, request: Any) -> object:
-        """Answer a request of the client."""
+        """Answer a request for a step with a response drawn in its state."""
         self.calls += 1
         asked = json.loads(request.content)
         drawn = self._program.steps[asked["step"]].draw(asked["state"], self._random)
@@ -152,7 +152,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class _Asking(Step):
-    """A step that asks for its response."""
+    """A step that requests its response from a provider."""
 
     number: int
     ask: Callable[[int, int], int]
@@ -162,10 +162,10 @@ class _Asking(Step):
 
 
 class HttpSimulation(Simulation):
-    """Carries probes out as a simulation does, and has every live response asked for over HTTP.
+    """A simulation that requests every live response over HTTP.
 
     Attributes:
-        differing: the forks that were counted otherwise at the transport than by the simulation.
+        differing: the forks whose calls the transport and the simulation counted differently.
     """
 
     def __init__(self, recorded: Recorded, random: Random, library: ModuleType) -> None:
@@ -182,7 +182,7 @@ class HttpSimulation(Simulation):
     def fork(
         self, forced: Mapping[int, int], until: int | None = None
     ) -> tuple[list[int], int, int]:
-        """Run once, and compare what both sides counted."""
+        """Run once, and compare the calls that the transport and the simulation counted."""
         before = self._provider.calls
         responses, state, calls = super().fork(forced, until)
         if self._provider.calls - before != calls:
