@@ -1,4 +1,4 @@
-"""An agent of six steps: at one of them the model decides what all later ones repeat."""
+"""An agent of six steps. The model decides at one step, and all later steps repeat it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ask(client: httpx2.Client, text: str) -> str:
 
 
 def agent() -> str:
-    """Go on from what was said before, and return the last answer."""
+    """Ask at each step with the answer of the step before; return the last answer."""
     said = "begin"
     with httpx2.Client(verify=False, timeout=30) as client:
         for step in range(STEPS):
@@ -31,7 +31,7 @@ def good(answer: object) -> bool:
 
 
 class Desk:
-    """A model that decides at step `root`, by turns, and passes on what was decided."""
+    """A model that decides at step `root`, differently over time; later steps repeat it."""
 
     def __init__(self, root: int) -> None:
         self.root = root

@@ -1,4 +1,4 @@
-"""A run that fails for the tests that blame it, and a model that grades."""
+"""Fixtures for blame: a failed run with its provider, and a model that grades."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Drawing]:
 
 @pytest.fixture
 def tape(tmp_path: Path, desk: Drawing) -> Path:
-    """Record a run that fails, and leave its provider there."""
+    """Record a run that fails; its provider keeps running."""
     with record(tmp_path / "run.tape"):
         drawing.agent()
     return tmp_path / "run.tape"

@@ -1,6 +1,6 @@
-"""An agent whose model draws by trial and step: the same outcomes, whoever runs the forks when.
+"""An agent whose model draws by trial and step, so outcomes do not depend on where forks run.
 
-Imported by its bare name, so that other processes can import it too.
+Some tests import it by its bare name, so that other processes can import it too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS = 4
 
 
 def agent() -> str:
-    """Go on from what was said before, and return the last answer."""
+    """Ask at each step with the answer of the step before; return the last answer."""
     said = "begin"
     headers = {"x-trial": str(trial_number.get())}
     with httpx2.Client(verify=False, timeout=30, headers=headers) as client:
@@ -30,12 +30,12 @@ def agent() -> str:
 
 
 async def asynchronous() -> str:
-    """Do the same, as an async agent."""
+    """Run the agent as an async function."""
     return agent()
 
 
 def dying() -> str:
-    """Do the same, but for one worker: it is killed when it has its last answer, in trial 8."""
+    """Run the agent; kill the worker of trial 8, once, after its last answer."""
     said = agent()
     if trial_number.get() == 8:
         try:
@@ -50,7 +50,7 @@ _runs: list[str] = []
 
 
 def staining() -> str:
-    """Do the same, but only once in a process."""
+    """Run `dying`, which only works once per process."""
     assert not _runs, "this process is not fresh"
     _runs.append(dying())
     return _runs[0]
@@ -61,4 +61,4 @@ def good(answer: object) -> bool:
 
 
 def silent(answer: object) -> None:
-    """Grade nothing, as an oracle does that forgets to return."""
+    """Return None, like an oracle that forgets to return its grade."""

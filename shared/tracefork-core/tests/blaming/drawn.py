@@ -1,4 +1,4 @@
-"""A provider that draws by trial and step, and what a blame came to besides the time it took."""
+"""A provider that draws by trial and step, and the outcome of a blame without its timings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NO_TRIAL = "None"
 
 
 class Drawing(ProviderServer):
-    """Says at step `ROOT` whether it is denied, by chance, and then repeats it.
+    """A provider that decides at step `ROOT` at random, and repeats the decision afterwards.
 
     Attributes:
-        asked: how many calls each trial made; those of the recording are of "None".
+        asked: number of calls of each trial; the recording is the trial "None".
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Drawing(ProviderServer):
         self._calls: dict[int, Callable[[], object]] = {}
 
     def at_call(self, number: int, act: Callable[[], object]) -> None:
-        """Do something at a live call, counted from the first of all, before it is answered."""
+        """Call `act` before the live call with this number, over all trials, is answered."""
         self._calls[number] = act
 
     def answer(self, received: ReceivedRequest) -> Delivery | Awaitable[Delivery]:
@@ -50,17 +50,17 @@ class Drawing(ProviderServer):
         return Reply("deny" if self._trial == NO_TRIAL or chance < 40 else "refund")
 
     def forget(self) -> None:
-        """Count from here on."""
+        """Reset the counts."""
         self.asked.clear()
 
     @property
     def live(self) -> int:
-        """How many calls forks made."""
+        """Number of calls that forks made."""
         return self.asked.total() - self.asked[NO_TRIAL]
 
 
 def outcome(report: Report) -> object:
-    """Return everything but what it took."""
+    """Return a report's result and draws without what they cost."""
     result = msgspec.to_builtins(report.result)
     del result["ledger"]
     draws = [(one.number, one.probe, one.failed, one.same, one.undefined) for one in report.draws]
@@ -69,4 +69,4 @@ def outcome(report: Report) -> object:
 
 QUICK = Settings(credible=0.9, samples=60)
 SHORT = Settings(patience=1.0, samples=60, grades=1)
-"""Ends early, without an answer: for what takes a process a fork."""
+"""Ends early without an answer, for tests that start a process for each fork."""

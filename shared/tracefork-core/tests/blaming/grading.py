@@ -8,12 +8,12 @@ from tracefork_testkit import Fault, ModelRequest, Reply
 
 
 class Bench:
-    """A judge who passes what says refund, and tells what was asked.
+    """A model that passes outcomes with "refund", and keeps the requests it got.
 
     Attributes:
-        seen: what was asked.
-        says: what it answers instead, the last first.
-        faults: how often it is busy before it answers.
+        seen: the requests.
+        says: answers to give instead, the last one first.
+        faults: number of 503 responses before the next answer.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Where ends are certain, the step that a run was lost at is found by halves."""
+"""Bisection finds the step that made a run fail, if outcomes are deterministic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 12
 
 
 class Certain:
-    """Goes wrong at one step the first time, and never again; passes on what was said before."""
+    """A model that fails at one step in the first run only, and else repeats what it was told."""
 
     def __init__(self, wrong: int) -> None:
         self.wrong = wrong
@@ -46,7 +46,7 @@ def is_refund(answer: object) -> bool:
 
 @pytest.fixture
 def tape(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Record a run that goes wrong at the step that the test is given."""
+    """Record a run that fails at the step that the parameter names."""
     path = tmp_path / "run.tape"
     with ProviderServer(Certain(request.param)) as server, pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "PROVIDER", server.url)
@@ -56,8 +56,8 @@ def tape(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(("tape", "wrong"), [(0, 0), (5, 5), (11, 11)], indirect=["tape"])
-def test_the_step_is_found_in_few_forks(tape: Path, wrong: int) -> None:
-    """Both ends and about log2(12) positions: no more than six forks for twelve steps."""
+def test_bisect_finds_the_step_in_few_forks(tape: Path, wrong: int) -> None:
+    """Both ends and about log2(12) positions take at most six forks for twelve steps."""
     found = bisect(tape, agent, is_refund)
     assert (found.unit, found.forks <= 6) == (wrong, True)
     assert [one.name for one in tape.parent.iterdir()] == [tape.name]
@@ -65,8 +65,8 @@ def test_the_step_is_found_in_few_forks(tape: Path, wrong: int) -> None:
 
 @pytest.mark.parametrize("tape", [5], indirect=True)
 @pytest.mark.parametrize("error", [LookupError(), SystemExit(0), asyncio.CancelledError()])
-def test_what_cannot_be_graded_is_skipped(tape: Path, error: BaseException) -> None:
-    """An oracle that raises says nothing: the step is found around it, or a range that holds it."""
+def test_bisect_skips_positions_that_cannot_be_graded(tape: Path, error: BaseException) -> None:
+    """An oracle that raises gives no grade. The result is the step, or a range around it."""
     graded = 0
 
     def oracle(answer: object) -> bool:
@@ -84,8 +84,8 @@ def test_what_cannot_be_graded_is_skipped(tape: Path, error: BaseException) -> N
 
 
 @pytest.mark.parametrize("tape", [5], indirect=True)
-def test_a_run_that_passes_or_fails_anyway_has_no_such_step(tape: Path) -> None:
-    """Good as recorded: nothing to bisect. Bad from the start: no step is to blame."""
+def test_bisect_names_no_step_if_the_run_passes_or_always_fails(tape: Path) -> None:
+    """A good recorded run is refused; a run that fails from the start has no step to blame."""
     with pytest.raises(UsageError, match="nothing to bisect"):
         bisect(tape, agent, lambda answer: True)
     assert bisect(tape, agent, lambda answer: False).unit is None

@@ -1,4 +1,4 @@
-"""A run that ended in an exception is blamed for it: to end in it again is to fail."""
+"""A recorded exception counts as a failure when a fork ends with it again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .drawn import QUICK, ROOT, Drawing
 
 
 class DeniedError(Exception):
-    """The agent was told no."""
+    """The model denied the refund."""
 
 
 def crashing() -> str:
@@ -24,8 +24,8 @@ def crashing() -> str:
     return said
 
 
-def test_the_step_that_a_run_crashed_for_is_named(tmp_path: Path, desk: Drawing) -> None:
-    """An oracle that knows no exceptions grades the ends; the recorded crash counts as failed."""
+def test_blame_names_the_step_that_made_a_run_crash(tmp_path: Path, desk: Drawing) -> None:
+    """The recorded exception counts as failed; any other exception has no outcome."""
     path = tmp_path / "run.tape"
     with pytest.raises(DeniedError), record(path):
         crashing()
@@ -43,8 +43,10 @@ def test_the_step_that_a_run_crashed_for_is_named(tmp_path: Path, desk: Drawing)
     assert result.undefined.forks > 0
 
 
-def test_an_agent_that_cannot_begin_says_why(tmp_path: Path, desk: Drawing) -> None:
-    """And not that it asked for nothing: that is no wonder."""
+def test_forks_of_an_agent_that_cannot_start_report_its_error(
+    tmp_path: Path, desk: Drawing
+) -> None:
+    """They do not report the missing calls, which only follow from it."""
     path = tmp_path / "run.tape"
     with record(path):
         drawing.agent()

@@ -1,4 +1,4 @@
-"""A real agent is put on trial: forks over a real socket, graded, within a budget, journaled."""
+"""Blame runs forks of an agent over a real socket, within a budget, and journals them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def desk() -> Desk:
 
 @pytest.fixture
 def tape(tmp_path: Path, desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Record a run that fails, and leave its provider there."""
+    """Record a run that fails; its provider keeps running."""
     path = tmp_path / "run.tape"
     with ProviderServer(desk) as server:
         monkeypatch.setenv("PROVIDER", server.url)
@@ -45,13 +45,15 @@ def each() -> Iterator[object]:
     yield agent()
 
 
-def test_words_are_no_oracle_of_a_function(tape: Path) -> None:
-    """What the command line takes is refused here, before a fork is run and counted for nothing."""
+def test_blame_refuses_agents_and_oracles_that_are_not_functions(tape: Path) -> None:
+    """Only the command line takes an oracle as text. Nothing is run or written before that."""
     with pytest.raises(UsageError, match="oracle of a blame is a function, not 'exit'"):
         blame(tape, agent, "exit")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="agent of a blame is a function, not None"):
         blame(tape, None, good)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="the agent each is a generator, and calling it runs nothing"):
+    with pytest.raises(
+        UsageError, match="the agent each is a generator, and calling it runs nothing"
+    ):
         blame(tape, each, good)
     assert not (tape.parent / "run.tape.blame").exists()
 
@@ -68,7 +70,7 @@ def test_an_oracle_must_return_true_or_false(tape: Path, desk: Desk, value: obje
 
 
 def test_blame_names_the_step_that_made_a_run_fail(tape: Path, desk: Desk) -> None:
-    """The root, and not what comes before or after it; every live call is in the ledger."""
+    """It names the root and no step before or after it; every live call is in the ledger."""
     seen: list[Progress] = []
     report = blame(tape, agent, good, watch=seen.append)
     found = report.result
@@ -82,7 +84,7 @@ def test_blame_names_the_step_that_made_a_run_fail(tape: Path, desk: Desk) -> No
 
 
 def test_a_budget_is_never_exceeded(tape: Path, desk: Desk) -> None:
-    """Whatever it is, no more calls are made; and what is not known is not said to be."""
+    """A verdict cut short is undecided, and the ledger has exactly the calls made."""
     for calls in (0, 7, 20):
         before = desk.asked
         report = blame(
@@ -93,8 +95,8 @@ def test_a_budget_is_never_exceeded(tape: Path, desk: Desk) -> None:
         assert report.result.ledger.live_calls == desk.asked - before
 
 
-def test_what_a_fork_took_that_died_is_told(tape: Path) -> None:
-    """Where the budget does not pay for another attempt, too: it was paid for."""
+def test_the_ledger_includes_calls_of_forks_that_died(tape: Path) -> None:
+    """They count even if the budget does not allow another attempt, since they were paid for."""
     folder = tape.with_name("run.tape.blame")
     report = blame(tape, agent, good, budget="20 calls")
     live = next(draw for draw in report.draws if draw.calls)
@@ -104,8 +106,8 @@ def test_what_a_fork_took_that_died_is_told(tape: Path) -> None:
     assert again.result.ledger.live_calls == report.result.ledger.live_calls + live.calls
 
 
-def test_a_blame_goes_on_where_it_was_stopped(tape: Path, desk: Desk) -> None:
-    """With what the journal has, nothing is asked again: the same verdict for the rest of it."""
+def test_resume_continues_a_stopped_blame(tape: Path, desk: Desk) -> None:
+    """No journaled trial is run again, and a finished blame makes no call."""
 
     def stop(progress: Progress) -> None:
         if progress.forks == 12:
@@ -118,7 +120,7 @@ def test_a_blame_goes_on_where_it_was_stopped(tape: Path, desk: Desk) -> None:
     with pytest.raises(UsageError, match="started before"):
         blame(tape, agent, good)
     with (folder / JOURNAL).open("ab") as journal:
-        journal.write(b'{"trial":{"numb')  # As a process that was killed leaves it.
+        journal.write(b'{"trial":{"numb')  # A killed process leaves an incomplete line.
     report = blame(tape, agent, good, resume=True)
     assert report.result.verdict.units == (ROOT,)
     assert report.result.ledger.live_calls == desk.asked - STEPS
@@ -127,8 +129,8 @@ def test_a_blame_goes_on_where_it_was_stopped(tape: Path, desk: Desk) -> None:
     assert desk.asked == asked
 
 
-def test_a_run_that_passed_is_not_blamed(tape: Path) -> None:
-    """Held whole it is good: nothing is spent, and that is said; with credit, who saved it is."""
+def test_a_good_run_is_not_blamed_unless_credit_is_requested(tape: Path) -> None:
+    """The verdict is `passed` at no cost; with credit, blame names the step that saved the run."""
     report = blame(tape, agent, lambda answer: "deny" in str(answer))
     assert report.result.verdict.kind == "passed"
     assert report.result.ledger.live_calls == 0
@@ -144,7 +146,7 @@ def test_a_run_that_passed_is_not_blamed(tape: Path) -> None:
 
 
 def in_tasks() -> str:
-    """Do as the agent does, in three tasks of two steps each."""
+    """Run the agent in three tasks of two steps each."""
     said = "begin"
     with httpx2.Client(verify=False, timeout=30) as client:
         for first, task in ((0, "research"), (2, "analyse"), (4, "write")):
@@ -157,8 +159,8 @@ def in_tasks() -> str:
     return said
 
 
-def test_tasks_are_told_apart_first(tmp_path: Path, tape: Path) -> None:
-    """By a kind of step, as `--by task`: the curve is searched by tasks, and each is weighed."""
+def test_blame_by_task_compares_tasks_first(tmp_path: Path, tape: Path) -> None:
+    """The curve has one position per task, and the report has the effect of each."""
     path = tmp_path / "tasks" / "run.tape"
     path.parent.mkdir()
     with record(path):
@@ -176,7 +178,7 @@ def test_tasks_are_told_apart_first(tmp_path: Path, tape: Path) -> None:
 
 
 def counting() -> str:
-    """Count tokens before each question, and after the last."""
+    """Run the agent, and count tokens before each question and after the last."""
     said = "begin"
     with httpx2.Client(verify=False, timeout=30) as client:
         for step in range(STEPS):
@@ -191,8 +193,8 @@ def count(client: httpx2.Client, text: str) -> None:
     client.post(f"{os.environ['PROVIDER']}/v1/messages/count_tokens", json=body)
 
 
-def test_a_token_count_is_no_suspect(tmp_path: Path, tape: Path, desk: Desk) -> None:
-    """What is graded is the last question, and counts are neither calls nor cost anything."""
+def test_token_counts_are_never_suspected(tmp_path: Path, tape: Path, desk: Desk) -> None:
+    """The last question is the graded answer, and token counts are not calls and cost nothing."""
     path = tmp_path / "counting.tape"
     with record(path):
         counting()

@@ -1,4 +1,4 @@
-"""A test that failed is blamed as it is: by its node id, graded by its exit status."""
+"""Blame runs a failed pytest test by its node id, and grades it by its exit status."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_other():
 NODE = ["-m", "pytest", "--", "-q", "-p", "no:cacheprovider", "test_desk.py::test_refund"]
 
 
-def test_a_test_is_blamed_by_its_node_id(tmp_path: Path) -> None:
-    """The test alone runs in each fork: it fails as recorded, and passes with another answer."""
+def test_blame_runs_one_pytest_test_by_its_node_id(tmp_path: Path) -> None:
+    """Only that test runs in each fork; it fails as recorded and passes with another answer."""
     (tmp_path / "test_desk.py").write_text(TEST)
     asked: list[ModelRequest] = []
 

@@ -1,4 +1,4 @@
-"""A budget in words, and what it allows."""
+"""Budgets are parsed from text, and limit what forks may spend."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ FRESH, HELD = Probe(frozenset()), Probe(frozenset({0, 1}))
     ],
 )
 def test_a_budget_is_read(text: str, budget: Budget, words: str) -> None:
-    """Dollars, calls, tokens, time, or several; and it is told as it was taken."""
+    """A budget has dollars, calls, tokens or time, or several; `words` shows it as it was read."""
     assert Budget.read(text) == budget
     assert budget.words == words
 
 
 @pytest.mark.parametrize("text", ["", "5", "$", "-3 calls", "calls", "$5 30 calls", "5 days"])
-def test_what_is_no_budget_is_refused(text: str) -> None:
-    """With what one looks like."""
+def test_invalid_budgets_are_refused(text: str) -> None:
+    """The error shows valid forms."""
     with pytest.raises(UsageError, match="a budget is"):
         Budget.read(text)
 
 
 @pytest.mark.parametrize("budget", [Budget(calls=5), Budget(usd=0.55), Budget(tokens=50)])
-def test_a_batch_that_cannot_be_paid_for_is_not_begun(budget: Budget) -> None:
-    """Two units a fork, each for ten cents and ten tokens at most: two forks, and not three."""
+def test_a_batch_that_the_budget_cannot_pay_for_does_not_start(budget: Budget) -> None:
+    """At two units per fork, ten cents and ten tokens each, it pays for two forks, not three."""
     purse = Purse(budget, [0.1, 0.05], [10, 4])
     assert purse.limits([FRESH] * 2, []) == Allowed([3, 2], 0)
     assert purse.limits([FRESH] * 3, []) is None
@@ -49,15 +49,15 @@ def test_a_batch_that_cannot_be_paid_for_is_not_begun(budget: Budget) -> None:
     assert purse.limits([HELD], []) == Allowed([0], 0)
 
 
-def test_an_agent_may_ask_more_often_than_it_did() -> None:
-    """Ten times as often, and ten times more, as far as the budget goes."""
+def test_a_fork_may_make_ten_times_the_recorded_calls() -> None:
+    """It may make ten more on top, unless the budget has less left."""
     free = Purse(Budget(), [0.1, 0.05], [10, 4])
     assert free.limits([FRESH], []) == Allowed([30])
     assert Purse(Budget(calls=12), [0.1, 0.05], [10, 4]).limits([FRESH], []) == Allowed([12], 0)
 
 
-def test_when_time_is_up_nothing_live_begins() -> None:
-    """What is held whole asks nothing, and may still be graded."""
+def test_no_live_fork_starts_after_the_time_is_up() -> None:
+    """A run with all units held makes no call, so it can still be graded."""
     purse = Purse(Budget(seconds=0), [0.1, 0.05], [10, 4])
     assert purse.limits([FRESH], []) is None
     assert purse.limits([HELD], []) == Allowed([0])
@@ -65,8 +65,8 @@ def test_when_time_is_up_nothing_live_begins() -> None:
     assert Purse(Budget(seconds=3600), [0.1, 0.05], [10, 4]).limits([FRESH], []) is not None
 
 
-def test_the_last_call_that_can_be_paid_for_is_made() -> None:
-    """Three times ten cents are thirty, whatever a sum of fractions says."""
+def test_the_whole_budget_can_be_spent() -> None:
+    """Three calls at ten cents fit into thirty cents, despite rounding errors of floats."""
     purse = Purse(Budget(usd=0.3), [0.1], [0])
     for spent in range(3):
         assert purse.limits([Probe(frozenset())], []) == Allowed([3 - spent], 0)
@@ -74,8 +74,8 @@ def test_the_last_call_that_can_be_paid_for_is_made() -> None:
     assert purse.limits([Probe(frozenset())], []) is None
 
 
-def test_what_has_no_price_is_not_free() -> None:
-    """A call of a model that no list knows counts as the dearest one, where there is a limit."""
+def test_a_call_without_a_price_counts_as_the_most_expensive() -> None:
+    """This holds under a dollar limit; without one, unpriced calls add nothing."""
     purse = Purse(Budget(usd=0.5), [0.1, 0.05], [0, 0])
     purse.add(Trial(0, FRESH, failed=True, calls=2, usd=None))
     assert purse.limits([FRESH], [Spent(1, 0, None)]) == Allowed([2], 0)
@@ -86,10 +86,10 @@ def test_what_has_no_price_is_not_free() -> None:
 
 
 @pytest.mark.parametrize("budget", [Budget(calls=10), Budget(usd=0.7), Budget(tokens=70)])
-def test_an_oracle_that_asks_is_paid_from_the_same_purse(budget: Budget) -> None:
-    """Two calls of each fork, its grade, and what the oracle asks again; what it took before, too.
+def test_calls_of_the_oracle_come_from_the_same_budget(budget: Budget) -> None:
+    """The budget pays for two calls per fork, its grade, retries of the oracle, and earlier grades.
 
-    A call of the oracle is a cent and a token here, and one of the agent ten: in calls, both are 1.
+    Here a call of the oracle costs a cent and a token, one of the agent ten; as calls, both are 1.
     """
     purse = Purse(budget, [0.1, 0.1], [10, 10], Spending(Spent(3), Spent(1, 1, 0.01)))
     alone = purse.limits([FRESH] * 3, [], grades=0)
@@ -104,15 +104,15 @@ def test_an_oracle_that_asks_is_paid_from_the_same_purse(budget: Budget) -> None
     assert purse.limits([HELD], [], grades=99) is None
 
 
-def test_tokens_need_answers_that_tell_them() -> None:
-    """What is not told would be spent unseen, as by streams that were not asked to tell."""
+def test_a_token_budget_needs_answers_that_report_tokens() -> None:
+    """Unreported tokens, as of streams without usage, would be spent unnoticed."""
     with pytest.raises(UsageError):
         Purse(Budget(tokens=100), [0.1, None], [10, None])
     assert Purse(Budget(calls=5), [0.1, None], [10, None]).limits([FRESH], []) is not None
 
 
-def test_dollars_need_a_price_for_every_model() -> None:
-    """What is not priced would be spent unseen."""
+def test_a_dollar_budget_needs_a_price_for_every_model() -> None:
+    """Unpriced calls would be spent unnoticed."""
     with pytest.raises(UsageError, match="known price for every model"):
         Purse(Budget(usd=5), [0.1, None], [10, 10])
     assert Purse(Budget(calls=5), [0.1, None], [10, 10]).limits([FRESH], []) is not None

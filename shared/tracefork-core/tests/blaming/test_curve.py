@@ -1,4 +1,4 @@
-"""What is believed of the risk along a run: against every segmentation there is."""
+"""The posterior of the risk curve agrees with an enumeration of all segmentations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CASES = [
 def enumerated(
     failures: Sequence[int], trials: Sequence[int], hazards: Sequence[float]
 ) -> dict[tuple[int, ...], float]:
-    """Return the weight of every set of changes: prior times evidence."""
+    """Return the weight of every set of changes: prior times marginal likelihood."""
     weights = {}
     for changes in product((0, 1), repeat=len(hazards)):
         weight = 1.0
@@ -43,16 +43,16 @@ def enumerated(
 def test_the_evidence_is_the_sum_over_all_segmentations(
     failures: list[int], trials: list[int], hazards: list[float]
 ) -> None:
-    """The recursion finds what enumeration does."""
+    """The recursion agrees with the enumeration."""
     total = sum(enumerated(failures, trials, hazards).values())
     assert Posterior(failures, trials, hazards).log_evidence == pytest.approx(log(total))
 
 
 @pytest.mark.parametrize(("failures", "trials", "hazards"), CASES)
-def test_sampled_curves_change_as_often_as_they_should(
+def test_sampled_curves_follow_the_posterior(
     failures: list[int], trials: list[int], hazards: list[float]
 ) -> None:
-    """Each segmentation is drawn with its posterior chance, and levels have their mean."""
+    """Each segmentation has its posterior frequency, and the first level its posterior mean."""
     posterior, random, samples = Posterior(failures, trials, hazards), Random(5), 8000
     seen: dict[tuple[int, ...], int] = defaultdict(int)
     first = 0.0
@@ -70,8 +70,8 @@ def test_sampled_curves_change_as_often_as_they_should(
     assert first == pytest.approx(mean, abs=0.02)
 
 
-def test_the_decisive_step_is_the_largest_jump_that_is_not_won_back() -> None:
-    """A jump that is undone later is no loss; below the threshold nobody is decisive."""
+def test_the_decisive_step_is_the_largest_jump_that_is_not_undone() -> None:
+    """A jump that is undone later does not count; below the threshold no step is decisive."""
     assert decisive([0.1, 0.9, 0.2, 0.2, 0.95], 0.3) == 3
     assert decisive([0.1, 0.9, 0.9], 0.3) == 0
     assert decisive([0.1, 0.3, 0.5, 0.7], 0.3) is None
@@ -80,15 +80,15 @@ def test_the_decisive_step_is_the_largest_jump_that_is_not_won_back() -> None:
 
 
 def belief(failures: list[int], trials: list[int], samples: int = 500) -> Belief:
-    """Return what is believed, with a usual hazard."""
+    """Return the belief from these counts, with a typical hazard."""
     hazards = [2 / len(trials)] * (len(trials) - 1)
     return Belief.of(
         Posterior(failures, trials, hazards), samples=samples, threshold=0.3, random=Random(1)
     )
 
 
-def test_a_clear_curve_is_believed() -> None:
-    """Many forks on both sides of a jump leave one step, and its credible set."""
+def test_a_clear_jump_leaves_one_credible_step() -> None:
+    """Many forks on both sides of a jump leave one step with nearly all of the probability."""
     clear = belief([1, 1, 20, 20], [20, 20, 20, 20])
     assert clear.chance(1) > 0.99
     assert clear.credible(0.97) == (1,)
@@ -96,27 +96,27 @@ def test_a_clear_curve_is_believed() -> None:
     assert clear.likeliest()[0] == 1
 
 
-def test_a_flat_curve_blames_nobody() -> None:
-    """Failure from the start leaves no step."""
+def test_a_flat_curve_has_no_decisive_step() -> None:
+    """The run fails from the start as often as at the end."""
     assert belief([20, 20, 20], [20, 20, 20]).chances[0][0] is None
 
 
-def test_what_is_not_known_is_spread() -> None:
-    """Where a jump may be anywhere, the credible set holds all the places."""
+def test_the_credible_set_has_every_step_that_may_hold_the_jump() -> None:
+    """Without forks between the ends, every step may hold it."""
     vague = belief([0, 0, 0, 0, 5], [5, 0, 0, 0, 5], samples=2000)
     assert set(vague.credible(0.99)) >= {0, 1, 2, 3}
 
 
-def test_the_next_fork_splits_what_is_not_known() -> None:
-    """With equal costs the middle is asked first, and a batch asks in different places."""
+def test_the_next_fork_is_near_the_middle_of_the_uncertainty() -> None:
+    """This holds at equal costs, and a batch forks at different positions."""
     failures, trials = [0] * 8 + [6], [6] + [0] * 7 + [6]
     positions = next_positions(belief(failures, trials), dict.fromkeys(range(8), 1.0), 3)
     assert 2 <= positions[0] <= 6
     assert len(set(positions)) > 1
 
 
-def test_dear_forks_are_asked_for_later() -> None:
-    """What would be asked first is not, where it costs a hundred times as much."""
+def test_expensive_forks_are_chosen_later() -> None:
+    """The best position is not chosen if it costs a hundred times as much."""
     failures, trials = [0] * 8 + [6], [6] + [0] * 7 + [6]
     known = belief(failures, trials)
     (best,) = next_positions(known, dict.fromkeys(range(8), 1.0), 1)

@@ -1,4 +1,4 @@
-"""Intervals and e-values: their formulas, and that they hold however one stops."""
+"""Intervals and e-values match their formulas, and hold under any stopping rule."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ COUNTS = [(0, 1), (1, 1), (0, 7), (7, 7), (1, 9), (4, 9), (30, 40), (199, 200), 
 
 
 @pytest.mark.parametrize(("failures", "trials"), COUNTS)
-def test_the_mixture_is_that_of_scipy(failures: int, trials: int) -> None:
+def test_the_mixture_matches_scipy(failures: int, trials: int) -> None:
     """The mixture is a ratio of beta functions."""
     expected = special.betaln(0.5 + failures, 0.5 + trials - failures) - special.betaln(0.5, 0.5)
     assert isclose(log_mixture(failures, trials), expected, abs_tol=1e-12)
 
 
-def test_the_mixture_of_all_sequences_is_one() -> None:
-    """The chances of all sequences of one length sum to 1."""
+def test_the_mixture_sums_to_one_over_all_sequences() -> None:
+    """It is a probability distribution over the sequences of one length."""
     sizes = stats.binom(9, 0.5).pmf(range(10)) * 2**9
     total = sum(size * exp(log_mixture(failures, 9)) for failures, size in enumerate(sizes))
     assert total == pytest.approx(1)
@@ -41,7 +41,7 @@ def test_the_mixture_of_all_sequences_is_one() -> None:
 
 @pytest.mark.parametrize("level", [0.05, 0.003])
 @pytest.mark.parametrize(("failures", "trials"), COUNTS)
-def test_an_interval_ends_where_the_evidence_does(failures: int, trials: int, level: float) -> None:
+def test_the_ends_of_an_interval_match_scipy(failures: int, trials: int, level: float) -> None:
     """The ends are the roots of mixture / likelihood = 1 / level, as scipy finds them."""
 
     def against(rate: float) -> float:
@@ -58,8 +58,8 @@ def test_an_interval_ends_where_the_evidence_does(failures: int, trials: int, le
     assert (low == 0, high == 1) == (failures == 0, failures == trials)
 
 
-def test_nothing_seen_is_everything_possible() -> None:
-    """Without a throw every interval is as wide as it can be."""
+def test_intervals_without_trials_have_full_width() -> None:
+    """A rate is in 0..1 and a difference in -1..1."""
     assert confidence_sequence(0, 0) == wilson(0, 0) == worst_case(0, 0, 0) == (0, 1)
     assert contrast((0, 0), (0, 0)) == (-1, 1)
 
@@ -91,7 +91,7 @@ def test_a_contrast_is_the_range_over_the_kept_pairs(
     assert (low, high) == pytest.approx((min(kept), max(kept)), abs=0.006)
 
 
-def test_a_difference_is_above_zero_just_when_its_evidence_is_strong_enough() -> None:
+def test_a_contrast_excludes_zero_exactly_when_its_evalue_is_large() -> None:
     """The interval of a contrast excludes 0 where the e-value of the gap exceeds 1 / level."""
     random = Random(3)
     for _ in range(60):
@@ -120,7 +120,7 @@ def test_an_interval_holds_at_every_look(rate: float) -> None:
 
 
 def test_wilson_does_not_hold_at_every_look() -> None:
-    """The control: what is printed elsewhere is ever wrong in a third of sequences at 5 %."""
+    """The control: Wilson's interval at 5 % is wrong at some look in a third of sequences."""
     random, wrong = Random(1), 0
     for _ in range(200):
         failures, missed = 0, False
@@ -132,8 +132,8 @@ def test_wilson_does_not_hold_at_every_look() -> None:
     assert wrong > 40
 
 
-def test_a_contrast_holds_when_one_stops_as_soon_as_it_is_clear() -> None:
-    """Two equal rates are told apart by an impatient looker in at most 5 % of runs."""
+def test_a_contrast_holds_under_early_stopping() -> None:
+    """Stopping as soon as two equal rates seem different is wrong in at most 5 % of runs."""
     random, wrong, runs = Random(2), 0, 300
     for _ in range(runs):
         arms = [[0, 0], [0, 0]]
@@ -160,8 +160,8 @@ def test_an_evalue_is_at_most_one_on_average() -> None:
         assert drift <= 1 + 1e-9
 
 
-def test_drift_shows() -> None:
-    """An arm that changed alarms, also beside others that stayed; those that stayed do not."""
+def test_drift_evalue_is_large_only_for_an_arm_that_changed() -> None:
+    """An arm that changed raises it even beside stable arms; stable arms do not."""
     stayed = (5, 10), (5, 10)
     assert drift_evalue([((0, 10), (10, 10)), stayed, stayed]) > 20
     assert drift_evalue([stayed, stayed]) < 1
@@ -169,7 +169,7 @@ def test_drift_shows() -> None:
     assert drift_evalue([]) == 1
 
 
-def test_wilson_is_that_of_scipy() -> None:
+def test_wilson_matches_scipy() -> None:
     """The score interval agrees with scipy's."""
     for failures, trials in COUNTS:
         expected = stats.binomtest(failures, trials).proportion_ci(method="wilson")
@@ -177,15 +177,15 @@ def test_wilson_is_that_of_scipy() -> None:
 
 
 def test_the_worst_case_covers_every_outcome() -> None:
-    """The interval with undefined runs holds every interval they could have led to."""
+    """It contains every interval that the undefined runs could have led to."""
     low, high = worst_case(5, 3, 4)
     for bad in range(5):
         one = confidence_sequence(5 + bad, 12)
         assert low <= one[0] <= one[1] <= high
 
 
-def test_an_oracle_that_errs_is_corrected() -> None:
-    """An affine error is undone exactly, and what chance adds beyond is cut off."""
+def test_the_effect_is_corrected_for_oracle_errors() -> None:
+    """The affine error is undone exactly, and the result is clipped to -1..1."""
     assert corrected_effect(0.35, 0.1, 0.2) == pytest.approx(0.5)
     assert (corrected_effect(0.8, 0.1, 0.2), corrected_effect(-0.8, 0.1, 0.2)) == (1, -1)
 
@@ -196,8 +196,8 @@ def test_positions_share_the_level() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_e_bh_rejects_what_its_definition_says(seed: int) -> None:
-    """The rejected are the k largest, for the largest k with the k-th e-value >= n / (level k)."""
+def test_e_bh_matches_its_definition(seed: int) -> None:
+    """It rejects the k largest, for the largest k with the k-th e-value >= n / (level k)."""
     random = Random(seed)
     evalues = [random.choice([0.0, 1.0, 30.0, 60.0, 200.0, inf]) for _ in range(7)]
     ranked = sorted(evalues, reverse=True)

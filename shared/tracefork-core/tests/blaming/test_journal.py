@@ -1,4 +1,4 @@
-"""The journal of a blame: one process writes it, and a disk that is full loses nothing of it."""
+"""One process at a time writes the journal of a blame, and a full disk loses nothing of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .drawn import SHORT, Drawing, outcome
 
 
 def test_only_one_blame_writes_to_a_folder(tape: Path, desk: Drawing) -> None:
-    """Who goes on with what still runs is refused: together they would spend the budget twice."""
+    """Resuming a blame that still runs is refused: together they would spend the budget twice."""
     refused: list[str] = []
 
     def meddle(progress: Progress) -> None:
@@ -34,21 +34,21 @@ def test_only_one_blame_writes_to_a_folder(tape: Path, desk: Drawing) -> None:
     report = blame(tape, drawing.agent, drawing.good, settings=SHORT, watch=meddle)
     assert refused
     assert report.result.ledger.live_calls == desk.live
-    # Once it is over, going on with it is free.
+    # Resuming a finished blame costs nothing.
     again = blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)
     assert (again.draws, desk.live) == (report.draws, report.result.ledger.live_calls)
 
 
 @pytest.mark.parametrize(("workers", "room"), [(1, 100), (1, 4000), (2, 100)])
-def test_a_full_disk_stops_a_blame_and_costs_nothing(
+def test_a_blame_resumes_after_a_full_disk_without_loss(
     tape: Path, desk: Drawing, workers: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No fork counts as without an outcome, no call is left out, and it goes on with room again.
+    """No fork loses its outcome, no call is missing, and the result is the same in the end.
 
-    There is no room for the next line of the journal, or for that, but not for the next branch.
+    The disk is full at the next line of the journal, or at the next branch.
     """
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    agent = import_module("drawing")  # Under a name that other processes know, too.
+    agent = import_module("drawing")  # By the name that other processes import it by.
     again = partial(blame, tape, agent.agent, agent.good, settings=SHORT)
     alone = again(folder=tape.parent / "alone")
     desk.forget()
@@ -66,8 +66,8 @@ def test_a_full_disk_stops_a_blame_and_costs_nothing(
 
 
 @pytest.mark.parametrize("left", [b"", b'{"hea', b'{"header":{"digest":"1'])
-def test_a_first_line_that_was_cut_off_is_none(tape: Path, left: bytes) -> None:
-    """The disk was full before anything was on it: nothing was begun."""
+def test_a_journal_with_an_incomplete_first_line_counts_as_missing(tape: Path, left: bytes) -> None:
+    """The disk was full before the header was written, so the blame had not started."""
     folder = tape.with_name("run.tape.blame")
     folder.mkdir()
     (folder / JOURNAL).write_bytes(left)
@@ -77,8 +77,8 @@ def test_a_first_line_that_was_cut_off_is_none(tape: Path, left: bytes) -> None:
     assert len(read(folder / JOURNAL).trials) == len(report.draws)
 
 
-def test_a_file_of_another_kind_is_left_alone(tape: Path) -> None:
-    """What is in the journal's place and is none stays as it is."""
+def test_blame_does_not_overwrite_another_file_in_place_of_the_journal(tape: Path) -> None:
+    """A file there that is not a journal is refused and stays unchanged."""
     journal = tape.with_name("run.tape.blame") / JOURNAL
     journal.parent.mkdir()
     journal.write_bytes(b"my notes")
@@ -88,8 +88,10 @@ def test_a_file_of_another_kind_is_left_alone(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [(b'"calls":', b'"calls":-'), (b'"number":1,', b'"number":0,')])
-def test_a_journal_does_not_add_to_the_budget(tape: Path, change: tuple[bytes, bytes]) -> None:
-    """Calls below zero, or a number that occurs twice, are damage."""
+def test_a_journal_with_impossible_trials_is_corrupt(
+    tape: Path, change: tuple[bytes, bytes]
+) -> None:
+    """Negative calls or a repeated number would add to the budget."""
     with pytest.raises(KeyboardInterrupt):
         blame(tape, drawing.agent, drawing.good, settings=SHORT, watch=_stop_at(8))
     journal = tape.with_name("run.tape.blame") / JOURNAL
@@ -111,7 +113,7 @@ def _stop_at(forks: int) -> Callable[[Progress], None]:
 
 @contextmanager
 def _no_file_above(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond a size, as a full disk does."""
+    """Limit the size of all files of this process, to simulate a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:

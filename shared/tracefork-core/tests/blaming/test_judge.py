@@ -1,4 +1,4 @@
-"""A model that grades: what it sees, what it costs, and what becomes of what it says."""
+"""A judge grades outcomes with a model: its input, its cost, and its answers."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def judge(endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jud
     return judge.placed(tmp_path)
 
 
-def test_a_judge_sees_rubric_and_outcome_alone(judge: Judge, bench: Bench, tmp_path: Path) -> None:
-    """At temperature 0; the call is on a tape, its key is not."""
+def test_a_judge_sees_only_the_rubric_and_the_outcome(
+    judge: Judge, bench: Bench, tmp_path: Path
+) -> None:
+    """It asks at temperature 0; the call is on a tape, its key is not."""
     assert judge(Ended(0, "a refund"))
     assert not judge("nothing")
     first = bench.seen[0]
@@ -47,7 +49,7 @@ def test_a_judge_sees_rubric_and_outcome_alone(judge: Judge, bench: Bench, tmp_p
 
 
 def test_an_outcome_is_paid_for_once(judge: Judge, bench: Bench) -> None:
-    """By whichever thread asks; another grade of the same outcome is another call."""
+    """This holds for parallel threads; another grade of the same outcome is another call."""
     with ThreadPoolExecutor(4) as threads:
         assert all(threads.map(judge, ["a refund"] * 8))
     assert len(bench.seen) == 1
@@ -61,8 +63,10 @@ def test_an_outcome_is_paid_for_once(judge: Judge, bench: Bench) -> None:
     "says",
     ["PASS", '{"verdict": "pass"}', '{"verdict": "PASS", "sure": 1}', "[1]", "", '```{"verdict"'],
 )
-def test_any_other_answer_is_no_verdict(judge: Judge, bench: Bench, says: str) -> None:
-    """It is not taken for one that it resembles, and it is not asked for again."""
+def test_a_malformed_answer_of_the_judge_is_no_verdict(
+    judge: Judge, bench: Bench, says: str
+) -> None:
+    """It is not read as the verdict it resembles, and the call is not repeated."""
     bench.says = [says]
     for _ in range(2):
         with pytest.raises(UngradeableError, match="no verdict"):
@@ -70,8 +74,8 @@ def test_any_other_answer_is_no_verdict(judge: Judge, bench: Bench, says: str) -
     assert len(bench.seen) == 1
 
 
-def test_a_judge_that_is_busy_is_asked_again(judge: Judge, bench: Bench) -> None:
-    """Some times; one that failed for good can be asked later, and each call is on a tape."""
+def test_a_judge_retries_when_the_server_is_busy(judge: Judge, bench: Bench) -> None:
+    """It makes up to three calls; after a failure the outcome can be graded later."""
     bench.faults = 1
     assert judge("a refund")
     bench.faults = 3
@@ -85,8 +89,10 @@ def test_a_judge_that_is_busy_is_asked_again(judge: Judge, bench: Bench) -> None
     assert calls == len(bench.seen) == 2 + 3 + 1
 
 
-def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, desk: Drawing) -> None:
-    """In forks at the same time; no call of the judge is on a branch, or in the ledger."""
+def test_blame_with_a_judge_keeps_its_calls_off_the_branches(
+    judge: Judge, bench: Bench, tape: Path, desk: Drawing
+) -> None:
+    """Forks run at the same time; no call of the judge is on a branch or in the ledger."""
     with ThreadPoolExecutor(3) as threads:
         report = blame(tape, drawing.agent, judge, executor=threads, regrades=3)
     assert report.result.verdict.units == (ROOT,)
@@ -105,8 +111,8 @@ def test_a_run_is_judged(judge: Judge, bench: Bench, tape: Path, desk: Drawing) 
     assert not any(b"verdict" in body for body in bodies)
 
 
-def test_a_bisection_is_judged(endpoint: str, bench: Bench, tape: Path) -> None:
-    """An end that came twice is paid for once; its tapes go with the forks."""
+def test_bisect_works_with_a_judge(endpoint: str, bench: Bench, tape: Path) -> None:
+    """An outcome that occurs twice is paid for once; the tapes are removed with the forks."""
     found = bisect(tape, drawing.agent, Judge(RUBRIC, "m", endpoint))
     assert found.unit is not None
     assert found.skipped == ()
@@ -115,7 +121,7 @@ def test_a_bisection_is_judged(endpoint: str, bench: Bench, tape: Path) -> None:
 
 
 def test_forks_without_a_verdict_have_no_outcome(tape: Path, judge: Judge, bench: Bench) -> None:
-    """They are counted as such, and nobody is blamed."""
+    """They are counted with their reason, and the verdict is undecided."""
     bench.says = ["no idea"] * 99
     report = blame(tape, drawing.agent, judge, settings=SHORT)
     assert report.result.verdict.kind == "undecided"
@@ -123,8 +129,8 @@ def test_forks_without_a_verdict_have_no_outcome(tape: Path, judge: Judge, bench
     assert "no verdict" in next(iter(report.result.undefined.reasons))
 
 
-def test_another_rubric_is_another_blame(tape: Path, endpoint: str) -> None:
-    """Its hash is in the journal."""
+def test_a_blame_with_another_rubric_cannot_be_resumed(tape: Path, endpoint: str) -> None:
+    """The hash of the rubric is in the journal."""
     blame(tape, drawing.agent, Judge(RUBRIC, "m", endpoint), settings=SHORT)
     assert "sha256:" in read(tape.with_name("run.tape.blame") / JOURNAL).header.oracle
     other = Judge(RUBRIC + " And fast.", "m", endpoint)
@@ -132,8 +138,10 @@ def test_another_rubric_is_another_blame(tape: Path, endpoint: str) -> None:
         blame(tape, drawing.agent, other, settings=SHORT, resume=True)
 
 
-def test_a_judge_in_words_is_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rubric is read at once; a model and a key have to be named."""
+def test_a_judge_from_the_command_line_needs_a_model_and_a_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The errors name the missing variables, and the rubric is read at once."""
     path = tmp_path / "rubric.md"
     path.write_text(RUBRIC)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

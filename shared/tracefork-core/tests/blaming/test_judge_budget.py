@@ -1,4 +1,4 @@
-"""What a judge takes is held to the budget, as every other call is."""
+"""Calls of a judge count towards the budget, like all other calls."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def judge(endpoint: str) -> Judge:
 
 
 def telling() -> str:
-    """Be the agent, and end each time in other words, so that each end is graded by itself."""
+    """Run the agent, and return another text in each trial, so that each is graded by a call."""
     return f"{drawing.agent()}, said by {trial_number.get()}"
 
 
-def test_calls_of_a_judge_are_in_the_budget(
+def test_calls_of_a_judge_count_towards_a_call_budget(
     tape: Path, desk: Drawing, judge: Judge, bench: Bench
 ) -> None:
-    """Both together are never more; without room for one grade, nothing at all is asked."""
+    """Agent and judge together stay within it; without room for a grade, no call is made."""
     for calls in (0, 14):
         asked = len(bench.seen) + desk.live
         folder = tape.parent / str(calls)
@@ -49,10 +49,10 @@ def test_calls_of_a_judge_are_in_the_budget(
     assert made > 8
 
 
-def test_dollars_of_a_judge_are_in_the_budget(
+def test_dollars_of_a_judge_count_towards_a_dollar_budget(
     tape: Path, desk: Drawing, judge: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As long as both have a price; without one it is refused before anything is asked."""
+    """Both need a price; without one, blame refuses before any call."""
     budget = Budget(usd=0.0006)
     with pytest.raises(UsageError, match="known price"):
         blame(tape, telling, judge, budget=budget, settings=QUICK)
@@ -73,14 +73,12 @@ def test_dollars_of_a_judge_are_in_the_budget(
     assert seen[-1].left == pytest.approx(budget.usd - ledger.usd - grading.usd)
 
 
-def test_no_more_calls_are_made_than_there_may_be(
-    judge: Judge, bench: Bench, tmp_path: Path
-) -> None:
-    """By whichever thread, and for whatever: what is refused and asked again counts as well."""
+def test_a_judge_never_exceeds_its_cap_of_calls(judge: Judge, bench: Bench, tmp_path: Path) -> None:
+    """Calls of all threads and retries count."""
     bench.faults = 1
     placed = judge.placed(tmp_path)
     (tmp_path / "judge" / "calls").mkdir()
-    (tmp_path / "judge" / "calls" / "0").touch()  # As somebody left it who died before it asked.
+    (tmp_path / "judge" / "calls" / "0").touch()  # Left by a process that died before its call.
     capped, refusals = placed.capped(4), list[str]()
 
     def grade(end: int) -> bool | None:
@@ -98,10 +96,10 @@ def test_no_more_calls_are_made_than_there_may_be(
     assert capped.spent({}).total.calls == 4
 
 
-def test_what_a_call_takes_is_known_before_the_first(
+def test_a_judge_estimates_the_cost_of_a_call_before_the_first(
     judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the size of its rubric; after it by the dearest, and no tape is read twice."""
+    """It uses the size of its rubric, then the most expensive call; no tape is read twice."""
     monkeypatch.setitem(hosts._PROVIDERS, "127.0.0.1", "openai")
     placed = judge.placed(tmp_path)
     before = placed.spent({})

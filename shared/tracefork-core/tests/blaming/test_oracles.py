@@ -1,4 +1,4 @@
-"""What is good, in words; and how sure of that an oracle is that is asked again."""
+"""Oracles from text grade outcomes, and regrading measures the errors of an oracle."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ GRADED = [
 
 
 @pytest.mark.parametrize(("words", "good", "bad"), GRADED, ids=[words for words, *_ in GRADED])
-def test_words_tell_good_from_bad(words: str, good: object, bad: object) -> None:
-    """Of what a function returned, and of what a program printed and ended with."""
+def test_oracles_from_text_tell_good_from_bad(words: str, good: object, bad: object) -> None:
+    """They grade what a function returned, and the output and exit status of a program."""
     oracle = read_oracle(words)
     assert oracle(good)
     assert not oracle(bad)
 
 
 @pytest.mark.parametrize("end", [Ended(125, ""), SystemExit(125)])
-def test_a_status_says_that_nobody_can_tell(end: object) -> None:
-    """125, as for `git bisect run`, of a program and of a function that ends like one."""
+def test_exit_status_125_gives_no_grade(end: object) -> None:
+    """This is as in `git bisect run`, for programs and for functions that raise SystemExit."""
     with pytest.raises(LookupError, match="cannot be graded"):
         read_oracle("exit")(end)
 
@@ -67,14 +67,14 @@ def test_a_status_says_that_nobody_can_tell(end: object) -> None:
         ("judge:nowhere.md", r"cannot read the rubric .*nowhere\.md"),
     ],
 )
-def test_words_that_mean_nothing_are_refused(words: str, says: str) -> None:
-    """With what there is instead."""
+def test_invalid_oracle_texts_are_refused(words: str, says: str) -> None:
+    """The error says what is wrong, or lists the valid forms."""
     with pytest.raises(UsageError, match=says):
         read_oracle(words)
 
 
 class Unsure:
-    """Fails 15 % of good ends, and passes 10 % of bad ones."""
+    """An oracle that fails 15 % of good outcomes and passes 10 % of bad ones."""
 
     def __init__(self) -> None:
         self.chance = random.Random(3)
@@ -86,8 +86,8 @@ class Unsure:
         return good is (self.chance.random() >= (0.15 if good else 0.10))
 
 
-def test_errors_of_an_oracle_are_measured_and_taken_out(tape: Path) -> None:
-    """Some ends are graded again; the effect is larger than seen, by what the errors hide."""
+def test_regrading_measures_and_corrects_oracle_errors(tape: Path) -> None:
+    """The corrected effect is larger than the observed one by the share that the errors hide."""
     oracle = Unsure()
     report = blame(tape, drawing.agent, oracle, regrades=40, settings=QUICK, budget="60 calls")
     noise, decisive = report.noise, report.result.decisive
@@ -103,8 +103,8 @@ def test_errors_of_an_oracle_are_measured_and_taken_out(tape: Path) -> None:
     assert oracle.asked <= noise.grades + len(report.draws)
 
 
-def test_a_sure_oracle_is_found_to_be_sure(tape: Path) -> None:
-    """Nothing is corrected; and without grades nothing is said."""
+def test_a_consistent_oracle_has_no_measured_errors(tape: Path) -> None:
+    """Without regrades the report has no noise, and fewer than three regrades are refused."""
     report = blame(tape, drawing.agent, drawing.good, regrades=3, settings=SHORT)
     assert report.noise is not None
     assert (report.noise.minority, report.noise.false_fail, report.noise.miss) == (0, 0, 0)
@@ -116,14 +116,14 @@ def test_a_sure_oracle_is_found_to_be_sure(tape: Path) -> None:
 
 
 def graded(number: int, grades: str) -> Trial:
-    """Return a trial whose end failed at each F."""
+    """Return a trial whose outcome was graded as failed at each F."""
     fails = tuple(grade == "F" for grade in grades)
     return Trial(number, Probe(frozenset()), failed=True, grades=fails)
 
 
 @pytest.mark.parametrize(("false_fail", "miss"), [(0.0, 0.0), (0.3, 0.05), (0.1, 0.35)])
-def test_errors_are_told_from_ends_by_grades_alone(false_fail: float, miss: float) -> None:
-    """Of a mixture whose parts nobody knows; what was graded once says nothing."""
+def test_error_rates_are_estimated_from_grades_alone(false_fail: float, miss: float) -> None:
+    """The true outcomes are not needed; outcomes graded once give no estimate."""
     chance = random.Random(1)
     trials = []
     for number in range(400):
@@ -138,8 +138,8 @@ def test_errors_are_told_from_ends_by_grades_alone(false_fail: float, miss: floa
     assert measured([graded(n, "F") for n in range(9)]) is None
 
 
-def test_what_was_not_graded_is_not_known() -> None:
-    """Only bad ends were: how often a good one fails stays open."""
+def test_an_error_rate_without_regraded_outcomes_is_unknown() -> None:
+    """Only bad outcomes were regraded, so the rate at which good ones fail is None."""
     noise = measured([graded(n, "FF.F") for n in range(5)])
     assert noise is not None
     assert (noise.false_fail, noise.miss) == (None, 0.25)

@@ -1,4 +1,4 @@
-"""A provider is asked no more often than it takes."""
+"""Blame keeps to a rate of live calls per minute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .drawn import SHORT, Drawing
 
 
 class Clock:
-    """Time that passes where somebody sleeps."""
+    """A clock that only sleeping advances."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -35,8 +35,8 @@ def pacer(clock: Clock, rate: float | None) -> Pacer:
     return Pacer(rate, lambda: clock.now, clock.sleep)
 
 
-def test_as_many_forks_begin_as_a_minute_allows(clock: Clock) -> None:
-    """Those behind wait until what was asked is a minute old."""
+def test_pacer_starts_as_many_forks_as_a_minute_allows(clock: Clock) -> None:
+    """Later forks wait until the earlier calls are a minute old."""
     pace = pacer(clock, 10)
     assert pace.take([4, 4, 4]) == 2
     pace.made(8)
@@ -45,8 +45,8 @@ def test_as_many_forks_begin_as_a_minute_allows(clock: Clock) -> None:
     assert clock.slept == [40.0]
 
 
-def test_a_fork_that_is_longer_than_a_minute_allows_begins_alone(clock: Clock) -> None:
-    """It could never begin otherwise."""
+def test_a_fork_above_the_rate_starts_alone(clock: Clock) -> None:
+    """It waits for a minute without calls, since it would never fit."""
     pace = pacer(clock, 3)
     assert pace.take([7, 1]) == 1
     pace.made(7)
@@ -54,8 +54,8 @@ def test_a_fork_that_is_longer_than_a_minute_allows_begins_alone(clock: Clock) -
     assert clock.slept == [60.0]
 
 
-def test_without_a_rate_nobody_waits(clock: Clock) -> None:
-    """And what asks nothing live begins at once in any case."""
+def test_without_a_rate_no_fork_waits(clock: Clock) -> None:
+    """Forks without live calls never wait."""
     free = pacer(clock, None)
     free.made(1000)
     assert free.take([9, 9]) == 2
@@ -66,8 +66,8 @@ def test_without_a_rate_nobody_waits(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize("rate", [0, -1, float("nan")])
-def test_what_is_no_rate_is_refused(rate: float) -> None:
-    """It would wait for ever. Less than one a minute is a rate."""
+def test_a_rate_must_be_above_zero(rate: float) -> None:
+    """With any other rate blame would wait forever. A rate below one per minute is valid."""
     with pytest.raises(UsageError, match="above 0"):
         Pacer(rate)
     assert Pacer(0.5).take([1]) == 1
@@ -76,7 +76,7 @@ def test_what_is_no_rate_is_refused(rate: float) -> None:
 def test_a_blame_keeps_to_a_rate(
     clock: Clock, tape: Path, desk: Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two forks a minute: it waits a minute for each two that it makes besides."""
+    """At two forks per minute, it waits a minute for each further two."""
     monkeypatch.setattr(blaming, "Pacer", lambda rate: pacer(clock, rate))
     rate = 2 * drawing.STEPS
     blaming.blame(tape, drawing.agent, drawing.good, settings=SHORT, rate=rate)

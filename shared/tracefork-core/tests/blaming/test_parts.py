@@ -1,4 +1,4 @@
-"""What a blame says of tasks, of the agents in one, and of the exchanges in these."""
+"""A report ranks tasks, the agents in a task, and the exchanges of an agent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAULT = 6
 
 
 def parts_of_a_crew() -> tuple[Part, ...]:
-    """Three tasks of four exchanges; in the second an agent asks twice, and then another."""
+    """Return three tasks of four exchanges, each split between two agents."""
     found = []
     for i, (task, agent) in enumerate(TASKS.items()):
         halves = [(agent, (4 * i, 4 * i + 1)), ("Helper", (4 * i + 2, 4 * i + 3))]
@@ -38,7 +38,7 @@ def parts_of_a_crew() -> tuple[Part, ...]:
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    """Blame a run of twelve steps where the seventh went wrong, by tasks."""
+    """Blame a run of twelve steps whose seventh failed, by tasks."""
     agent = Agent(plain(12, u6=errs(0.1)), ran(12, FAULT), lambda run: float(run[FAULT] == 1))
     return judged(agent, 1, groups=[part.units for part in parts_of_a_crew()])
 
@@ -48,8 +48,8 @@ def parts(result: Result) -> tuple[Weighed, ...]:
     return weighed(result, parts_of_a_crew(), 0.05)
 
 
-def test_the_task_is_ranked_first(result: Result, parts: tuple[Weighed, ...]) -> None:
-    """It is named; its effect is that of its borders, with an interval that the others lack."""
+def test_the_task_to_blame_is_ranked_first(result: Result, parts: tuple[Weighed, ...]) -> None:
+    """It is named, and its effect has an interval above 0, unlike the others."""
     first, *others = parts
     assert first.part.step == ("desk", "analyse")
     assert (first.is_named, [one.is_named for one in others]) == (True, [False, False])
@@ -65,8 +65,8 @@ def test_the_task_is_ranked_first(result: Result, parts: tuple[Weighed, ...]) ->
     )
 
 
-def test_the_agent_is_ranked_inside_the_task(parts: tuple[Weighed, ...]) -> None:
-    """Of the task that is named alone; the search went into it, so its agents have effects."""
+def test_only_the_named_task_ranks_its_agents(parts: tuple[Weighed, ...]) -> None:
+    """The search went into that task, so its agents have effects."""
     inside = parts[0].parts
     assert [(one.part.step[-1], one.is_named) for one in inside] == [
         ("Helper", True),
@@ -77,7 +77,7 @@ def test_the_agent_is_ranked_inside_the_task(parts: tuple[Weighed, ...]) -> None
 
 
 def test_parts_that_interleave_have_no_effect_of_their_own(result: Result) -> None:
-    """The control: what they did is mixed with what others did, and only chances add up."""
+    """The control: their effects are mixed with those of others, so only probabilities add up."""
     halves = [
         Part(kind="agent", step=(name,), units=tuple(range(i, 12, 2)))
         for i, name in [(0, "even"), (1, "odd")]
@@ -122,7 +122,7 @@ def report(result: Result, parts: tuple[Weighed, ...]) -> Report:
 
 
 def test_the_report_goes_from_coarse_to_fine(report: Report) -> None:
-    """Tasks, the agents of the one that is named, the exchanges of that agent; JSON as well."""
+    """It lists tasks, the agents of the named task, and its exchanges. The JSON has all parts."""
     stream = io.StringIO()
     print_report(Console(file=stream, width=100, markup=False, highlight=False), report)
     lines = stream.getvalue().splitlines()
@@ -142,8 +142,8 @@ def test_the_report_goes_from_coarse_to_fine(report: Report) -> None:
     assert msgspec.convert(told, tuple[Weighed, ...]) == report.parts
 
 
-def test_steps_with_equal_names_are_told_apart(report: Report) -> None:
-    """A node that ran twice is two parts, each with its exchanges."""
+def test_steps_with_equal_names_are_listed_with_their_exchanges(report: Report) -> None:
+    """A node that ran twice is two parts."""
     again = [
         msgspec.structs.replace(one, part=msgspec.structs.replace(one.part, step=("desk", "work")))
         for one in report.parts[:2]

@@ -1,4 +1,4 @@
-"""Forks run in processes, threads and clusters, some of which die: it comes to the same."""
+"""Forks in processes, threads and clusters give the same result, even if workers die."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, provider: Drawing, drawing: Mo
 
 
 def alone(run: Path, drawing: ModuleType, settings: Settings) -> object:
-    """Return what a blame comes to that runs one fork after the other."""
+    """Return the outcome of a blame that runs one fork after another."""
     folder = run.parent / f"alone {settings.patience}"
     report = blame(
         run, drawing.agent, drawing.good, settings=settings, folder=folder, resume=folder.exists()
@@ -63,33 +63,33 @@ def alone(run: Path, drawing: ModuleType, settings: Settings) -> object:
 
 
 @pytest.mark.many_processes
-def test_processes_of_which_one_is_killed_come_to_the_same(
+def test_a_killed_worker_process_does_not_change_the_result(
     run: Path,
     provider: Drawing,
     drawing: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Two at a time, and one dies with all its answers: its fork runs again, and both count."""
+    """One of two workers dies after all its calls; its fork runs again, and both attempts count."""
     serially = alone(run, drawing, QUICK)
     monkeypatch.setenv("DIED", str(tmp_path / "died"))
     before = provider.live
     report = blame(run, drawing.dying, drawing.good, settings=QUICK, workers=2, folder=tmp_path)
     assert (tmp_path / "died").exists()
     assert outcome(report) == serially
-    # What was put down and cut off before it left is counted as well, and may not have been asked.
+    # A call is recorded before it is sent, so the ledger may have one that was never sent.
     assert report.result.ledger.live_calls - (provider.live - before) in (0, 1)
 
 
 @pytest.mark.many_processes
-def test_each_fork_has_a_fresh_process_and_loses_nothing_with_it(
+def test_fresh_runs_each_fork_in_its_own_process_without_loss(
     run: Path,
     provider: Drawing,
     drawing: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An agent that can run but once in a process does; in one process, most forks have no end."""
+    """An agent that works only once per process needs this; else most forks have no outcome."""
     monkeypatch.setenv("DIED", str(tmp_path / "died"))
     serially, before, folder = alone(run, drawing, SHORT), provider.live, tmp_path / "fresh"
     report = blame(
@@ -102,8 +102,8 @@ def test_each_fork_has_a_fresh_process_and_loses_nothing_with_it(
     assert stained.result.undefined.forks > 0
 
 
-def test_who_leaves_waits_for_what_runs_and_not_on_an_error(drawing: ModuleType) -> None:
-    """Ctrl-C is no time to wait for a fork of minutes."""
+def test_closing_a_pool_waits_for_running_forks_except_on_an_error(drawing: ModuleType) -> None:
+    """Ctrl-C must not wait minutes for a fork."""
     began, may_end, done = threading.Event(), threading.Event(), threading.Event()
 
     def slow() -> None:
@@ -128,10 +128,10 @@ def test_who_leaves_waits_for_what_runs_and_not_on_an_error(drawing: ModuleType)
 
 
 @pytest.mark.parametrize("agent", ["agent", "asynchronous"])
-def test_threads_do_not_see_one_another(
+def test_forks_in_threads_do_not_affect_each_other(
     run: Path, drawing: ModuleType, tmp_path: Path, agent: str
 ) -> None:
-    """Forks at the same time in one process come to the same, of async agents too."""
+    """Forks at the same time in one process give the same result, for async agents too."""
     with ThreadPoolExecutor(3) as threads:
         report = blame(
             run,
@@ -144,10 +144,10 @@ def test_threads_do_not_see_one_another(
     assert outcome(report) == alone(run, drawing, SHORT)
 
 
-def test_what_an_oracle_asks_is_of_no_fork(
+def test_calls_of_an_oracle_are_on_no_tape(
     run: Path, drawing: ModuleType, provider: Drawing, tmp_path: Path
 ) -> None:
-    """While others are open in other threads, too: it is live, and on no tape."""
+    """They are live even while other threads have forks open."""
     branch, opened, graded = run.with_name("other.tape"), threading.Event(), threading.Event()
 
     def other() -> None:
@@ -173,10 +173,10 @@ def test_what_an_oracle_asks_is_of_no_fork(
         assert len(tape.exchanges) == drawing.STEPS
 
 
-def test_what_no_other_process_can_import_is_refused(
+def test_an_oracle_that_cannot_be_pickled_is_refused(
     run: Path, drawing: ModuleType, tmp_path: Path
 ) -> None:
-    """Before anything is spent, and with what to do about it."""
+    """Blame refuses before any call, and says how to fix it."""
     with pytest.raises(UsageError, match=r"cannot send the oracle .* top level of a module"):
         blame(run, drawing.agent, lambda said: said == "refund", workers=2, folder=tmp_path)
 
@@ -192,10 +192,10 @@ def test_an_oracle_without_a_verdict_ends_a_blame_from_any_process(
 
 
 @pytest.mark.many_processes
-def test_a_cluster_of_which_a_worker_is_killed_comes_to_the_same(
+def test_a_killed_cluster_worker_does_not_change_the_result(
     run: Path, drawing: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a cluster of two processes, one of which dies in the middle of a fork."""
+    """The dask cluster has two processes, and one dies during a fork."""
     from distributed import Client, LocalCluster
 
     serially = alone(run, drawing, SHORT)

@@ -1,4 +1,4 @@
-"""What a result tells besides the verdict."""
+"""A result has the evidence for its verdict: curve, controls, units, groups and ledger."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .worlds import Agent, both, errs, judged, plain, ran, single
 
 
 def test_a_result_is_plain_json() -> None:
-    """It is written and read again as it was."""
+    """Encoding and decoding gives an equal result."""
     result = judged(single())
     assert msgspec.json.decode(msgspec.json.encode(result), type=Result) == result
 
 
 def test_the_curve_has_every_position() -> None:
-    """Each position tells its unit, what was seen, and an interval that holds the truth."""
+    """Each point has its unit, its counts, and an interval that covers the truth."""
     result = judged(single(), 2)
     assert [point.position for point in result.curve] == list(range(9))
     assert [point.unit for point in result.curve] == [*range(8), None]
@@ -29,8 +29,8 @@ def test_the_curve_has_every_position() -> None:
     assert result.credible == (3,)
 
 
-def test_what_is_printed_holds_wherever_the_engine_stopped() -> None:
-    """All intervals of a blame hold at once, in nearly every blame."""
+def test_all_intervals_hold_at_once_wherever_the_engine_stopped() -> None:
+    """At most one blame in eight may have a wrong interval."""
     live, held = 0.03 + 0.94 * 0.15, 0.97
     wrong = 0
     for seed in range(8):
@@ -55,7 +55,7 @@ def test_every_fork_is_in_the_ledger() -> None:
 
 
 def test_units_tell_how_often_they_were_drawn_and_flipped() -> None:
-    """The rescue rate is that of its position, flips are counted where the draw differed."""
+    """The rescue rate is that of the unit's position; flips count only draws that differed."""
     result = judged(single(), 0)
     root, scripted = result.units[3], result.units[4]
     assert root.chance > 0.9
@@ -66,8 +66,8 @@ def test_units_tell_how_often_they_were_drawn_and_flipped() -> None:
     assert scripted.repeated == scripted.drawn > 0
 
 
-def test_controls_are_made_and_pass() -> None:
-    """Replay, placebo, a step beside, and drift are reported on every full blame."""
+def test_a_full_blame_runs_all_controls_and_they_pass() -> None:
+    """The controls are replay, placebo, a step that is not suspected, and drift."""
     result = judged(single(), 3)
     assert [control.name for control in result.controls] == [
         "replay",
@@ -78,8 +78,8 @@ def test_controls_are_made_and_pass() -> None:
     assert all(control.passed for control in result.controls)
 
 
-def test_drift_is_noticed() -> None:
-    """Where the provider changes while it is asked, the drift control says so."""
+def test_the_drift_control_notices_a_changing_provider() -> None:
+    """The provider starts to fail in the phase `certify`."""
     agent, phases = single(6, 2), set[str]()
     usual = agent.fails
     agent.fails = lambda run: 0.97 if "certify" in phases else usual(run)
@@ -88,8 +88,8 @@ def test_drift_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_some_forks_may_break_off(seed: int) -> None:
-    """Runs without an outcome are counted, widen intervals, and do not change who is named."""
+def test_a_few_forks_without_an_outcome_do_not_change_the_verdict(seed: int) -> None:
+    """They are counted, widen the intervals, and no other unit is named."""
     agent = single()
     agent.breaks = 0.08
     result = judged(agent, seed)
@@ -104,8 +104,8 @@ def test_some_forks_may_break_off(seed: int) -> None:
         assert point.interval[1] >= (point.failures + point.undefined) / tried
 
 
-def test_where_most_forks_break_off_nothing_is_decided() -> None:
-    """With half the runs lost nobody is named, and the blame still ends."""
+def test_blame_is_undecided_if_most_forks_have_no_outcome() -> None:
+    """With half the runs lost no unit is named, and the blame still ends."""
     agent = single()
     agent.breaks = 0.5
     result = judged(agent, 1)
@@ -116,7 +116,7 @@ def test_where_most_forks_break_off_nothing_is_decided() -> None:
 
 
 def test_groups_are_searched_first() -> None:
-    """The curve is coarse where nothing was, fine where it mattered; gains of a group add up."""
+    """The curve is fine only inside the group to blame; gains of a group add up."""
     groups = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     steps = plain(12, u6=errs(0.1))
     agent = Agent(steps, ran(12, 6), lambda run: float(run[6] == 1))
@@ -130,7 +130,7 @@ def test_groups_are_searched_first() -> None:
 
 
 def test_groups_may_interleave() -> None:
-    """Two agents that take turns are searched agent by agent, then turn by turn."""
+    """Two agents that alternate are searched agent by agent, then step by step."""
     steps = plain(8, u5=errs(0.1))
     agent = Agent(steps, ran(8, 5), lambda run: float(run[5] == 1))
     result = judged(agent, 1, groups=[[0, 2, 4, 6], [1, 3, 5, 7]])
@@ -138,8 +138,8 @@ def test_groups_may_interleave() -> None:
     assert [group.chance > 0.9 for group in result.groups] == [False, True]
 
 
-def test_the_oracle_is_corrected_for() -> None:
-    """Where its errors are known, the effect without them is told beside the raw one."""
+def test_the_result_has_the_effect_without_known_oracle_errors() -> None:
+    """The raw effect stays beside it."""
     result = judged(single(), 0, Settings(false_fail=0.1, miss=0.1))
     assert result.decisive is not None
     assert result.decisive.corrected == pytest.approx(min(1, result.decisive.effect / 0.8))

@@ -1,4 +1,4 @@
-"""A report can be had again: byte for byte but for time, and with no price list installed."""
+"""A report can be reproduced byte for byte, except for times, without a price list installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .drawn import SHORT, Drawing
 
 
 def untimed(report: Report) -> str:
-    """Return the document that is printed, without the time that forks took."""
+    """Return the JSON report without the times of forks."""
     found = document(report, 0)
     for part in (found["ledger"], *found["draws"]):  # type: ignore[misc]
         del part["seconds"]
@@ -33,16 +33,16 @@ def untimed(report: Report) -> str:
 
 
 class Grades:
-    """An oracle whose representation has the place in memory at which it lies."""
+    """An oracle whose repr contains its memory address."""
 
     def __call__(self, answer: object) -> bool:
         return drawing.good(answer)
 
 
 def test_two_documents_of_one_seed_are_one_text(tape: Path) -> None:
-    """Whether forks are made one after another, or as many at once as may be, or were made before.
+    """This holds for forks in sequence, forks in parallel, and forks read from the journal.
 
-    Another seed is another document.
+    Another seed gives another document.
     """
 
     def blamed(folder: str, seed: int = 0, *, threads: int = 1, resume: bool = False) -> Report:
@@ -72,12 +72,12 @@ def test_two_documents_of_one_seed_are_one_text(tape: Path) -> None:
     assert untimed(one) == untimed(other)
 
 
-def test_figures_are_those_of_the_journal(
+def test_a_resumed_report_uses_the_prices_in_the_journal(
     tape: Path, desk: Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gone on with where no price list is installed, it costs what it cost.
+    """Resumed without a price list installed, it still has its original costs.
 
-    What is begun there has no price, and takes no budget in dollars.
+    A blame started there has no prices, and takes no budget in dollars.
     """
     monkeypatch.setitem(hosts._PROVIDERS, "127.0.0.1", "openai")
 

@@ -1,4 +1,4 @@
-"""What an engine asks for is carried out: how often ends are graded, and paid for."""
+"""The runner decides how often outcomes are graded, and how many oracle calls a batch gets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRESH = Probe(frozenset())
 
 
 class Notes:
-    """A journal that is in no file."""
+    """A journal in memory."""
 
     path = Path("journal")
 
@@ -31,7 +31,7 @@ class Notes:
 
 
 class Forks:
-    """Forks that all end well; what they were told to do is kept."""
+    """A pool whose forks all pass, and that keeps their jobs."""
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
@@ -44,7 +44,7 @@ class Forks:
 
 
 class Asking:
-    """An oracle that asks a model, and has not yet."""
+    """An oracle that calls a model, before its first call."""
 
     def placed(self, folder: Path) -> Oracle:
         """Be where it is."""
@@ -61,7 +61,7 @@ class Asking:
 
 
 def heard(tmp_path: Path, *batches: list[Probe], oracle: object = None, regrades: int = 0) -> Forks:
-    """Return the forks that an engine had run which asked for these, one batch after another."""
+    """Run batches of probes through a runner, and return the pool with its jobs."""
 
     def engine() -> Generator[list[Probe], list[Trial], Any]:
         for batch in batches:
@@ -77,14 +77,14 @@ def heard(tmp_path: Path, *batches: list[Probe], oracle: object = None, regrades
     return forks
 
 
-def test_so_many_good_ends_are_graded_again(tmp_path: Path) -> None:
-    """Eight, and none of a batch that begins when there are as many."""
+def test_eight_good_outcomes_are_regraded(tmp_path: Path) -> None:
+    """A batch that starts after the eighth is not regraded."""
     forks = heard(tmp_path, *[[FRESH]] * 10, regrades=3)
     assert [job.regrades for job in forks.jobs] == [3] * 8 + [0, 0]
 
 
-def test_a_run_that_is_held_whole_is_none_of_them(tmp_path: Path) -> None:
-    """It is graded to see whether the recorded end comes about again."""
+def test_replays_do_not_count_as_regraded_good_outcomes(tmp_path: Path) -> None:
+    """A run with all units held only checks that the recorded outcome recurs."""
     replayed = Probe(frozenset({0}), purpose="replay")
     forks = heard(tmp_path, [replayed], *[[FRESH]] * 9, regrades=3)
     assert [job.regrades for job in forks.jobs] == [3] * 9 + [0]
@@ -94,14 +94,14 @@ def test_a_run_that_is_held_whole_is_none_of_them(tmp_path: Path) -> None:
     ("batch", "grades"),
     [
         ([FRESH] * 3, 3),
-        ([FRESH, Probe(frozenset(), until=0)], 1),  # What stops after a unit has no end.
-        ([Probe(frozenset({0}))] * 3, 1),  # Runs that are held whole end alike.
+        ([FRESH, Probe(frozenset(), until=0)], 1),  # A run that stops after a unit has no outcome.
+        ([Probe(frozenset({0}))] * 3, 1),  # Runs with all units held share one outcome.
         ([Probe(frozenset({0}), until=0)], 0),
     ],
 )
-def test_the_oracle_may_ask_as_often_as_ends_need(
+def test_the_oracle_gets_three_calls_per_outcome(
     tmp_path: Path, batch: list[Probe], grades: int
 ) -> None:
-    """Each of them once, and twice more where it is not understood."""
+    """It gets one call, and two more if the first ones are refused."""
     forks = heard(tmp_path, batch, oracle=Asking())
     assert {job.grading for job in forks.jobs} == {3 * grades}

@@ -1,4 +1,4 @@
-"""Shares of blame: against every order and every subset."""
+"""Shapley shares agree with an enumeration of all orders and subsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def game(players: list[int], seed: int) -> dict[frozenset[int], float]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 6, 8])
 def test_shares_are_means_over_all_orders(size: int) -> None:
-    """Exact shares are those of all orders, up to 4 players; they always sum to the whole."""
+    """Up to 4 players all orders are compared, above that subsets; shares sum to the whole."""
     players = [3 * unit for unit in range(size)]
     values = game(players, size)
     shares = shapley(values, players)
@@ -40,7 +40,7 @@ def test_shares_are_means_over_all_orders(size: int) -> None:
 
 
 def subsets(values: dict[frozenset[int], float], players: list[int]) -> dict[int, float]:
-    """Return shares by Harsanyi dividends, over all 2^n subsets: each splits its own alike."""
+    """Return shares by Harsanyi dividends over all 2^n subsets; each splits its own equally."""
     dividends: dict[frozenset[int], float] = {}
     for some in coalitions(players):
         below = sum(dividends[part] for part in coalitions(some) if part != some)
@@ -51,8 +51,8 @@ def subsets(values: dict[frozenset[int], float], players: list[int]) -> dict[int
     }
 
 
-def test_two_that_need_each_other_share_alike() -> None:
-    """In a conjunction both get half, and work together; in a disjunction against each other."""
+def test_two_units_that_need_each_other_have_equal_shares() -> None:
+    """Their interaction is 1 in a conjunction, and -1 in a disjunction."""
     joint = {some: float(len(some) == 2) for some in coalitions([1, 4])}
     assert shapley(joint, [1, 4]) == {1: 0.5, 4: 0.5}
     assert interaction(joint, [1, 4], (1, 4)) == 1
@@ -61,7 +61,7 @@ def test_two_that_need_each_other_share_alike() -> None:
 
 
 def test_an_interaction_is_the_mean_of_mixed_differences() -> None:
-    """Over the others' orders, a pair's interaction is what both add beyond each."""
+    """Over all orders of the others, it is the mean of what the pair adds beyond each alone."""
     players = [0, 1, 2, 3]
     values = game(players, 9)
     expected = 0.0
@@ -75,8 +75,8 @@ def test_an_interaction_is_the_mean_of_mixed_differences() -> None:
     assert interaction(values, players, (0, 2)) == pytest.approx(expected)
 
 
-def test_coalitions_hold_everybody_else() -> None:
-    """A coalition's probe holds the others, but not the mediators; the other players are live."""
+def test_probes_of_coalitions_hold_all_units_outside_the_players() -> None:
+    """Mediators and the players outside the coalition stay live."""
     probes = designed([1, 3], 5, live=[4])
     assert [sorted(probe.held) for probe in probes] == [
         [0, 2],

@@ -1,4 +1,4 @@
-"""A blame that is killed at any moment goes on where it was, and comes to the same."""
+"""A blame that is killed at any moment can be resumed, with the same result."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ if __name__ == "__main__":
 """
 
 
-def test_a_killed_blame_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing that was journaled is lost or paid for again; what was in flight is in the ledger."""
+def test_a_killed_blame_resumes_with_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No journaled trial is lost or paid for again; the ledger has the calls of killed forks."""
     tape, journal = tmp_path / "run.tape", tmp_path / "run.tape.blame" / JOURNAL
     (tmp_path / "blaming.py").write_text(SCRIPT)
     chance = random.Random(5)
@@ -66,13 +68,13 @@ def test_a_killed_blame_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         report = blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)
     assert outcome(report) == outcome(alone)
     assert known.items() <= {one.number: one for one in report.draws}.items()
-    # A call is put down before it leaves: of each fork that was killed, the last may not have.
+    # A call is recorded before it is sent, so the last one of a killed fork may not have been.
     assert 0 <= report.result.ledger.live_calls - provider.live <= 2 * KILLS
     assert provider.live > alone.result.ledger.live_calls
 
 
 def blaming(folder: Path, workers: int) -> subprocess.Popen[bytes]:
-    """Blame in a process of its own, which goes on with what is there."""
+    """Start a process that resumes the blame."""
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
         [sys.executable, "blaming.py", "run.tape", str(workers)],

@@ -1,4 +1,4 @@
-"""The units of a run: what they are called, and how they are grouped by step."""
+"""Units are named by step or line, and grouped by step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracefork_testkit import ProviderServer
 
 @pytest.fixture
 def stepped(tmp_path: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
-    """Record two tasks that ask by way of a tool, one of them twice, and a question of neither."""
+    """Record two tasks that make calls in a tool, and one call outside any task."""
     path = tmp_path / "run.tape"
     with record(path):
         for task in ("research", "write"):
@@ -32,8 +32,8 @@ def stepped(tmp_path: Path, provider: ProviderServer, http: httpx2.Client) -> Pa
     return path
 
 
-def test_units_are_parted_by_the_step_they_are_under(stepped: Path) -> None:
-    """By tasks: those of one task together, and what is under none by itself; then by tools."""
+def test_units_are_grouped_by_their_step(stepped: Path) -> None:
+    """Units of one task are one part, and a unit outside any task is a part by itself."""
     with Tape.open(stepped) as recorded:
         tasks = parts_by(recorded, ["task", "tool"])
         assert [part.units for part in tasks] == [(0, 1), (2,), (3,)]
@@ -46,8 +46,8 @@ def test_units_are_parted_by_the_step_they_are_under(stepped: Path) -> None:
             parts_by(recorded, ["task", "node"])
 
 
-def test_groups_are_called_by_what_they_have_in_common(stepped: Path) -> None:
-    """The steps that all their units are under, from the root down."""
+def test_groups_are_named_by_the_steps_they_share(stepped: Path) -> None:
+    """The name has the steps above all their units, from the root down."""
     with Tape.open(stepped) as recorded:
         parts = parts_of(recorded, [[1, 0], [3, 2]])
     assert [(part.units, part.step) for part in parts] == [
@@ -57,25 +57,25 @@ def test_groups_are_called_by_what_they_have_in_common(stepped: Path) -> None:
 
 
 def test_a_unit_is_named_by_its_step_or_its_line(stepped: Path) -> None:
-    """The steps from the root down where there are any; else the line of code that asked."""
+    """It is named by its steps from the root down, else by the line of code that made the call."""
     with Tape.open(stepped) as recorded:
         names = [unit.words for unit in Run.of(recorded).units]
     assert names[0].startswith("research ▸ look up")
     assert names[3].startswith("test_units.py:")
 
 
-def test_a_run_without_exchanges_has_no_units(tmp_path: Path) -> None:
-    """There is nothing that could be to blame."""
+def test_a_run_without_exchanges_cannot_be_blamed(tmp_path: Path) -> None:
+    """It has no unit to blame."""
     with record(tmp_path / "run.tape") as run:
         pass
     with Tape.open(run.path) as recorded, pytest.raises(UsageError, match="no exchange"):
         Run.of(recorded)
 
 
-def test_an_answer_that_does_not_tell_its_tokens_is_not_free(
+def test_an_answer_without_token_usage_has_unknown_tokens(
     tmp_path: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A stream tells them where it is asked to; what is no model's takes none."""
+    """A stream reports them only on request; a call of no model has zero tokens."""
     question = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
     told = question | {"stream_options": {"include_usage": True}}
     with record(tmp_path / "run.tape"):

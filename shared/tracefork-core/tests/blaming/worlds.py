@@ -1,4 +1,4 @@
-"""Small agents whose fault is known, and forks of them."""
+"""Small agents with a known fault, and their forks."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tracefork_core.blaming.engine.probe import Exhausted, Probe, Settings, Tria
 from tracefork_core.blaming.engine.result import Result
 
 Draw = Callable[[Sequence[int], Random], int]
-"""One step: given the responses before it, answers. 0 is good, and 1 is bad."""
+"""A step: takes the responses before it and returns its own. 0 is good, 1 is bad."""
 
 
 def errs(chance: float) -> Draw:
-    """Return a step that answers 1 with some chance."""
+    """Return a step that answers 1 with a probability."""
     return lambda before, random: int(random.random() < chance)
 
 
 def decoy(before: Sequence[int], random: Random) -> int:
-    """Answer something else each time."""
+    """Return a random response, which differs each time."""
     return random.randrange(1000)
 
 
@@ -32,13 +32,15 @@ def echo(of: int) -> Draw:
 
 @dataclass(slots=True)
 class Agent:
-    """An agent, and a recorded run of it that failed.
+    """An agent and a recorded run of it that failed.
 
     Attributes:
-        steps: what it does.
-        recorded: what it answered when it was recorded.
-        fails: the chance of failure, given all responses.
-        breaks: the chance that a fork has no outcome.
+        steps: its steps.
+        recorded: the recorded responses.
+        fails: probability of failure, given all responses.
+        breaks: probability that a fork has no outcome.
+        random: source of all live draws.
+        answers: the responses of each fork.
     """
 
     steps: Sequence[Draw]
@@ -49,7 +51,7 @@ class Agent:
     answers: list[list[int]] = field(default_factory=list)
 
     def fork(self, probe: Probe) -> Trial:
-        """Carry one probe out."""
+        """Run one probe."""
         given = dict(probe.given)
         assert not given.keys() & probe.held
         last = len(self.steps) - 1 if probe.until is None else probe.until
@@ -101,7 +103,7 @@ def judged(
 
 
 def plain(size: int, **special: Draw) -> list[Draw]:
-    """Return steps that do nothing, some of them decoys, with others at named places: u3=..."""
+    """Return steps without an effect, some of them decoys, with special ones at indices: u3=..."""
     steps: list[Draw] = [decoy if unit % 3 == 2 else errs(0.0) for unit in range(size)]
     for name, step in special.items():
         steps[int(name.removeprefix("u"))] = step
@@ -109,42 +111,42 @@ def plain(size: int, **special: Draw) -> list[Draw]:
 
 
 def ran(size: int, *bad: int) -> list[int]:
-    """Return a recorded run that was bad at some places."""
+    """Return the responses of a run that was bad at some steps."""
     return [int(unit in bad) for unit in range(size)]
 
 
 def noisy(failed: object, noise: float = 0.03) -> float:
-    """Return the chance of failure, graded by an oracle that errs a little."""
+    """Return the probability of failure under an oracle that errs a little."""
     return 1 - noise if failed else noise
 
 
 def single(size: int = 8, root: int = 3, noise: float = 0.03) -> Agent:
-    """Return an agent that one step dooms, the next but one repeating it."""
+    """Return an agent that one step makes fail; the next step but one repeats it."""
     steps = plain(size, **{f"u{root}": errs(0.15), f"u{root + 2}": echo(root)})
     return Agent(steps, ran(size, root, root + 2), lambda run: noisy(run[root + 2] == 1, noise))
 
 
 def both(size: int = 8, first: int = 2, second: int = 5) -> Agent:
-    """Return an agent that two steps doom together."""
+    """Return an agent that two steps together make fail."""
     steps = plain(size, **{f"u{first}": errs(0.25), f"u{second}": errs(0.25)})
     return Agent(steps, ran(size, first, second), lambda run: noisy(run[first] == 1 == run[second]))
 
 
 def either(size: int = 8, first: int = 2, second: int = 5) -> Agent:
-    """Return an agent that each of two steps dooms."""
+    """Return an agent that each of two steps makes fail."""
     steps = plain(size, **{f"u{first}": errs(0.15), f"u{second}": errs(0.15)})
     return Agent(steps, ran(size, first, second), lambda run: noisy(1 in (run[first], run[second])))
 
 
 def preempted(size: int = 8, first: int = 2, backup: int = 5) -> Agent:
-    """Return an agent one step of which fails what another would have failed."""
+    """Return an agent whose failing step prevents another from failing the run."""
     spoil: Draw = lambda before, random: int(before[first] == 0)  # noqa: E731 - one line is clear
     steps = plain(size, **{f"u{first}": errs(0.5), f"u{backup}": spoil})
     return Agent(steps, ran(size, first), lambda run: noisy(1 in (run[first], run[backup])))
 
 
 def careless(size: int, fails: float) -> Agent:
-    """Return an agent whose outcome has nothing to do with what it answers."""
+    """Return an agent whose outcome does not depend on its responses."""
     return Agent(plain(size), ran(size), lambda run: fails)
 
 
