@@ -1,4 +1,4 @@
-"""Engines whose answers are known beforehand: one that knows, one that lies, one that tries."""
+"""Engines with known answers: one knows the truth, one lies, one forks uniformly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Reach = Callable[[str], None]
 
 
 def knowing(instance: Instance) -> Engine:
-    """Return an engine that says the truth of one run, after two live forks."""
+    """Return an engine that gives the truth about one run, after two live forks."""
     answer = instance.truth.answers[0]
     decisive = min(instance.truth.decisive, key=lambda unit: (unit is None, unit))
     curve = instance.recorded.curve()
@@ -36,7 +36,7 @@ def knowing(instance: Instance) -> Engine:
 
 
 def lying(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
-    """Ask nothing, blame every unit, and print intervals that cannot be."""
+    """Fork once, blame every unit, and report impossible intervals."""
     yield [Probe(frozenset())]
     units = tuple(range(len(costs)))
     intervals = tuple(Interval("curve", at, 2.0, 3.0) for at in range(len(costs) + 1))
@@ -44,7 +44,7 @@ def lying(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
 
 
 def uniform(each: int) -> Engine:
-    """Return an engine that forks as often after each prefix, and names the largest drop."""
+    """Return an engine that forks equally often after each prefix, and names the largest drop."""
 
     def engine(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
         rates = []

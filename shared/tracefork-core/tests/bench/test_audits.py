@@ -15,7 +15,7 @@ from .engines import Reach, lying, uniform
 
 
 def claiming(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
-    """Name the first unit, whatever comes, and hide what was lost."""
+    """Always name the first unit, and leave lost forks out of the interval."""
     try:
         trials = yield [Probe(frozenset())] * 40
     except Exhausted:
@@ -27,15 +27,15 @@ def claiming(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
     return Claim("single", (0,), (), 0, intervals=(narrow,))
 
 
-def test_the_group_is_found_in_either_order_of_two_branches() -> None:
-    """By many uniform forks it is, by an engine that blames everybody it is not."""
+def test_the_group_audit_passes_only_engines_that_find_the_group() -> None:
+    """An engine with many uniform forks passes, one that blames every unit does not."""
     good, bad = grouped(uniform(60), range(4)), grouped(lying, range(2))
     assert (good.holds, good.runs, good.misses) == (True, 8, ())
     assert (bad.holds, bad.runs, len(bad.misses)) == (False, 4, 4)
 
 
-def test_a_verdict_on_a_spent_budget_is_a_miss() -> None:
-    """Undecided is honest; to name somebody all the same is not."""
+def test_the_budget_audit_fails_verdicts_on_a_spent_budget() -> None:
+    """Only `undecided` is right after the budget ran out."""
     assert budgeted(uniform(10), range(2)).holds
     bad = budgeted(claiming, range(2))
     assert not bad.holds
@@ -43,15 +43,15 @@ def test_a_verdict_on_a_spent_budget_is_a_miss() -> None:
     assert bad.runs == 2 * len(BUDGETS)
 
 
-def test_what_is_lost_has_to_show() -> None:
-    """Intervals that leave lost forks out are a miss, and so is a verdict that stands on them."""
+def test_the_audit_of_lost_forks_fails_intervals_that_ignore_them() -> None:
+    """A verdict based on such intervals fails too."""
     bad = undefined(claiming, range(2))
     assert not bad.holds
     assert len(bad.misses) == bad.runs == 6
 
 
 class Doubling(HttpSimulation):
-    """An agent that asks once more than its simulation knows, wherever it asks for step 15."""
+    """A simulation that sends one request too many for step 15."""
 
     def _ask(self, step: int, state: int) -> int:
         if step == 15:
@@ -59,21 +59,21 @@ class Doubling(HttpSimulation):
         return super()._ask(step, state)
 
 
-def test_calls_are_counted_where_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fork by fork they are what the simulation says; a call that it does not know of is a miss."""
+def test_the_transport_audit_counts_calls_fork_by_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that the simulation does not know is a miss, and so is a missing HTTP library."""
     good = transported(uniform(3), range(2))
     assert (good.holds, good.misses) == (True, ())
     assert good.runs == 2 * (3 * 17 + 1)
     monkeypatch.setattr(audits, "HttpSimulation", Doubling)
     bad = transported(uniform(3), range(1))
     assert not bad.holds
-    assert len(bad.misses) == 3 * 16  # All but those that keep every step.
+    assert len(bad.misses) == 3 * 16  # All forks but those that keep every step.
     monkeypatch.setattr(audits, "http_library", lambda: None)
     assert transported(uniform(3), range(1)).misses == ("pip install httpx2 for this",)
 
 
 def test_blame_passes_the_audits() -> None:
-    """The real engine, on one run each."""
+    """The engine of blame runs on one run of each audit."""
     for audit in (grouped, budgeted, undefined, transported):
         found = audit(blame_engine, range(1))
         assert found.holds, found.misses

@@ -1,4 +1,4 @@
-"""Why what runs beside the step on trial is live: see docs/explanation/blame.md, *What is live*."""
+"""Why steps parallel to the tested one are live: see docs/explanation/blame.md, *What is live*."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tracefork_core.bench.planted_agent import THRESHOLD, Recorded, fault, grade
 
 STEPS = 8
 BRANCHES = (range(4), range(4, STEPS))
-"""Two branches that run side by side: no step of one depends on a step of the other."""
+"""Two parallel branches: no step of one depends on a step of the other."""
 
 
 def recorded(*bad: int) -> Recorded:
-    """Return a run that each of these steps makes fail by itself."""
+    """Return a run that each of these steps makes fail alone."""
     steps = {place: fault(1 << i, 0.15) for i, place in enumerate(bad)}
     fails = graded(2 ** len(bad), bool)
     program = planted(STEPS, Random(0), fails, steps)
@@ -22,7 +22,7 @@ def recorded(*bad: int) -> Recorded:
 
 
 def effect_with_the_other_branch_held(run: Recorded, step: int) -> float:
-    """Return what it changes to keep a step, where live is only what may depend on it."""
+    """Return the effect of keeping a step if only steps that may depend on it are live."""
     mine = next(branch for branch in BRANCHES if step in branch)
     beside = {place for branch in BRANCHES if branch is not mine for place in branch}
     before = {place for place in mine if place < step}
@@ -31,8 +31,8 @@ def effect_with_the_other_branch_held(run: Recorded, step: int) -> float:
 
 @pytest.mark.parametrize("first", BRANCHES[0])
 @pytest.mark.parametrize("second", BRANCHES[1])
-def test_held_beside_each_other_two_faults_hide_each_other(first: int, second: int) -> None:
-    """No step of either makes a difference then; with what follows live, the first one does."""
+def test_faults_in_parallel_branches_hide_each_other_if_held(first: int, second: int) -> None:
+    """No step has an effect then. With all later steps live, the first fault has one."""
     run = recorded(first, second)
     for step in range(STEPS):
         assert effect_with_the_other_branch_held(run, step) == pytest.approx(0, abs=1e-9)
@@ -41,8 +41,8 @@ def test_held_beside_each_other_two_faults_hide_each_other(first: int, second: i
 
 
 @pytest.mark.parametrize("place", range(STEPS))
-def test_held_beside_it_one_fault_is_found_either_way(place: int) -> None:
-    """The control: nothing is hidden where one branch went wrong."""
+def test_one_fault_is_found_whether_the_other_branch_is_held_or_live(place: int) -> None:
+    """The control: nothing is hidden if only one branch failed."""
     run = recorded(place)
     assert effect_with_the_other_branch_held(run, place) > THRESHOLD
     assert run.decisive() == place

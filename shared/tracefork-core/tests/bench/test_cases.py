@@ -7,7 +7,7 @@ from tracefork_core.bench.planted_agent import THRESHOLD, Recorded
 
 SEEDS = range(4)
 ENOUGH = 0.7
-"""A set of held steps is sufficient where the rest, live, fails at least so often."""
+"""A set of held steps is sufficient if the run, live in the rest, fails at least this often."""
 
 
 def instances(case: str) -> list[Instance]:
@@ -17,28 +17,28 @@ def instances(case: str) -> list[Instance]:
 
 
 def sufficiency(run: Recorded) -> list[float]:
-    """Return how much each step alone, held in an otherwise live run, raises the risk."""
+    """Return how much holding each step alone, with all others live, raises the risk."""
     baseline = run.risk(())
     return [run.risk((step,)) - baseline for step in range(len(run))]
 
 
 def necessity(run: Recorded) -> list[float]:
-    """Return how much re-drawing each step alone, all others held, lowers the risk."""
+    """Return how much drawing each step again, with all others held, lowers the risk."""
     everything = frozenset(range(len(run)))
     whole = run.risk(everything)
     return [whole - run.risk(everything - {step}) for step in range(len(run))]
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_planted_is_what_the_exact_curve_says(case: str) -> None:
-    """Where the planted truth says the risk jumps is where the exact responsibility is largest."""
+def test_the_planted_step_has_the_largest_exact_responsibility(case: str) -> None:
+    """This holds for every case, size and seed."""
     for one in instances(case):
         assert one.recorded.decisive() in one.truth.decisive
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_seed_is_a_run(case: str) -> None:
-    """The same seed gives the same run, another seed another one where places are drawn."""
+def test_a_seed_determines_the_run(case: str) -> None:
+    """Other seeds give other runs, except in scripted cases."""
     size = CASES[case].size or 16
     assert CASES[case].instance(size, 5) == CASES[case].instance(size, 5)
     drawn = {CASES[case].instance(size, seed).recorded.responses for seed in range(8)}
@@ -47,18 +47,18 @@ def test_a_seed_is_a_run(case: str) -> None:
 
 @pytest.mark.parametrize("case", sorted(set(CASES) - {"flaky", "coin"}))
 def test_the_recorded_failure_happens_again(case: str) -> None:
-    """With every response held, the run fails as it was recorded."""
+    """With every response held, the run fails with a probability above 0.9."""
     assert all(one.recorded.risk(range(one.size)) > 0.9 for one in instances(case))
 
 
-def test_a_flaky_failure_does_not() -> None:
-    """The control: what was graded wrongly passes when it is graded again."""
+def test_a_flaky_failure_does_not_happen_again() -> None:
+    """The control: a run that was graded wrongly passes when it is graded again."""
     assert all(one.recorded.risk(range(one.size)) < 0.1 for one in instances("flaky"))
 
 
 @pytest.mark.parametrize("case", ["and-2", "and-3", "fixture-joint"])
 def test_joint_causes_are_minimal_and_enough(case: str) -> None:
-    """Held together they fail a fresh run; without any one of them it mostly passes."""
+    """Held together they fail a fresh run; without one of them it mostly passes."""
     for one in instances(case):
         units = one.truth.answers[0].units
         assert one.recorded.risk(units) > ENOUGH
@@ -67,29 +67,29 @@ def test_joint_causes_are_minimal_and_enough(case: str) -> None:
 
 @pytest.mark.parametrize("case", ["echo", "delayed", "background", "recovery", "fixture-echo"])
 def test_a_single_cause_is_enough_by_itself(case: str) -> None:
-    """Held in an otherwise live run, the root fails it; nothing else planted is needed."""
+    """Holding the root alone fails a live run; no other planted step is needed."""
     for one in instances(case):
         assert one.recorded.risk(one.truth.answers[0].units) > ENOUGH
 
 
 @pytest.mark.parametrize("case", ["or", "mixed"])
 def test_no_cause_of_an_overdetermined_failure_is_needed(case: str) -> None:
-    """Drawing one of them again changes nothing while the others are held."""
+    """Drawing one of them again has no effect while the others are held."""
     for one in instances(case):
         needed = necessity(one.recorded)
         assert max(abs(needed[unit]) for unit in one.truth.answers[0].units) < 1e-9
 
 
 def test_a_preempting_cause_is_needed_and_repairing_it_does_not_save() -> None:
-    """With all else held it is needed; with a live rest the backup fails the run anyway."""
+    """With all others held it is needed; with a live rest the backup fails the run anyway."""
     for one in instances("preemption"):
         (unit,) = one.truth.answers[0].units
         assert necessity(one.recorded)[unit] > THRESHOLD
         assert one.recorded.risk(range(unit)) > 0.9
 
 
-def test_nobody_is_needed_where_nobody_is_to_blame() -> None:
-    """In the cases without a culprit no step changes the risk by as much as may be named."""
+def test_no_step_is_needed_in_cases_without_a_culprit() -> None:
+    """No step changes the risk by 0.2 or more."""
     for case in ("hopeless", "coin", "cold", "drift"):
         for one in instances(case):
             assert max(one.recorded.responsibility()) < 0.2
@@ -97,7 +97,7 @@ def test_nobody_is_needed_where_nobody_is_to_blame() -> None:
 
 
 def test_an_innocent_symptom_has_no_effect_and_an_echo_does() -> None:
-    """Forcing the echo alone fails a run; forcing the late symptom alone does nothing."""
+    """Forcing the echo alone fails a run; forcing the late symptom alone has no effect."""
     for one in instances("echo"):
         (later,) = one.truth.answers[0].mediators
         assert sufficiency(one.recorded)[later] > THRESHOLD

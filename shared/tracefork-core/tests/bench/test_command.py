@@ -10,25 +10,25 @@ from tracefork_core.cli.main import main
 from .engines import lying
 
 FREE = ("bench", "--cases", "flaky,coin", "--sizes", "8", "--seeds", "2")
-"""Cases that any engine which grades the recorded run again gets right, at once."""
+"""Cases that any engine gets right if it grades the recorded run again."""
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    """Run the command, and return how it ended with what it printed."""
+    """Run the command, and return its exit code and output."""
     code = main(words)
     return code, capsys.readouterr().out
 
 
 def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    """Return the document it prints, which says how it ended."""
+    """Run the command with --json, and return its document, which has the exit code."""
     code, out = run(capsys, *words, "--json")
     found: dict[str, Any] = json.loads(out)
     assert found["exit"] == code
     return found
 
 
-def test_it_ends_with_0_where_every_rule_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    """A line for the verdict, one for each case, one for each rule over all."""
+def test_bench_exits_with_0_if_every_rule_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints one line for the verdict, for each case, and for each rule over all cases."""
     code, out = run(capsys, *FREE)
     lines = out.splitlines()
     assert code == 0
@@ -40,10 +40,10 @@ def test_it_ends_with_0_where_every_rule_holds(capsys: pytest.CaptureFixture[str
     assert "✓ false accusations 0.0% (wanted 3%)" in lines
 
 
-def test_it_ends_with_1_where_a_rule_is_broken(
+def test_bench_exits_with_1_if_a_rule_is_broken(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With an engine that lies: the rules are named, the misses listed, and how to see one."""
+    """It names the rules, lists the misses, and prints a command that repeats one."""
     monkeypatch.setattr("tracefork_core.bench.driver.blame_engine", lying)
     code, out = run(capsys, *FREE, "--seed", "5")
     assert code == 1
@@ -60,7 +60,7 @@ def test_it_ends_with_1_where_a_rule_is_broken(
 
 
 def test_two_documents_of_one_seed_are_one_text(capsys: pytest.CaptureFixture[str]) -> None:
-    """Byte for byte; and the document names its seed, and the calls of others on the same runs."""
+    """The document has its seed, and the calls of other tools on the same runs."""
     one, other = (run(capsys, *FREE, "--json")[1] for _ in range(2))
     assert one == other
     found = document(capsys, *FREE)
@@ -81,8 +81,8 @@ def test_two_documents_of_one_seed_are_one_text(capsys: pytest.CaptureFixture[st
         (("--seeds", "0"), "--seeds"),
     ],
 )
-def test_a_mistake_is_a_sentence(
+def test_invalid_arguments_are_explained(
     words: tuple[str, ...], error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A case, a size or a number that cannot be is named, and nothing is run."""
+    """The error names the argument, and nothing is run."""
     assert main(["bench", *words]) == 2

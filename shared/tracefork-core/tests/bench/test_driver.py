@@ -17,8 +17,8 @@ def simulation() -> Simulation:
     return Simulation(INSTANCE.recorded, Random(5))
 
 
-def test_calls_are_entered_by_what_the_engine_is_at() -> None:
-    """A replay is free, a fork from the start costs every unit, one unit held costs one less."""
+def test_calls_are_counted_by_phase() -> None:
+    """A replay is free, a fork from the start costs every unit, with one unit held one less."""
     one = simulation()
     claim, ledger = drive(knowing(INSTANCE), one, Random(0))
     assert ledger.calls == {"replay": 0, "localise": 8, "repair": 7}
@@ -27,7 +27,7 @@ def test_calls_are_entered_by_what_the_engine_is_at() -> None:
 
 
 def test_no_call_is_made_above_a_budget() -> None:
-    """Each budget is kept to the call, and the engine is handed what its last batch came to."""
+    """The budget is kept to the call, and the engine gets the trials of its last batch."""
     whole = 3 * sum(range(9))
     for budget in range(0, whole + 1, 7):
         one = simulation()
@@ -39,14 +39,14 @@ def test_no_call_is_made_above_a_budget() -> None:
     assert (ledger.exhausted, ledger.total) == (False, whole)
 
 
-def test_a_batch_that_is_cut_short_is_handed_over() -> None:
-    """Two of three forks from the start are paid for: the engine hears of those two."""
+def test_the_trials_of_a_batch_that_is_cut_short_reach_the_engine() -> None:
+    """The budget pays for two of three forks, and the engine gets those two trials."""
     claim, ledger = drive(uniform(3), simulation(), Random(0), 16)
     assert (claim.decisive, ledger.forks, ledger.total) == (2, 2, 16)
 
 
-def test_trials_come_in_the_order_asked() -> None:
-    """Each batch is answered probe by probe, and numbers go on from batch to batch."""
+def test_trials_arrive_in_the_order_requested() -> None:
+    """Each batch is answered probe by probe, and numbers continue from batch to batch."""
     seen: list[int] = []
 
     def engine(costs: Sequence[float], random: Random, reach: Reach) -> Asking:
@@ -61,8 +61,8 @@ def test_trials_come_in_the_order_asked() -> None:
     assert seen == list(range(6))
 
 
-def test_an_interval_is_held_to_the_exact_value() -> None:
-    """Of a risk and of a change, as the tables give them; beside it, it does not cover."""
+def test_covers_compares_an_interval_with_the_exact_value() -> None:
+    """An interval is of a risk or of a change; one beside the exact value does not cover it."""
     one, curve = simulation(), INSTANCE.recorded.curve()
     for at in range(9):
         assert Interval("curve", at, curve[at] - 0.01, curve[at] + 0.01).covers(one)

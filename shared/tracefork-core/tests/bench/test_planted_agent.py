@@ -34,7 +34,7 @@ def arbitrary(steps: int, seed: int) -> Recorded:
 
 
 def enumerated(recorded: Recorded, held: frozenset[int]) -> float:
-    """Return the risk as the sum over every path there is."""
+    """Return the risk as the sum over all paths."""
     program, total = recorded.program, 0.0
     for path in product(range(RESPONSES), repeat=len(program)):
         state, chance = 0, 1.0
@@ -49,7 +49,7 @@ def enumerated(recorded: Recorded, held: frozenset[int]) -> float:
 
 
 def subsets(size: int) -> Iterator[frozenset[int]]:
-    """Give every set of steps."""
+    """Yield every set of steps."""
     for bits in range(2**size):
         yield frozenset(step for step in range(size) if bits >> step & 1)
 
@@ -57,7 +57,7 @@ def subsets(size: int) -> Iterator[frozenset[int]]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("steps", [1, 3, 5])
 def test_the_risk_is_the_sum_over_all_paths(steps: int, seed: int) -> None:
-    """For every set of held steps the recursion gives what enumerating the paths gives."""
+    """For every set of held steps, the recursion agrees with an enumeration of the paths."""
     recorded = arbitrary(steps, seed)
     for held in subsets(steps):
         assert recorded.risk(held) == pytest.approx(enumerated(recorded, held), abs=1e-12)
@@ -76,14 +76,14 @@ def test_runs_fail_as_often_as_the_risk_says(held: tuple[int, ...]) -> None:
     assert abs(fails / runs - risk) < 4 * sqrt(risk * (1 - risk) / runs)
 
 
-def test_what_is_held_matters() -> None:
-    """The control: the risks of different sets of held steps of one run do differ."""
+def test_the_risk_depends_on_the_held_steps() -> None:
+    """The control: different sets of held steps of one run have different risks."""
     recorded = arbitrary(5, 7)
     assert len({round(recorded.risk(held), 9) for held in subsets(5)}) > 20
 
 
-def test_advantages_add_up_and_average_to_nothing() -> None:
-    """Advantages sum to V(n) - V(0), and over what a step draws they average to zero."""
+def test_changes_of_the_curve_add_up_and_average_to_zero() -> None:
+    """They sum to V(n) - V(0), and average to zero over the responses that a step draws."""
     recorded = arbitrary(4, 3)
     curve = recorded.curve()
     assert sum(changes(curve)) == pytest.approx(curve[-1] - curve[0])
@@ -95,13 +95,13 @@ def test_advantages_add_up_and_average_to_nothing() -> None:
     assert average == pytest.approx(0.0, abs=1e-12)
 
 
-def test_responsibility_forgives_what_is_won_back() -> None:
-    """A rise that later falls again is nobody's; the last rise that stays is."""
+def test_responsibility_ignores_rises_that_are_undone() -> None:
+    """A rise that falls again later does not count; a rise that stays does."""
     assert responsibility([0.1, 0.6, 0.1, 0.9, 0.9]) == pytest.approx([0.0, 0.0, 0.8, 0.0])
 
 
 def test_interaction_tells_and_from_or() -> None:
-    """Two halves of a conjunction help one another, two full causes are in each other's way."""
+    """It is positive for two parts of a conjunction, and negative for two sufficient causes."""
     for case, sign in (("and-2", 1), ("or", -1)):
         instance = CASES[case].instance(8, 1)
         one, other = sorted(instance.truth.answers[0].units)

@@ -21,7 +21,7 @@ SINGLE = ("echo", "delayed", "background", "recovery", "and-2")
 
 
 def test_each_rule_reads_the_same_counts_its_own_way() -> None:
-    """Counts of failures out of 20 after each prefix, where step 2 is to blame."""
+    """The counts are failures out of 20 after each prefix, and step 2 is to blame."""
     failures, each = [4, 4, 5, 19, 18, 19, 20], 20
     assert largest_drop(failures, each) == 2
     assert point_of_commitment(failures, each) == 2
@@ -31,14 +31,14 @@ def test_each_rule_reads_the_same_counts_its_own_way() -> None:
 
 
 def test_a_few_flips_by_chance_move_the_point_of_commitment() -> None:
-    """Three passes of 20 at a late step commit it there; a control arm with two does not."""
+    """Three passes of 20 at a late step move it there, unless a control arm has two passes."""
     failures, each = [4, 4, 5, 19, 18, 16, 18], 20
     assert point_of_commitment(failures, each) == 5
     assert controlled_commitment(failures, each) == 2
 
 
-def test_where_nothing_flips_nobody_is_named() -> None:
-    """By the rules that have an interval; the others always name somebody."""
+def test_rules_with_an_interval_name_no_step_if_nothing_flips() -> None:
+    """The other rules always name a step."""
     assert flip_rate([20] * 6, 20) is None
     assert point_of_commitment([20] * 7, 20) is None
     assert controlled_commitment([20] * 7, 20) is None
@@ -48,15 +48,15 @@ def test_where_nothing_flips_nobody_is_named() -> None:
 @pytest.mark.parametrize(
     ("hits", "others", "low", "high"), [(9, 3, 0.1705, 0.8090), (10, 0, 0.6075, 1.0)]
 )
-def test_the_interval_of_a_difference_is_newcombes(
+def test_newcombe_matches_the_published_table(
     hits: int, others: int, low: float, high: float
 ) -> None:
-    """As in his table of 1998, method 10, of ten tries each."""
+    """The values are those of Newcombe (1998), method 10, for ten tries each."""
     assert newcombe(hits, others, 10) == pytest.approx((low, high), abs=5e-5)
 
 
 def test_calls_are_those_of_uniform_forks() -> None:
-    """k n (n + 1) / 2 where steps are drawn again, k n (n - 1) / 2 where they are substituted."""
+    """They are k n (n + 1) / 2 if steps are drawn again, k n (n - 1) / 2 if substituted."""
     simulation = Simulation(CASES["echo"].instance(16, 0).recorded, Random(0))
     spent = {(name, each): pick for name, each, pick in picks(simulation, (3, 12))}
     assert spent["largest drop", 12].calls == 1632
@@ -68,7 +68,7 @@ def test_calls_are_those_of_uniform_forks() -> None:
 
 @pytest.mark.no_cover  # Many forks through lines that others cover.
 def test_more_forks_help_the_largest_drop_and_not_the_flip_rate() -> None:
-    """Every root is found by the drop with 40 forks a step; few of late ones by the flips."""
+    """With 40 forks per step the drop finds nearly every root; the flips miss late ones."""
     found = dict.fromkeys(RIVALS, 0)
     for case in SINGLE:
         for seed in range(4):

@@ -21,8 +21,8 @@ def held(*units: int) -> Probe:
     return Probe(frozenset(units))
 
 
-def test_calls_are_what_was_drawn_live() -> None:
-    """Held and given units cost nothing, and a run that may stop early draws no more."""
+def test_only_live_units_count_as_calls() -> None:
+    """Held and given units cost nothing, and a run with `until` stops there."""
     one = simulation()
     first, second = one.try_one(held()), one.try_one(held(0, 1, 2))
     given = one.try_one(Probe(frozenset({0, 1}), given=((2, first.number), (5, 1))))
@@ -36,14 +36,14 @@ def test_calls_are_what_was_drawn_live() -> None:
 
 
 def test_a_run_that_stops_early_has_no_outcome() -> None:
-    """Nor does it count as undefined: no outcome was asked for."""
+    """It is not undefined either, since no outcome was requested."""
     trial = simulation().try_one(Probe(frozenset(), until=3))
     assert (trial.failed, trial.undefined) == (None, None)
     assert simulation().try_one(held()).failed in (True, False)
 
 
-def test_a_given_unit_answers_as_it_did() -> None:
-    """A root that went wrong in one trial goes wrong wherever it is given, and fails the run."""
+def test_a_given_unit_answers_as_in_its_trial() -> None:
+    """A root that failed in one trial fails every run it is given to."""
     (root,) = CASES["echo"].instance(8, 3).truth.answers[0].units
     one = simulation()
     trials = [one.try_one(held(*range(root))) for _ in range(200)]
@@ -70,16 +70,16 @@ def test_a_given_unit_answers_as_it_did() -> None:
         (Probe(frozenset(), given=((5, 0),)), "ended before unit 5"),
     ],
 )
-def test_a_probe_that_cannot_be_is_refused(probe: Probe, error: str) -> None:
-    """An engine's mistake is named, not guessed around."""
+def test_impossible_probes_are_refused(probe: Probe, error: str) -> None:
+    """The error names the mistake of the engine."""
     one = simulation()
     one.try_one(Probe(frozenset(), until=4))
     with pytest.raises(ValueError, match=error):
         one.try_one(probe)
 
 
-def test_same_is_told_up_to_the_first_difference() -> None:
-    """Each live unit is compared while all before it is as recorded, and none after that."""
+def test_same_has_live_units_up_to_the_first_difference() -> None:
+    """A live unit is compared only if everything before it is as recorded."""
     one = simulation()
     for _ in range(100):
         trial = one.try_one(held(0, 1, 5))
@@ -90,16 +90,16 @@ def test_same_is_told_up_to_the_first_difference() -> None:
 
 
 @pytest.mark.parametrize("fixed", [(), (0, 1, 2), (4,), range(8)])
-def test_probes_fail_as_often_as_is_exact(fixed: Sequence[int]) -> None:
-    """What a simulation says is the exact risk of the held units is what its trials come to."""
+def test_probes_fail_as_often_as_the_exact_risk(fixed: Sequence[int]) -> None:
+    """4000 trials fail within four standard errors of the risk that `risk` computes."""
     one, tries = simulation(seed=9), 4000
     fails = sum(bool(one.try_one(held(*fixed)).failed) for _ in range(tries))
     risk = one.risk(fixed)
     assert abs(fails / tries - risk) < 4 * sqrt(risk * (1 - risk) / tries)
 
 
-def test_runs_break_off_as_often_as_told() -> None:
-    """Those have no outcome and a reason; without that option none does."""
+def test_runs_lose_their_outcome_at_the_rate_of_breaks() -> None:
+    """Such runs have a reason; without the option no run loses its outcome."""
     one = simulation(breaks=(0.1, 0.4))
     trials = [one.try_one(held(*range(8))) for _ in range(2000)]
     broken = [trial for trial in trials if trial.undefined]
@@ -110,7 +110,7 @@ def test_runs_break_off_as_often_as_told() -> None:
 
 
 def test_units_may_be_groups_in_any_order() -> None:
-    """A group is held, drawn and paid for as a whole, wherever its steps stand in the run."""
+    """A group is held, drawn and charged as a whole, wherever its steps are in the run."""
     one = simulation(units=[(4, 5, 6, 7), (0, 2), (1, 3)])
     assert one.costs == [4.0, 2.0, 2.0]
     assert one.risk({1, 2}) == RUN.risk(range(4))

@@ -1,6 +1,6 @@
-"""The agent that blame is validated with does what it is taken to do: faults doom it, all else not.
+"""The agent that blame is validated with works as intended: only planted faults make it fail.
 
-Without this, a fault that was found would prove nothing.
+Without this, finding a fault would prove nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def subject() -> Iterator[Subject]:
 
 @pytest.fixture(scope="module")
 def clean(subject: Subject, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record a run in which nothing goes wrong."""
+    """Record a run without a failure."""
     path = tmp_path_factory.mktemp("clean") / "clean.tape"
     for attempt in range(9):
         subject.begin(f"clean {attempt}")
@@ -38,7 +38,7 @@ def clean(subject: Subject, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planted(subject: Subject, clean: Path, one: Plant, what: str, draw: int) -> bool:
-    """Plant something once; return whether the run is good."""
+    """Fork with a planted fault or its placebo; return whether the run is good."""
     path = clean.with_name(f"{what}-{one.fault}-{one.unit}-{draw}.tape")
     subject.begin(path.name)
     change = one.change if what == "fault" else one.placebo
@@ -47,8 +47,8 @@ def planted(subject: Subject, clean: Path, one: Plant, what: str, draw: int) -> 
     return subject.good(answer)
 
 
-def test_the_run_has_the_exchanges_that_are_told(clean: Path) -> None:
-    """Tools and models take turns, as the places where faults are planted are named."""
+def test_the_run_has_the_documented_exchanges(clean: Path) -> None:
+    """Calls of tools and models alternate, and the steps for faults are among them."""
     with Tape.open(clean) as tape:
         asked = [one.url.removeprefix("tool:") for one in tape.exchanges]
     assert len(asked) == len(STEPS)
@@ -58,10 +58,10 @@ def test_the_run_has_the_exchanges_that_are_told(clean: Path) -> None:
 
 
 @pytest.mark.parametrize("one", PLANTS, ids=lambda one: f"{one.fault}@{one.unit}")
-def test_a_fault_dooms_the_run_and_its_paraphrase_does_not(
+def test_a_fault_fails_the_run_and_its_paraphrase_does_not(
     subject: Subject, clean: Path, one: Plant
 ) -> None:
-    """What is planted mostly fails the run, whatever else is drawn; what replaces it never does."""
+    """A fault mostly fails the run, whatever else is drawn; its placebo never does."""
     good = [planted(subject, clean, one, "fault", draw) for draw in range(DRAWS)]
     assert sum(good) <= DRAWS // 2
     for draw in range(2):
@@ -70,7 +70,7 @@ def test_a_fault_dooms_the_run_and_its_paraphrase_does_not(
 
 @pytest.mark.parametrize("stage", COINS.values())
 def test_a_coin_falls_either_way(subject: Subject, stage: str) -> None:
-    """A stage that is tossed at fails the run sometimes, and sometimes not."""
+    """A stage that tosses a coin fails some runs but not all."""
     subject.begin(f"coin {stage}", stage)
     good = [subject.good(subject.run()) for _ in range(16)]
     assert 3 <= sum(good) <= 12
