@@ -123,8 +123,8 @@ def _doubts(claim: Claim) -> bool:
     """Return whether no step is blamed if too many runs at its positions are lost."""
     if claim.kind in ("undecided", "not reproducible") or claim.decisive is None:
         return True
-    around = [one for one in claim.intervals if one.position - claim.decisive in (0, 1)]
-    seen = [one.seen for one in around if one.seen is not None]
+    around = [near for near in claim.intervals if near.position - claim.decisive in (0, 1)]
+    seen = [interval.seen for interval in around if interval.seen is not None]
     return all(lost <= _DOUBTFUL * (failures + passes + lost) for failures, passes, lost in seen)
 
 

@@ -49,12 +49,12 @@ class Check:
 
 def checks(cells: Sequence[Cell], standings: Sequence[Standing]) -> Iterator[Check]:
     """Yield the results of the rules over all cells together."""
-    scored = [one for cell in cells for one in cell.scored]
-    finds = sum(one.found for one in scored)
+    scored = [result for cell in cells for result in cell.scored]
+    finds = sum(result.found for result in scored)
     yield Check(
         "first suspect right", finds / len(scored), ENOUGH, accepted(finds, len(scored), ENOUGH)
     )
-    fair = sum(not one.accuses for one in scored)
+    fair = sum(not result.accuses for result in scored)
     yield Check(
         "false accusations",
         1 - fair / len(scored),
@@ -62,13 +62,13 @@ def checks(cells: Sequence[Cell], standings: Sequence[Standing]) -> Iterator[Che
         accepted(fair, len(scored), 1 - MOST_ACCUSATIONS),
     )
     yield from _coverage(scored)
-    for one in standings:
-        if one.size == RATIO_SIZE:
-            drop = one.rival("largest drop")
+    for standing in standings:
+        if standing.size == RATIO_SIZE:
+            drop = standing.rival("largest drop")
             # If it never finds enough, its largest number of forks is a lower bound.
             calls = drop.enough or drop.calls * LADDER[-1] / SHIPPED
-            ratio = calls / max(1, one.suspect)
-            yield Check(f"times fewer calls, n={one.size}", ratio, RATIO, ratio >= RATIO)
+            ratio = calls / max(1, standing.suspect)
+            yield Check(f"times fewer calls, n={standing.size}", ratio, RATIO, ratio >= RATIO)
 
 
 def _coverage(scored: Sequence[Scored]) -> Iterator[Check]:
@@ -77,12 +77,14 @@ def _coverage(scored: Sequence[Scored]) -> Iterator[Check]:
     The intervals of a curve must all hold at once in 95 % of the runs. The check fails if so few
     would be rare (below 5 %) for intervals that hold in exactly 95 %.
     """
-    printed = sum(len(one.claim.intervals) for one in scored)
+    printed = sum(len(result.claim.intervals) for result in scored)
     if not printed:
         return
-    share = 1 - sum(len(one.uncovered) for one in scored) / printed
+    share = 1 - sum(len(result.uncovered) for result in scored) / printed
     yield Check("intervals that cover", share, COVERAGE, share >= COVERAGE)
-    kept = sum(not any(missed.name == "curve" for missed in one.uncovered) for one in scored)
+    kept = sum(
+        not any(interval.name == "curve" for interval in result.uncovered) for result in scored
+    )
     holds = at_most(kept, len(scored), COVERAGE) >= _RARELY
     yield Check("curves covered as a whole", kept / len(scored), COVERAGE, holds)
 
@@ -122,8 +124,8 @@ class Report:
     @property
     def misses(self) -> list[Scored]:
         """Every run whose full verdict or first suspect is wrong."""
-        every = (one for cell in self.cells for one in cell.scored)
-        return [one for one in every if not (one.right and one.found)]
+        results = (result for cell in self.cells for result in cell.scored)
+        return [result for result in results if not (result.right and result.found)]
 
     def document(self) -> dict[str, object]:
         """Return the report as JSON-able values, the same everywhere for the same seed."""
@@ -136,13 +138,14 @@ class Report:
             "against": [asdict(standing) for standing in self.standings],
             "checks": [asdict(check) for check in self.checks],
             "audits": [asdict(audit) for audit in self.audits],
-            "misses": [_miss_document(one) for one in self.misses],
+            "misses": [_miss_document(miss) for miss in self.misses],
         }
 
 
 def _cell_document(cell: Cell) -> dict[str, object]:
-    calls, suspect = [one.calls for one in cell.scored], [one.localising for one in cell.scored]
-    forks = [one.forks for one in cell.scored]
+    calls = [result.calls for result in cell.scored]
+    suspect = [result.localising for result in cell.scored]
+    forks = [result.forks for result in cell.scored]
     return {
         "number": cell.case.number,
         "case": cell.case.name,
@@ -156,8 +159,8 @@ def _cell_document(cell: Cell) -> dict[str, object]:
         "calls": _spread(calls),
         "calls_to_suspect": _spread(suspect),
         "forks": _spread(forks),
-        "intervals": sum(len(one.claim.intervals) for one in cell.scored),
-        "uncovered": sum(len(one.uncovered) for one in cell.scored),
+        "intervals": sum(len(result.claim.intervals) for result in cell.scored),
+        "uncovered": sum(len(result.uncovered) for result in cell.scored),
         "rivals": {
             rule: {
                 "forks_each": SHIPPED,

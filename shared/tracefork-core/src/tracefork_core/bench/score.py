@@ -62,7 +62,9 @@ class Scored:
         """Whether the full verdict is right: its kind and exactly the units it names."""
         claim = self.claim
         answers = self.instance.truth.answers
-        return any(one.is_given_by(claim.kind, claim.units, claim.mediators) for one in answers)
+        return any(
+            answer.is_given_by(claim.kind, claim.units, claim.mediators) for answer in answers
+        )
 
     @property
     def found(self) -> bool:
@@ -101,17 +103,17 @@ class Cell:
     @property
     def rights(self) -> int:
         """Number of right full verdicts."""
-        return sum(one.right for one in self.scored)
+        return sum(result.right for result in self.scored)
 
     @property
     def finds(self) -> int:
         """Number of right first suspects."""
-        return sum(one.found for one in self.scored)
+        return sum(result.found for result in self.scored)
 
     @property
     def accusations(self) -> int:
         """Number of verdicts that blame a unit without a part in the failure."""
-        return sum(one.accuses for one in self.scored)
+        return sum(result.accuses for result in self.scored)
 
     @property
     def holds(self) -> bool:
@@ -123,7 +125,7 @@ class Cell:
     def found_by(self, rival: str, each: int) -> int:
         """Return in how many runs a rival finds the step, with `each` forks at every step."""
         taken = zip(self.scored, self.rivals[rival, each], strict=True)
-        return sum(pick.step in one.instance.truth.decisive for one, pick in taken)
+        return sum(pick.step in result.instance.truth.decisive for result, pick in taken)
 
 
 def accepted(hits: int, of: int, rule: float) -> bool:
@@ -169,7 +171,7 @@ def scored_once(instance: Instance, engine: Engine) -> Scored:
 
 def calls_of(scored: Iterable[Scored]) -> tuple[int, int]:
     """Return the median and the 90th percentile of the live calls."""
-    calls = [one.calls for one in scored]
+    calls = [result.calls for result in scored]
     return quantile(calls, 0.5), quantile(calls, 0.9)
 
 
@@ -232,13 +234,13 @@ def standings(cells: Sequence[Cell]) -> list[Standing]:
 
 
 def _standing(size: int, cells: Sequence[Cell]) -> Standing:
-    scored = [one for cell in cells for one in cell.scored]
+    scored = [result for cell in cells for result in cell.scored]
     return Standing(
         size,
         len(scored),
-        sum(one.found for one in scored) / len(scored),
-        quantile([one.localising for one in scored], 0.5),
-        quantile([one.calls for one in scored], 0.5),
+        sum(result.found for result in scored) / len(scored),
+        quantile([result.localising for result in scored], 0.5),
+        quantile([result.calls for result in scored], 0.5),
         tuple(_rivalry(rule, cells, len(scored)) for rule in RIVALS),
     )
 

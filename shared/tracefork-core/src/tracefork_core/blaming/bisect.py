@@ -81,15 +81,15 @@ def bisect(
         parent_name(path)  # Refuse now rather than in every fork.
         masking_of(tape, mask)
         run = Run.of(tape)
-    place = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
+    scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
     try:
-        there = lay_beside(path, place)
+        tape_copy = lay_beside(path, scratch)
         if isinstance(oracle, ModelOracle):
-            oracle = oracle.placed(place)
+            oracle = oracle.placed(scratch)
         job = Job(
             number=0,
             probe=Probe(frozenset()),
-            tape=str(there),
+            tape=str(tape_copy),
             branch="",
             sources={},
             crash=run.crash,
@@ -100,7 +100,7 @@ def bisect(
         with Pool(agent, oracle, fresh=fresh) as pool:
             return _Halves(job, pool, run, tell).found()
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 class _Halves:

@@ -123,17 +123,17 @@ def blame(
         if writes == "refuse":
             _check_writes(tape)
         parts = _parts(tape, by, groups)
-        auxiliary = frozenset(one.n for one in tape.exchanges if one.is_auxiliary)
-    place = Path(folder) if folder is not None else beside(path)
+        auxiliary = frozenset(exchange.n for exchange in tape.exchanges if exchange.is_auxiliary)
+    blame_folder = Path(folder) if folder is not None else beside(path)
     if regrades and regrades < noise.LEAST:
         raise UsageError(
             f"tracefork: regrades (--regrades) must be 0 or at least {noise.LEAST} "
             f"(got {regrades})."
         )
     limits = Budget.read(budget) if isinstance(budget, str) else budget or Budget()
-    make_folder(place)
+    make_folder(blame_folder)
     if isinstance(oracle, ModelOracle):
-        oracle = oracle.placed(place.absolute())
+        oracle = oracle.placed(blame_folder.absolute())
     chosen = _measures(settings, len(run.units), auxiliary)
     if shares:
         chosen = replace(chosen, sharing=chosen.sharing or SHARED)
@@ -150,20 +150,20 @@ def blame(
         version=__version__,
     )
     spending, pacer = _spending(oracle), Pacer(rate)
-    if not (place / JOURNAL).exists():
+    if not (blame_folder / JOURNAL).exists():
         Purse(limits, run.usd, run.tokens, spending, auxiliary)  # Refuse before the journal exists.
     with _going_on_later(), ExitStack() as stack:
-        journal = Journal(place / JOURNAL, header, resume=resume)
+        journal = Journal(blame_folder / JOURNAL, header, resume=resume)
         stack.callback(journal.close)
         run = run.at(journal.price(Prices(prices.lists(), tuple(run.usd))).units)
         purse = Purse(limits, run.usd, run.tokens, spending, auxiliary)
-        tape_there = place / path.name
-        if not tape_there.exists():
-            lay_beside(path, place)
+        tape_copy = blame_folder / path.name
+        if not tape_copy.exists():
+            lay_beside(path, blame_folder)
         job = Job(
             number=0,
             probe=Probe(frozenset()),
-            tape=str(tape_there.absolute()),
+            tape=str(tape_copy.absolute()),
             branch="",
             sources={},
             crash=run.crash,
@@ -173,14 +173,14 @@ def blame(
             regrades=regrades,
             tail=tail,
         )
-        chance = Random(seed)  # noqa: S311 - must be reproducible from its seed
+        random = Random(seed)  # noqa: S311 - must be reproducible from its seed
         pool = stack.enter_context(Pool(agent, oracle, workers, executor, fresh=fresh))
         runner = Runner(job, oracle, pool, journal, purse, pacer, watch)
-        result = runner.run(engine.blame(run.costs, chance, chosen, header.groups, runner.stands))
+        result = runner.run(engine.blame(run.costs, random, chosen, header.groups, runner.stands))
         result = _with_unfinished(result, runner.unfinished)
     draws = tuple(journal.trials[number] for number in sorted(journal.trials))
-    found = noise.measured(draws)
-    judged = noise.without(found, chosen, _judged(result, draws))
+    errors = noise.measured(draws)
+    judged = noise.without(errors, chosen, _judged(result, draws))
     return Report(
         tape=str(path),
         header=header,
@@ -189,9 +189,9 @@ def blame(
         result=judged,
         parts=weighed(judged, parts, chosen.level),
         draws=draws,
-        prices=tuple(one.lists for one in journal.prices),
+        prices=tuple(earlier.lists for earlier in journal.prices),
         grading=_grading(oracle),
-        noise=found,
+        noise=errors,
     )
 
 
@@ -255,14 +255,14 @@ def _grading(oracle: object) -> Grading | None:
 
 def _with_unfinished(result: Result, lost: Sequence[Spent]) -> Result:
     """Add to the ledger what forks spent that never finished: those calls were paid for."""
-    all_of_it = Spent(result.ledger.live_calls, result.ledger.tokens, result.ledger.usd)
-    for one in lost:
-        all_of_it.add(one)
+    total = Spent(result.ledger.live_calls, result.ledger.tokens, result.ledger.usd)
+    for spent in lost:
+        total.add(spent)
     ledger = msgspec.structs.replace(
         result.ledger,
-        live_calls=all_of_it.calls,
-        tokens=all_of_it.tokens,
-        usd=all_of_it.usd,
+        live_calls=total.calls,
+        tokens=total.tokens,
+        usd=total.usd,
     )
     return msgspec.structs.replace(result, ledger=ledger)
 

@@ -100,22 +100,22 @@ def weighed(result: Result, parts: Sequence[Part], level: float) -> tuple[Weighe
 
     def weigh(part: Part) -> Weighed:
         units = [result.units[unit] for unit in part.units]
-        found = _contrast(curve, order, part)
+        contrast = _contrast(curve, order, part)
         return Weighed(
             part=part,
             is_named=not named.isdisjoint(part.units) and bool(result.verdict.units),
             chance=sum(unit.chance for unit in units),
             gain=sum(unit.gain for unit in units),
-            effect=found.effect if found else None,
-            interval=found.interval(narrow) if found else None,
-            kept=found.kept.rate if found else None,
-            redecided=found.live.rate if found else None,
+            effect=contrast.effect if contrast else None,
+            interval=contrast.interval(narrow) if contrast else None,
+            kept=contrast.kept.rate if contrast else None,
+            redecided=contrast.live.rate if contrast else None,
             parts=() if named.isdisjoint(part.units) else ranked(part.parts),
         )
 
     def ranked(some: Sequence[Part]) -> tuple[Weighed, ...]:
         all_of_them = [weigh(part) for part in some]
-        return tuple(sorted(all_of_them, key=lambda one: (not one.is_named, -one.chance)))
+        return tuple(sorted(all_of_them, key=lambda part: (not part.is_named, -part.chance)))
 
     return ranked(parts)
 
@@ -124,15 +124,15 @@ def _parts(exchanges: Sequence[Exchange], kinds: Sequence[str]) -> tuple[Part, .
     if not kinds:
         return ()
     kind, *finer = kinds
-    found: dict[object, tuple[str, tuple[str, ...], list[Exchange]]] = {}
+    groups: dict[object, tuple[str, tuple[str, ...], list[Exchange]]] = {}
     for exchange in exchanges:
         steps = exchange.steps
-        place = max((i for i, step in enumerate(steps) if step.kind == kind), default=None)
-        if place is None:
-            found[exchange.n] = "", exchange.step_path, [exchange]
+        index = max((i for i, step in enumerate(steps) if step.kind == kind), default=None)
+        if index is None:
+            groups[exchange.n] = "", exchange.step_path, [exchange]
         else:
-            path = exchange.step_path[: place + 1]
-            found.setdefault(steps[place].id, (kind, path, []))[2].append(exchange)
+            path = exchange.step_path[: index + 1]
+            groups.setdefault(steps[index].id, (kind, path, []))[2].append(exchange)
     return tuple(
         Part(
             kind=called,
@@ -140,7 +140,7 @@ def _parts(exchanges: Sequence[Exchange], kinds: Sequence[str]) -> tuple[Part, .
             units=tuple(exchange.n for exchange in inside),
             parts=_parts(inside, finer),
         )
-        for called, path, inside in found.values()
+        for called, path, inside in groups.values()
     )
 
 

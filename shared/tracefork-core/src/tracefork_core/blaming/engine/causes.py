@@ -40,15 +40,15 @@ def peel(inquiry: Inquiry, first: int, world: World = RECORDED) -> Asking[Peeled
     members, unproven, doubts = [first], False, 0
     while len(members) < _LARGEST:
         held = world.holding(members)
-        found = yield from localise(inquiry, chain, held)
-        if found.unit is None:
+        finding = yield from localise(inquiry, chain, held)
+        if finding.unit is None:
             if (yield from inquiry.mostly_fails(held.probe((), "peel"), *_ENOUGH)):
                 break
         else:
-            kept, live = held.sides(chain, found.unit, "peel")
+            kept, live = held.sides(chain, finding.unit, "peel")
             proof = yield from certify(inquiry, kept, live, among=len(members) + 1)
             if proven(inquiry, proof, among=len(members) + 1):
-                members.append(found.unit)
+                members.append(finding.unit)
                 continue
         doubts += 1  # The unit was not proven: search again, with the forks made since.
         if unproven := doubts > _DOUBTS:
@@ -167,15 +167,15 @@ def _carrier(
     whole = prefixes(inquiry.size)
     chain = whole[repaired + 1 :]
     for _ in range(_TRIES):
-        found = yield from localise(inquiry, chain, world)
-        if found.unit is None:
+        finding = yield from localise(inquiry, chain, world)
+        if finding.unit is None:
             yield from inquiry.repeat(world.probe(chain[0], "release"), inquiry.settings.least)
             continue
-        if (yield from _carries(inquiry, found.unit, world)):
-            return found.unit, None
-        proof = yield from certify(inquiry, *world.sides(whole, found.unit, "release"))
+        if (yield from _carries(inquiry, finding.unit, world)):
+            return finding.unit, None
+        proof = yield from certify(inquiry, *world.sides(whole, finding.unit, "release"))
         if proven(inquiry, proof):
-            return found.unit, (yield from peel(inquiry, found.unit, world))
+            return finding.unit, (yield from peel(inquiry, finding.unit, world))
     return None, None
 
 
@@ -234,9 +234,9 @@ def scan(inquiry: Inquiry) -> Asking[dict[int, Alone]]:
     inquiry.enter("hold")
     answers = inquiry.settings.answers
     world = World(free=answers)
-    found = {unit: Alone() for unit in range(inquiry.size)}
+    results = {unit: Alone() for unit in range(inquiry.size)}
     for _ in range(_HOLDS):
-        units = [unit for unit in found if _open(inquiry, unit, found[unit])]
+        units = [unit for unit in results if _open(inquiry, unit, results[unit])]
         probes = [world.probe(inquiry.all - {unit}, "hold") for unit in units]
         trials = []
         for start in range(0, len(probes), inquiry.settings.batch):
@@ -244,12 +244,12 @@ def scan(inquiry: Inquiry) -> Asking[dict[int, Alone]]:
         for unit, trial in zip(units, trials, strict=True):
             if trial.same.get(unit, False) or trial.undefined is not None:
                 continue
-            found[unit].drawn += 1
+            results[unit].drawn += 1
             if trial.failed is False:
                 again = Probe(trial.probe.held, ((unit, trial.number),), None, "hold")
                 if not (yield from inquiry.mostly_fails(again)):
-                    found[unit].flips.append(trial.number)
-    return found
+                    results[unit].flips.append(trial.number)
+    return results
 
 
 def _open(inquiry: Inquiry, unit: int, alone: Alone) -> bool:

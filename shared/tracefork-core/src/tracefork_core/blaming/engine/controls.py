@@ -122,13 +122,13 @@ def _placebo(inquiry: Inquiry, suspect: int | None) -> Control:
 
 
 def _null(inquiry: Inquiry, unit: int) -> Control:
-    found = contrasted(inquiry, *RECORDED.sides(prefixes(inquiry.size), unit))
-    low, high = found.interval(inquiry.narrow)
+    difference = contrasted(inquiry, *RECORDED.sides(prefixes(inquiry.size), unit))
+    low, high = difference.interval(inquiry.narrow)
     return Control(
         name="null step",
         passed=low <= 0 <= high,
-        forks=0 if not found.kept.trials else found.live.trials,
-        says=f"unit {unit}, not a suspect: effect {found.effect:+.2f}",
+        forks=0 if not difference.kept.trials else difference.live.trials,
+        says=f"unit {unit}, not a suspect: effect {difference.effect:+.2f}",
         unit=unit,
         interval=(low, high),
     )

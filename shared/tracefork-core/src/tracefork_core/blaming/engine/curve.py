@@ -95,14 +95,14 @@ def gains(curve: Curve) -> list[float]:
 def decisive(curve: Curve, threshold: float) -> int | None:
     """Return the step with the largest gain, the first of equals; None if below the threshold."""
     # Does not call `gains`, which would be too slow: this runs for every sampled curve.
-    best, found, ahead = threshold, None, curve[-1]
+    best, largest, ahead = threshold, None, curve[-1]
     for step in range(len(curve) - 2, -1, -1):
         risk = curve[step]
         if risk < ahead:
             if ahead - risk >= best:
-                best, found = ahead - risk, step
+                best, largest = ahead - risk, step
             ahead = risk
-    return found
+    return largest
 
 
 @dataclass(frozen=True, slots=True)

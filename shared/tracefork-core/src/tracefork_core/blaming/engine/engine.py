@@ -100,23 +100,25 @@ def _judged(inquiry: Inquiry, case: Case) -> Asking[Verdict]:
         return _unnamed("inert", "drawn again, every unit answers as it did: vary what is live")
     for _ in range(_ROUNDS):
         inquiry.enter("localise")
-        found = yield from localise(inquiry, inquiry.chain)
+        finding = yield from localise(inquiry, inquiry.chain)
         inquiry.settled = inquiry.settled or len(inquiry.evidence.trials)
-        if found.step is None:
-            if verdict := (yield from _no_decisive_unit(inquiry, found)):
+        if finding.step is None:
+            if verdict := (yield from _no_decisive_unit(inquiry, finding)):
                 return verdict
             continue
         inquiry.enter("certify")
-        kept, live = RECORDED.sides(found.chain, found.step, "certify")
+        kept, live = RECORDED.sides(finding.chain, finding.step, "certify")
         proof = yield from certify(inquiry, kept, live)
         if proof.doubtful:
             return _unnamed("undecided", _DOUBTFUL)
-        step, case.unit = _standing(inquiry, found), found.unit
-        if step == found.step and proven(inquiry, proof):
-            earlier = [RECORDED.probe(kept, "certify") for kept in found.chain[: found.step + 1]]
+        step, case.unit = _standing(inquiry, finding), finding.unit
+        if step == finding.step and proven(inquiry, proof):
+            earlier = [
+                RECORDED.probe(kept, "certify") for kept in finding.chain[: finding.step + 1]
+            ]
             verdict = _unnamed("diffuse", "where it is re-decided, the run fails as often as not")
             if (yield from allowed(inquiry, earlier)):
-                verdict = yield from _structure(inquiry, case, found)
+                verdict = yield from _structure(inquiry, case, finding)
             if inquiry.evidence.tally(kept).doubtful or inquiry.evidence.tally(live).doubtful:
                 return _unnamed("undecided", _DOUBTFUL)
             return verdict
@@ -178,7 +180,7 @@ def _structure(inquiry: Inquiry, case: Case, found: Finding) -> Asking[Verdict]:
         return _unnamed("undecided", f"unit {unit} was not enough alone; with whom is not known")
     case.repaired = yield from repair(inquiry, max(own.units))
     sets = (own, *case.repaired.others)
-    if any(one.unproven for one in sets):
+    if any(peeled.unproven for peeled in sets):
         return _unnamed("undecided", "a second cause is not fully known")
     if case.repaired.unexplained:
         return _unnamed("undecided", f"with unit {case.repaired.unit} repaired, {_UNEXPLAINED}")
@@ -189,12 +191,12 @@ def _named(sets: Sequence[Peeled], mediators: tuple[int, ...]) -> Verdict:
     kind: Kind = "over-determined" if len(sets) > 1 else "joint"
     if len(sets) == 1 and len(sets[0].units) == 1:
         kind = "single"
-    units = tuple(sorted({unit for one in sets for unit in one.units}))
+    units = tuple(sorted({unit for peeled in sets for unit in peeled.units}))
     return Verdict(
         kind=kind,
         units=units,
         mediators=tuple(unit for unit in mediators if unit not in units),
-        sets=tuple(one.units for one in sets),
+        sets=tuple(peeled.units for peeled in sets),
         responsibility=1 / len(sets),
         certain=True,
     )

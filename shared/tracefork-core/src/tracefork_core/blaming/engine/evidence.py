@@ -81,8 +81,8 @@ class Evidence:
 
     def tally(self, probe: Probe) -> Tally:
         """Return a copy of the outcomes of a probe's arm so far; later trials do not change it."""
-        found = self._tallies.get(arm(probe))
-        return Tally(found.failures, found.passes, found.undefined) if found else Tally()
+        counts = self._tallies.get(arm(probe))
+        return Tally(counts.failures, counts.passes, counts.undefined) if counts else Tally()
 
     def changed(self, unit: int) -> Count:
         """Return (changes, draws) of a unit that was drawn again in its recorded context."""

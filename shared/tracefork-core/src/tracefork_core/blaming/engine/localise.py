@@ -63,9 +63,9 @@ def believed(inquiry: Inquiry, chain: Chain, world: World = RECORDED) -> Belief:
     """Return the posterior of a curve from the trials so far."""
     probes = [world.probe(kept) for kept in chain]
     failures, trials = [], []
-    for place, probe in enumerate(probes):
+    for index, probe in enumerate(probes):
         tally = inquiry.evidence.tally(probe)
-        counts = not place or probe != probes[place - 1]  # An arm counts once.
+        counts = not index or probe != probes[index - 1]  # An arm counts once.
         failures.append(tally.failures if counts else 0)
         trials.append(tally.trials if counts else 0)
     belief = Belief.of(
@@ -190,15 +190,15 @@ class _Groups:
 
     def information(self, position: int) -> float:
         """Return the information of an outcome at a position about the decisive step, in nats."""
-        told = 0.0
+        total = 0.0
         for weights, masses in zip(self._patterns, self._masses, strict=True):
             fails = [
                 sum(map(mul, group, columns[position]))
                 for group, columns in zip(weights, self._columns, strict=True)
             ]
-            told += _spread(sum(fails), sum(masses))
-            told -= sum(map(_spread, fails, masses))
-        return max(0.0, told / self._total)
+            total += _spread(sum(fails), sum(masses))
+            total -= sum(map(_spread, fails, masses))
+        return max(0.0, total / self._total)
 
     def split(self, position: int) -> None:
         """Split each pattern by the outcome of a fork at a position, for the choices after it."""

@@ -94,16 +94,16 @@ def _decisive(inquiry: Inquiry, belief: Belief, unit: int | None) -> Decisive | 
     trials = inquiry.evidence.trials
     if step is None or all(trial.probe.held == inquiry.all for trial in trials):
         return None
-    found = contrasted(inquiry, *RECORDED.sides(chain, step))
+    difference = contrasted(inquiry, *RECORDED.sides(chain, step))
     return Decisive(
         unit=first_unit(chain, step),
         probability=belief.chance(step),
-        effect=found.effect,
-        interval=found.interval(inquiry.narrow),
-        evalue=found.evalue,
-        kept=found.kept.rate,
-        redecided=found.live.rate,
-        corrected=corrected_effect(found.effect, settings.false_fail, settings.miss),
+        effect=difference.effect,
+        interval=difference.interval(inquiry.narrow),
+        evalue=difference.evalue,
+        kept=difference.kept.rate,
+        redecided=difference.live.rate,
+        corrected=corrected_effect(difference.effect, settings.false_fail, settings.miss),
     )
 
 
@@ -116,30 +116,30 @@ def _credible(inquiry: Inquiry, belief: Belief) -> tuple[int | None, ...]:
 
 def _curve(inquiry: Inquiry, belief: Belief) -> tuple[Point, ...]:
     chain, points = inquiry.chain, []
-    for place, kept in enumerate(chain):
+    for index, kept in enumerate(chain):
         tally = inquiry.evidence.tally(RECORDED.probe(kept))
         points.append(
             Point(
                 position=len(kept),
-                unit=None if place == len(chain) - 1 else first_unit(chain, place),
+                unit=None if index == len(chain) - 1 else first_unit(chain, index),
                 forks=tally.trials,
                 failures=tally.failures,
                 undefined=tally.undefined,
                 rate=tally.rate,
                 interval=_interval(tally, inquiry.narrow),
-                believed=belief.level(place),
+                believed=belief.level(index),
             )
         )
     return tuple(points)
 
 
 def _units(inquiry: Inquiry, belief: Belief) -> tuple[Unit, ...]:
-    chain, whole, found = inquiry.chain, prefixes(inquiry.size), []
+    chain, whole, evidence_by_unit = inquiry.chain, prefixes(inquiry.size), []
     gains = belief.mean_gains()
     for unit in range(inquiry.size):
         step = _step_of(chain, unit)
         tally = inquiry.evidence.tally(RECORDED.probe(chain[step]))
-        otherwise = counted(
+        changed_runs = counted(
             trial
             for kept in {whole[unit], inquiry.all - {unit}}
             for trial in inquiry.evidence.of(RECORDED.probe(kept))
@@ -147,21 +147,21 @@ def _units(inquiry: Inquiry, belief: Belief) -> tuple[Unit, ...]:
         )
         changed, drawn = inquiry.evidence.changed(unit)
         # The units of a step that was not split share its values equally.
-        part = 1 / len(members(chain, step))
-        found.append(
+        share = 1 / len(members(chain, step))
+        evidence_by_unit.append(
             Unit(
                 unit=unit,
-                chance=belief.chance(step) * part,
-                gain=gains[step] * part,
+                chance=belief.chance(step) * share,
+                gain=gains[step] * share,
                 rescue=tally.passes / tally.trials if tally.trials else None,
-                flips=otherwise.passes,
-                redrawn=otherwise.trials,
-                flip_interval=wilson(otherwise.passes, otherwise.trials),
+                flips=changed_runs.passes,
+                redrawn=changed_runs.trials,
+                flip_interval=wilson(changed_runs.passes, changed_runs.trials),
                 repeated=drawn - changed,
                 drawn=drawn,
             )
         )
-    return tuple(found)
+    return tuple(evidence_by_unit)
 
 
 def _groups(units: Sequence[Unit], groups: Sequence[Collection[int]]) -> tuple[Group, ...]:

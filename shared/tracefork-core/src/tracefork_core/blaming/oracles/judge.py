@@ -87,9 +87,9 @@ class Judge:
                 f"tracefork: the judge needs a key, and {self.api_key_env} is not set. Set it, or "
                 "name another endpoint (base_url=, OPENAI_BASE_URL)."
             )
-        place = folder / FOLDER
-        place.mkdir(parents=True, exist_ok=True)
-        return replace(self, folder=str(place))
+        subfolder = folder / FOLDER
+        subfolder.mkdir(parents=True, exist_ok=True)
+        return replace(self, folder=str(subfolder))
 
     def capped(self, calls: int) -> Self:
         """Return a copy that stops at `calls` calls, counting those of all judges."""
@@ -194,24 +194,24 @@ class Judge:
 
 
 def _library() -> ModuleType:
-    if (found := http_library()) is None:
+    if (library := http_library()) is None:
         raise UsageError("tracefork: a judge needs httpx2 or httpx. Run `pip install httpx2`.")
-    return found
+    return library
 
 
 def _paid(path: Path, known: dict[str, list[Spent]]) -> list[Spent]:
     """Return the cost of each call on a tape; add it to `known` once the tape is final."""
-    found = []
+    calls = []
     try:
         with Tape.open(path) as tape:
             for exchange in tape.exchanges:
-                found.append(Spent(calls=1))
-                charge(found[-1], exchange, model_call(exchange))
+                calls.append(Spent(calls=1))
+                charge(calls[-1], exchange, model_call(exchange))
             if _answer_on(tape) is not None:  # Else another attempt may still replace the tape.
-                known[path.name] = found
+                known[path.name] = calls
     except TapeError:  # The process died before the tape was valid.
         return []
-    return found
+    return calls
 
 
 def _answered(path: Path) -> bytes | None:
@@ -245,12 +245,12 @@ class _Completion(msgspec.Struct):
 def _verdict(answer: bytes) -> bool:
     try:
         text = msgspec.json.decode(answer, type=_Completion).choices[0].message.content
-        said = json.loads(text)
+        verdict = json.loads(text)
     except (msgspec.MsgspecError, ValueError, IndexError, RecursionError) as error:
         raise UngradeableError(f"no verdict in {answer[:200]!r}") from error
-    if said == {"verdict": "PASS"}:
+    if verdict == {"verdict": "PASS"}:
         return True
-    if said == {"verdict": "FAIL"}:
+    if verdict == {"verdict": "FAIL"}:
         return False
     raise UngradeableError(f"no verdict in {text[:200]!r}")
 

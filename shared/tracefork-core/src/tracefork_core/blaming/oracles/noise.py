@@ -52,11 +52,13 @@ def measured(trials: Iterable[Trial]) -> Noise | None:
 
     The first grade of an outcome does not count, since it decided which outcomes were regraded.
     """
-    counts = [(sum(one.grades), len(one.grades)) for one in trials if len(one.grades) >= LEAST]
+    counts = [
+        (sum(trial.grades), len(trial.grades)) for trial in trials if len(trial.grades) >= LEAST
+    ]
     if not counts:
         return None
     bad = [2 * failures > grades for failures, grades in counts]
-    false_fail, miss = _rates(counts, [1.0 if one else 0.0 for one in bad])
+    false_fail, miss = _rates(counts, [1.0 if is_bad else 0.0 for is_bad in bad])
     return Noise(
         ends=len(counts),
         bad=sum(bad),

@@ -177,15 +177,15 @@ def _judge(rubric: Path) -> Oracle:
 
 def _function(module: str, name: str) -> Oracle:
     try:
-        found = getattr(import_module(module), name)
+        function = getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise UsageError(
             f"tracefork: no oracle {module}:{name}: {error}. tracefork looks in {Path.cwd()} and "
             "in the installed packages."
         ) from error
-    if not callable(found):
+    if not callable(function):
         raise UsageError(
             f"tracefork: {module}:{name} is not a function. An oracle PKG.MOD:FN must be one."
         )
-    oracle: Oracle = found
+    oracle: Oracle = function
     return oracle

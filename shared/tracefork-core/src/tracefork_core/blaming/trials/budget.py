@@ -41,21 +41,21 @@ class Budget:
         Raises:
             UsageError: the text has another form.
         """
-        found: dict[str, float] = {}
+        limits: dict[str, float] = {}
         for part in text.split(","):
             word = part.strip()
             if match := _USD.fullmatch(word):
-                found["usd"] = float(match[1] or match[2])
+                limits["usd"] = float(match[1] or match[2])
             elif match := _COUNT.fullmatch(word):
                 name = "calls" if match[3].lower().startswith("call") else "tokens"
-                found[name] = int(float(match[1]) * _TIMES[match[2].lower()])
+                limits[name] = int(float(match[1]) * _TIMES[match[2].lower()])
             elif match := _TIME.fullmatch(word):
-                found["seconds"] = float(match[1]) * _SECONDS[match[2].lower()]
+                limits["seconds"] = float(match[1]) * _SECONDS[match[2].lower()]
             else:
                 raise UsageError(
                     f"tracefork: a budget is $5, '200 calls', '1M tokens' or 10m, not {word!r}."
                 )
-        return cls(**found)  # type: ignore[arg-type]
+        return cls(**limits)  # type: ignore[arg-type]
 
     @property
     def words(self) -> str:
@@ -181,18 +181,18 @@ class Purse:
         if (any(wanted) or grades) and (self._is_late or any(limit.left < 0 for limit in rest)):
             return None
         again = grades * (INSISTING - 1)
-        again = max(0, min([again, *(one.left // one.grade for one in rest if one.grade)]))
+        again = max(0, min([again, *(limit.left // limit.grade for limit in rest if limit.grade)]))
         rest = [limit.after(0, again) for limit in rest]
         left = min((limit.left // limit.call for limit in rest if limit.call), default=None)
-        found = []
+        calls = []
         for live in wanted:
             more = (_RUNAWAY - 1) * live + _RUNAWAY if live else 0
             if left is not None:
                 more = min(left, more) if live else 0
                 left -= more
-            found.append(live + more)
+            calls.append(live + more)
         made = self.grading.total.calls
-        return Allowed(found, made + grades + again if rest else None)
+        return Allowed(calls, made + grades + again if rest else None)
 
     def _rest(self, lost: Sequence[Spent]) -> list[_Limit]:
         """Return what is left of each limit except time."""

@@ -104,15 +104,15 @@ def charge(spent: Spent, exchange: Exchange, call: ModelCall | None) -> None:
 def _redrawn(own: list[Exchange], recorded: list[Exchange]) -> Iterator[tuple[int, bool]]:
     """Yield (unit, same answer) for live units, up to and including the first that differs."""
     for exchange in own:
-        place = exchange.aside.place
+        unit = exchange.aside.place
         if exchange.aside.answered == RECORDED:
             continue
-        if exchange.is_auxiliary and place is None:
+        if exchange.is_auxiliary and unit is None:
             continue
-        if place is None or exchange.aside.answered:
+        if unit is None or exchange.aside.answered:
             return
-        same = meaning(exchange) == meaning(recorded[place])
-        yield place, same
+        same = meaning(exchange) == meaning(recorded[unit])
+        yield unit, same
         if not same and not exchange.is_auxiliary:
             return
 

@@ -269,10 +269,10 @@ def _changes(job: Job, at: int, size: int) -> dict[int | str, Intervention]:
     changes: dict[int | str, Intervention] = {n: Keep() for n in job.probe.held if at <= n < size}
     for unit, trial in job.probe.given:
         with Tape.open(Path(job.tape).with_name(job.sources[trial])) as branch:
-            found = [one for one in branch.exchanges if _place(one) == unit]
-            if not found:
+            answers = [exchange for exchange in branch.exchanges if _place(exchange) == unit]
+            if not answers:
                 raise UsageError(f"tracefork: trial {trial} has no answer of exchange {unit}.")
-            changes[unit] = recorded_answer(found[-1])
+            changes[unit] = recorded_answer(answers[-1])
     return changes
 
 

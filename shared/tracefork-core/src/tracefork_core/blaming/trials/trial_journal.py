@@ -107,8 +107,8 @@ class Journal:
         self.path = path
         self.trials: dict[int, Trial] = {}
         self.prices: list[Prices] = []
-        found = _begun(path)
-        if found is not None and not resume:
+        existing = _begun(path)
+        if existing is not None and not resume:
             raise UsageError(
                 f"tracefork: {path} exists: this blame was started before. Resume it "
                 "(resume=True, --resume), or remove the file."
@@ -148,7 +148,7 @@ class Journal:
         Each trial is journaled with its cost. So all figures of a report come from the journal,
         whichever price lists are installed when it is read again.
         """
-        if all(now.lists != one.lists for one in self.prices):
+        if all(now.lists != earlier.lists for earlier in self.prices):
             self.prices.append(now)
             self._write(_Line(prices=now))
         return self.prices[0]
@@ -201,13 +201,13 @@ def read(path: Path) -> Found:
         UsageError: there is no journal, or it cannot be read.
         TapeError: it is corrupt.
     """
-    found = _begun(path)
-    if found is None:
+    content = _begun(path)
+    if content is None:
         raise UsageError(
             f"tracefork: no blame in {path.parent}. It was not started, or it is in another folder "
             "(folder=, --to)."
         )
-    return found
+    return content
 
 
 def _begun(path: Path) -> Found | None:

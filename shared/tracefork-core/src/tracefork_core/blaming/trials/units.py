@@ -134,9 +134,9 @@ def _told_apart(names: Sequence[UnitName]) -> tuple[UnitName, ...]:
 def _calls(call: ModelCall | None) -> str:
     """Return the tool calls of an answer as text: "find_order(number=17)"."""
     calls = []
-    for one in call.tool_calls if call else ():
-        named = one.arguments.items() if isinstance(one.arguments, dict) else ()
-        calls.append(f"{one.name}({', '.join(f'{name}={value!r}' for name, value in named)})")
+    for tool_call in call.tool_calls if call else ():
+        named = tool_call.arguments.items() if isinstance(tool_call.arguments, dict) else ()
+        calls.append(f"{tool_call.name}({', '.join(f'{name}={value!r}' for name, value in named)})")
     return _shortened(", ".join(calls))
 
 
