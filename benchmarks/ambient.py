@@ -1,4 +1,4 @@
-"""What chance on the tape costs: a run with its clock and entropy recorded, beside one without."""
+"""Measure what it costs to record the clock and randomness of a run."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from words import words
 
 SHARE_TARGET = 1.03
 READ_TARGET = 2e-6
-_ON, _OFF = "chance on the tape", "chance left real"
-_ALONE = "time-machine by itself"
-"""Its patch, and a clock that moves on: what any clock that is built on it takes at least."""
-_LEAST = "time-machine, and who reads"
+_ON, _OFF = "on the tape", "left real"
+_ALONE = "time-machine alone"
+"""Its patch and a ticking clock: the least that a clock built on time-machine can cost."""
+_LEAST = "time-machine, with call sites"
 """Its patch, and a clock that notes the time and the function that reads it, while a guard listens:
-what any clock takes at least that is kept by call site, without a lane, a session or a replay."""
+the least that a clock kept by call site can cost, without lanes, a session or a replay."""
 _DRAWS: dict[str, Callable[[], object]] = {
     "time.time": lambda: time.time(),  # noqa: PLW0108 - looked up when it is called
     "datetime.now": lambda: dt.datetime.now(dt.UTC),
@@ -38,15 +38,15 @@ _DRAWS: dict[str, Callable[[], object]] = {
     "random.choice": lambda: random.choice("abcdef"),
 }
 _READS = ("time.time", "datetime.now")
-TITLE = "Chance on the tape"
+TITLE = "Clock and randomness on the tape"
 _STREAMED = "recording streams"
 _EVENT = 1e-3
-"""Seconds from one event of a stream to the next: a model takes thirty times as long."""
+"""Seconds between two events of a stream; a model takes thirty times as long."""
 CASES = ("recording", _STREAMED, "replay", *_DRAWS)
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure a long run on and off, recorded and replayed, and each draw by itself."""
+    """Measure a long run with and without, recorded and replayed, and single draws."""
     n = 100 if bench.quick else 1_000
     given: dict[str, object] = {"url": bench.provider(), "n": n}
     tapes = {who: bench.path() for who in (_ON, _OFF)}
@@ -75,10 +75,10 @@ def measure(bench: Bench) -> Measurement:
     return Measurement(
         TITLE,
         f"A run of {n:,} exchanges of 1 KB, with a clock read, an id and a random choice for each; "
-        "and a single draw. Seconds of the process's own CPU time, against a provider that answers "
-        f"at once; of streams, with {_EVENT * 1e3:g} ms an event, those on the wall. Compared: "
-        "median over the rounds of the ratio to the run whose chance is real, and of what a draw "
-        "takes more than without us.",
+        "and single draws. Times are the process's own CPU time, against a provider that answers "
+        f"at once. For streams, with {_EVENT * 1e3:g} ms between events, they are wall time. "
+        "Compared, as medians over the rounds: the ratio to the run whose clock and randomness "
+        "are left real, and the time that tracefork adds to a draw.",
         [
             *_runs("recording", "cpu", bench.rounds(times, tapes, recorded), SHARE_TARGET),
             *_runs(_STREAMED, "wall", bench.rounds(3, tapes, streamed), SHARE_TARGET),
@@ -126,7 +126,7 @@ def _draws(rounds: Rounds) -> Iterator[Row]:
 def record(
     recorder: Recorder, url: str, n: int, path: str, *, on: bool, streamed: bool = False
 ) -> Samples:
-    """Record a run that draws from chance; return its seconds of CPU and on the wall."""
+    """Record a run with draws; return its CPU time and wall time in seconds."""
     import tracefork_core
 
     with tracefork_core.record(path, clock=on, entropy=on):
@@ -134,7 +134,7 @@ def record(
 
 
 def replay(recorder: Recorder, url: str, n: int, path: str, *, on: bool) -> Samples:
-    """Replay that run; return its seconds of CPU and on the wall."""
+    """Replay that run; return its CPU time and wall time in seconds."""
     import tracefork_core
 
     with tracefork_core.replay(path, clock=on, entropy=on):
@@ -142,7 +142,7 @@ def replay(recorder: Recorder, url: str, n: int, path: str, *, on: bool) -> Samp
 
 
 def draw(recorder: Recorder, path: str, *, on: bool) -> Samples:
-    """Return the seconds that one draw of each kind takes: the least of many tries."""
+    """Return the seconds of one draw of each kind: the smallest of many tries."""
     import tracefork_core
 
     with tracefork_core.record(Path(path), clock=on, entropy=on):
@@ -150,7 +150,7 @@ def draw(recorder: Recorder, path: str, *, on: bool) -> Samples:
 
 
 def read(recorder: Recorder) -> Samples:
-    """Return the same of reads of a clock that time-machine alone has taken over."""
+    """Return the seconds of one clock read that only time-machine has patched."""
     import time_machine
 
     with time_machine.travel(dt.datetime.now(dt.UTC), tick=True):
@@ -158,7 +158,7 @@ def read(recorder: Recorder) -> Samples:
 
 
 def note(recorder: Recorder, path: str) -> Samples:
-    """Return the same of a clock that notes who reads it, and when, and does nothing else."""
+    """Return the seconds of one read of a clock that only notes the reader and the time."""
     import time_machine
 
     import tracefork_core
@@ -176,7 +176,7 @@ def note(recorder: Recorder, path: str) -> Samples:
 
 
 class _Noting:
-    """A clock as time-machine asks one."""
+    """A clock with the interface that time-machine expects."""
 
     def __init__(self) -> None:
         self._original_ns = import_module("_time_machine").original_time_ns
@@ -208,7 +208,7 @@ def _run(url: str, n: int, *, streamed: bool = False) -> Samples:
     with httpx2.Client() as client:
         began, worked = time.perf_counter(), time.process_time()
         for body in bodies:
-            # Drawn and not sent: a run whose chance is real has to replay as well.
+            # Drawn and not sent, so that a run with real randomness replays too.
             dt.datetime.now(dt.UTC), uuid.uuid4(), random.choice("abcdef")
             client.post(f"{url}/v1/chat/completions", content=body).raise_for_status()
         wall, cpu = time.perf_counter() - began, time.process_time() - worked

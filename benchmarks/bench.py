@@ -1,4 +1,4 @@
-"""The processes of a run: one per recorder, one per provider, and rounds that interleave them."""
+"""The processes of a run, one per recorder and provider, and rounds that take turns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(slots=True)
 class Bench:
-    """What measurements share.
+    """The processes and settings that measurements share.
 
     Args:
         python: the interpreter each recorder runs under, by name.
@@ -38,19 +38,19 @@ class Bench:
     _files: int = 0
 
     def provider(self, chunk_delay: float = 0.0) -> str:
-        """Return the URL of a provider in a process of its own; seconds pass between its events."""
+        """Return the URL of a provider process that waits `chunk_delay` seconds between events."""
         if chunk_delay not in self._providers:
             url = self._stack.enter_context(_provider(chunk_delay))
             self._providers[chunk_delay] = url
         return self._providers[chunk_delay]
 
     def path(self) -> str:
-        """Return a path for a tape that nobody has used."""
+        """Return an unused path for a tape."""
         self._files += 1
         return str(self.folder / f"{self._files}.tape")
 
     def ask(self, who: str, task: Callable[..., Samples], **arguments: object) -> Samples:
-        """Let the process of a recorder carry out a task of a measurement.
+        """Run a task of a measurement in the process of a recorder.
 
         Raises:
             RuntimeError: the task failed there; the message holds its traceback.
@@ -66,7 +66,7 @@ class Bench:
         return [name for name in who if name in self.python]
 
     def rounds(self, n: int, who: Iterable[str], one: Callable[[str], Samples]) -> Rounds:
-        """Run `one` n times for everybody, in a new order each round, after one nobody counts."""
+        """Run `one` n times for each recorder, in a new order each round, after a warm-up round."""
         order = list(who)
         found: Rounds = {name: [] for name in order}
         for i in range(n + 1):
@@ -80,7 +80,7 @@ class Bench:
 
 @contextmanager
 def opened(python: dict[str, Path], folder: Path, *, quick: bool) -> Iterator[Bench]:
-    """Give a bench and end its processes."""
+    """Yield a bench and end its processes."""
     with ExitStack() as stack:
         yield Bench(python, folder, quick, stack)
 
@@ -111,7 +111,7 @@ class _Worker:
         return samples
 
     def stop(self) -> None:
-        self._process.communicate()  # Its input ends, and it with that.
+        self._process.communicate()  # It ends when its input does.
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def _provider(chunk_delay: float) -> Iterator[str]:
 
 
 def clean_environment() -> dict[str, str]:
-    """Return the environment without what makes imports slow or requests leave by a proxy."""
+    """Return the environment without variables that slow imports down or set a proxy."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     return {name: value for name, value in os.environ.items() if name.upper() not in unwanted}
 

@@ -1,4 +1,4 @@
-"""What it costs to save the states of a graph that only grows: TapeSaver beside LangGraph's own."""
+"""Measure saving the states of a graph that grows: TapeSaver beside LangGraph's own savers."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ def measure(bench: Bench) -> Measurement:
         rows.extend(row for name in _TARGETS for row in found if row.case.endswith(name))
     return Measurement(
         TITLE,
-        "Each step adds a message of 400 characters; the state is saved, and what its task wrote. "
-        "The size: all files, once closed (of InMemorySaver, the bytes it holds). put: one "
-        "call, durable where there is a file. Timeline: all checkpoints of the thread, from the "
-        "index where there is one, else by `list`. Latest: the state, in a saver just opened.",
+        "Each step adds a message of 400 characters; the state and the writes of its task are "
+        "saved. Size: all files, once closed (for InMemorySaver, the bytes it holds). Put: one "
+        "call, durable if there is a file. Timeline: all checkpoints of the thread, from the "
+        "index if there is one, else by `list`. Latest: the latest state, in a saver that was just "
+        "opened.",
         rows,
     )
 
@@ -72,7 +73,7 @@ def _rows(steps: int, who: str, found: Samples) -> list[Row]:
 
 
 def thread(recorder: Recorder, saver: str, steps: int, path: str) -> Samples:
-    """Run a graph of so many steps, and read its thread."""
+    """Run a graph of `steps` steps, and read its thread."""
     from langchain_core.messages import AIMessage
     from langgraph.graph import END, START, MessagesState, StateGraph
 
@@ -108,7 +109,7 @@ def thread(recorder: Recorder, saver: str, steps: int, path: str) -> Samples:
 
 
 def _latest(who: str, path: str) -> float:
-    """Return how long the latest state takes in a saver just opened."""
+    """Return the seconds to read the latest state in a saver that was just opened."""
     with ExitStack() as stack:
         opened = _opened(who, path, stack)
         started = time.perf_counter()

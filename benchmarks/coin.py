@@ -1,4 +1,4 @@
-"""Who is blamed for an outcome that is a coin: an instrument that is right names no step."""
+"""Measure blame for an outcome that a coin decides: the correct verdict names no step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = tuple(
 )
 _FORKS_EACH = 20
 _MOST = 5
-"""In so many of a hundred runs at most somebody may be named who has nothing to do with it."""
+"""The largest share of runs, in percent, in which an innocent step may be named."""
 _QUESTIONS = [f"Step {step}." for step in range(6)]
 _LAST = len(_QUESTIONS) - 1
 
@@ -44,9 +44,9 @@ def measure(bench: Bench) -> Measurement:
     return Measurement(
         TITLE,
         f"A run of {len(_QUESTIONS)} steps fails by a coin that its last answer tosses, whatever "
-        "was said before; each run that is blamed has failed. Wrong: an earlier step is named. "
-        f"Calls: the live ones of one blame. The peer forks each step {_FORKS_EACH} times and "
-        "decides by its own rule; ours stops when it knows.",
+        "was said before. Only failed runs are blamed. Wrong: an earlier step is named. "
+        f"Calls: the live calls of one blame. The peer forks each step {_FORKS_EACH} times and "
+        "decides by its own rule; tracefork stops when it is certain.",
         rows,
     )
 
@@ -82,7 +82,7 @@ def blame(recorder: Recorder, chance: float, runs: int, path: str) -> Samples:
 
 
 def blame_of_peer(recorder: Recorder, chance: float, runs: int, path: str) -> Samples:
-    """Do the same with the peer, as it is published."""
+    """Do the same with the published peer."""
     from tracefork import BlameEngine, StringMatchOracle  # type: ignore[import-not-found]
     from tracefork import Recorder as PeerRecorder
 
@@ -114,7 +114,7 @@ def blame_of_peer(recorder: Recorder, chance: float, runs: int, path: str) -> Sa
 def _tossing(
     tosses: random.Random, chance: float, asked: list[int] | None = None
 ) -> Callable[[int], str]:
-    """Return a model; it notes the steps that it is asked at."""
+    """Return a model whose last answer is a coin; it adds the steps it answers to `asked`."""
 
     def say(step: int) -> str:
         if asked is not None:

@@ -1,7 +1,8 @@
-"""The tables of a document: between two marks, written by a run and never by hand."""
+"""The tables of a document, between two marks: a run writes them, never a person."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,10 +12,10 @@ from peers import PEERS
 from table import Measurement
 
 BEGIN = "<!-- Written by `tox -e benchmarks -- --write docs/benchmarks.md`, up to the end mark. -->"
-END = "<!-- The end of what is written. -->"
+END = "<!-- The end mark. -->"
 SUMMARY = "Aims, and the best of the others"
 OURS = ("tracefork-core", "tracefork-core, closed", "TapeSaver", "blame, its first suspect")
-"""Which row of a case is ours, beside others."""
+"""The rows that are ours."""
 OTHERS = (
     *PEERS,
     *("forkline 0.5.0", "SqliteSaver", "InMemorySaver"),
@@ -22,13 +23,13 @@ OTHERS = (
     "single-order Shapley",
 )
 _MORE_IS_BETTER = ("/s", "% right")
-_HEAD = ("case", "who", "median", "quartiles", "n", "compared", "aim", "")
-_SUMMARY_HEAD = ("what", "aim", "ours", "", "best of the others", "beside it")
+_HEAD = ("case", "variant", "median", "quartiles", "n", "compared", "aim", "")
+_SUMMARY_HEAD = ("case", "aim", "ours", "", "best of the others", "ours is")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a table, as it is written."""
+    """A row of a table, as text."""
 
     case: str
     who: str
@@ -52,7 +53,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A measurement, as it is written."""
+    """A measurement, as text."""
 
     title: str
     lines: Sequence[Line]
@@ -61,7 +62,7 @@ class Section:
 
     @classmethod
     def of(cls, measurement: Measurement, setting: str) -> Section:
-        """Return the section of a measurement that was just made."""
+        """Return the section of a new measurement."""
         lines = [Line(row.case, *row.cells()) for row in measurement.rows]
         return cls(measurement.title, lines, measurement.method, setting)
 
@@ -70,11 +71,12 @@ class Section:
         rows: list[tuple[str, ...]] = []
         for case, lines in groupby(self.lines, lambda line: line.case):
             rows.extend(("" if n else case, *_cells(line)[1:]) for n, line in enumerate(lines))
-        return f"## {self.title}\n\n{_table(_HEAD, rows)}\n\n{self.method}\n\n{self.setting}\n"
+        table = _table(_HEAD, rows)
+        return f"## {self.title}\n\n{table}\n\n{_filled(self.method)}\n\n{_filled(self.setting)}\n"
 
     @classmethod
     def read(cls, text: str) -> Section:
-        """Return the section that a text is."""
+        """Return the section that `text` writes."""
         title, table, method, setting = text.strip().split("\n\n")
         lines: list[Line] = []
         for row in table.splitlines()[2:]:
@@ -84,7 +86,7 @@ class Section:
 
 
 def write(path: Path, new: Section, order: Sequence[str]) -> None:
-    """Put a section in the place of the one with its title, and reckon the summary anew."""
+    """Replace the section with the same title, and compute the summary again."""
     before, sections, after = read(path)
     kept = {one.title: one for one in [*sections, new]}
     ordered = [kept[title] for title in order if title in kept]
@@ -92,7 +94,7 @@ def write(path: Path, new: Section, order: Sequence[str]) -> None:
 
 
 def read(path: Path) -> tuple[str, list[Section], str]:
-    """Return what stands before the tables, the sections, and what stands after them."""
+    """Return the text before the tables, the sections, and the text after them."""
     before, rest = path.read_text().split(BEGIN)
     tables, after = rest.split(END)
     texts = tables.split("\n## ")[1:]
@@ -100,12 +102,12 @@ def read(path: Path) -> tuple[str, list[Section], str]:
 
 
 def written(sections: Sequence[Section]) -> str:
-    """Return what stands between the marks."""
+    """Return the text between the marks."""
     return "\n".join([summary(sections), *(one.text() for one in sections)])
 
 
 def summary(sections: Sequence[Section]) -> str:
-    """Return every aim with what came out, and every case in which others were measured too."""
+    """Return every aim with its result, and every case in which others were measured too."""
     rows = [row for section in sections for row in _summed(section)]
     aims, beside = [row[3] for row in rows if row[1]], [row[5] for row in rows if row[4]]
     words = (
@@ -113,7 +115,7 @@ def summary(sections: Sequence[Section]) -> str:
         f"{len(beside)} cases with others: ours is better in {beside.count('better')}, "
         f"worse in {beside.count('**worse**')}, as good in {beside.count('as good')}."
     )
-    return f"## {SUMMARY}\n\n{words}\n\n{_table(_SUMMARY_HEAD, rows)}\n"
+    return f"## {SUMMARY}\n\n{_filled(words)}\n\n{_table(_SUMMARY_HEAD, rows)}\n"
 
 
 def _summed(section: Section) -> Iterator[tuple[str, ...]]:
@@ -156,6 +158,11 @@ def _cells(line: Line) -> tuple[str, ...]:
         line.aim,
         line.verdict,
     )
+
+
+def _filled(text: str) -> str:
+    """Wrap a paragraph as all documents are."""
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

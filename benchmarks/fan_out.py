@@ -1,4 +1,4 @@
-"""What it costs that deliveries come one at a time: a fan-out, recorded and not."""
+"""Measure what delivering one piece at a time costs: a fan-out, recorded and not."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ CASES = ("8 tasks", "8 threads")
 def measure(bench: Bench) -> Measurement:
     """Measure a fan-out of streams, in tasks and in threads."""
     url = bench.provider(chunk_delay=EVENT_SECONDS)
-    everybody = bench.present(PLAIN, CORE)
+    names = bench.present(PLAIN, CORE)
     rows: list[Row] = []
     for case in CASES:
 
         def one(who: str, case: str = case) -> Samples:
             return bench.ask(who, fan_out, url=url, case=case, path=bench.path())
 
-        rounds = bench.rounds(3 if bench.quick else 9, everybody, one)
+        rounds = bench.rounds(3 if bench.quick else 9, names, one)
         plain = rounds[PLAIN]
         for who, found in rounds.items():
             ratio = statistics.median(
@@ -43,15 +43,15 @@ def measure(bench: Bench) -> Measurement:
             rows.append(Row(case, who, spread, "ms", f"{ratio:.3f} x"))
     return Measurement(
         TITLE,
-        f"{BRANCHES} streams at once, 20 ms an event. Seconds from starting all branches to having "
-        "read all streams, warm. All of them deliver at the same time, so each delivery waits for "
-        "the one before it to be done.",
+        f"{BRANCHES} streams at once, 20 ms between events. The time from starting all branches to "
+        "having read all streams, on warm connections. All streams deliver at the same time, so "
+        "each delivery waits until the one before it is done.",
         rows,
     )
 
 
 def fan_out(recorder: Recorder, url: str, case: str, path: str) -> Samples:
-    """Read streams at once; return how long that took, but for a first time."""
+    """Read streams at once, several times; return the seconds of each time except the first."""
     with recorder.record(Path(path)) as clients:
         if case == CASES[0]:
             seconds = asyncio.run(_tasks(clients.asynchronous(), url))

@@ -1,4 +1,4 @@
-"""Time to first token: from sending a request to holding the first word of its answer."""
+"""Measure the time to first token: from sending a request to the first word of its answer."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ _SAY = "@say streams stay live"
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure everybody on a stream, sync and async, raw and through an SDK."""
+    """Measure each recorder on a stream, sync and async, raw and through an SDK."""
     url = bench.provider(chunk_delay=EVENT_SECONDS)
-    everybody = bench.present(PLAIN, CORE, IN_MEMORY, VCR)
+    names = bench.present(PLAIN, CORE, IN_MEMORY, VCR)
     rows: list[Row] = []
     for client in CASES:
 
         def one(who: str, client: str = client) -> Samples:
             return bench.ask(who, stream, url=url, client=client, calls=4, path=bench.path())
 
-        rounds = bench.rounds(3 if bench.quick else 9, everybody, one)
+        rounds = bench.rounds(3 if bench.quick else 9, names, one)
         rows.extend(_row(client, who, rounds[who], rounds[PLAIN]) for who in rounds)
     return Measurement(
         TITLE,
-        "Warm connection; one event comes before the first word. Compared: median over the rounds "
-        "of its ratio to the plain client.",
+        "The connection is warm, and one event comes before the first word. Compared: the ratio "
+        "to the plain client, median over the rounds.",
         rows,
     )
 
@@ -58,7 +58,7 @@ def _row(client: str, who: str, found: list[Samples], plain: list[Samples]) -> R
 
 
 def stream(recorder: Recorder, url: str, client: str, calls: int, path: str) -> Samples:
-    """Record streams; return the seconds to the first word of each, but for a first one."""
+    """Record streams; return the seconds to the first word of each except the first stream."""
     url = f"{url}/v1"
     with recorder.record(Path(path)) as clients:
         match client:
@@ -80,7 +80,7 @@ def _body() -> dict[str, object]:
 
 
 def _word(line: str) -> str | None:
-    """Return the text in a line of a stream of OpenAI's chat completions, if there is some."""
+    """Return the text in a line of an OpenAI chat completions stream, if there is some."""
     if not line.startswith("data: {"):
         return None
     text: str | None = json.loads(line.removeprefix("data: "))["choices"][0]["delta"].get("content")

@@ -1,4 +1,4 @@
-"""What a fork costs at the start, in the middle and at the end of a transcript that grows."""
+"""Measure forks at the start, in the middle and at the end of a transcript that grows."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _NEW_BYTES = 512
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure forks in everybody who has them, beside the agent run once with nobody watching."""
+    """Measure the forks of each tool, beside one run of the agent without a recorder."""
     rows: list[Row] = []
     for steps in _STEPS[: 2 if bench.quick else None]:
-        everybody = bench.present(PLAIN, CORE, IN_MEMORY)
+        names = bench.present(PLAIN, CORE, IN_MEMORY)
 
         def one(who: str, steps: int = steps) -> Samples:
             task = run if who == PLAIN else fork if who == CORE else fork_of_peer
             return bench.ask(who, task, steps=steps, path=bench.path())
 
-        rounds = bench.rounds(1 if bench.quick else 3, everybody, one)
+        rounds = bench.rounds(1 if bench.quick else 3, names, one)
         for place in _PLACES:
             rows.extend(_rows(f"{steps} steps, {place}", place, rounds))
     return Measurement(
         TITLE,
-        "Answers come from a transport in the process; each step adds 1 KB and asks with all "
-        "before it. The answer at one step is replaced and the rest is live. CPU time; compared: "
-        "the ratio to the agent run once with nobody watching, since a fork runs it from its "
-        "start.",
+        "Answers come from a transport in the process. Each step adds 1 KB and sends everything "
+        "before it again. The answer at one step is replaced and the rest is live. Times are CPU "
+        "time. Compared: the ratio to one run of the agent without a recorder, since a fork runs "
+        "it from its start.",
         rows,
     )
 
@@ -52,7 +52,7 @@ def _rows(case: str, place: str, rounds: Rounds) -> Iterator[Row]:
 
 
 def run(recorder: Recorder, steps: int, path: str) -> Samples:
-    """Run the agent with nobody watching."""
+    """Run the agent without a recorder."""
     asked = client(_answer)
     began = time.process_time()
     converse(asked, _questions(steps))
@@ -60,7 +60,7 @@ def run(recorder: Recorder, steps: int, path: str) -> Samples:
 
 
 def fork(recorder: Recorder, steps: int, path: str) -> Samples:
-    """Record the agent, and fork it in each place."""
+    """Record the agent, and fork it at each place."""
     import tracefork_core
 
     asked, questions = client(_answer), _questions(steps)

@@ -1,4 +1,4 @@
-"""Blame held to runs whose truth is known: `tracefork bench`, beside the rules of others."""
+"""Test blame on runs whose cause is known: `tracefork bench`, beside other published rules."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from peers import IN_MEMORY
 from recorders import CORE
 from table import Measurement, Row, Spread
 
-TITLE = "Blame on runs whose truth is known"
+TITLE = "Blame on runs whose cause is known"
 SUSPECT, VERDICT = "blame, its first suspect", "blame, its verdict"
 _SIZES = (8, 16, 32)
+_BENCHES = "the tools' own benches"
 CASES = (
     *(f"{size} steps{what}" for size in _SIZES for what in ("", ", calls", ", calls for 95 %")),
     "rules",
-    "the bench of each",
+    _BENCHES,
 )
 _PERCENT = (
     "first suspect right",
@@ -30,7 +31,7 @@ _SEEDS = 3
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure what `tracefork bench` measures, with few seeds, and what its bench costs a peer."""
+    """Measure `tracefork bench` with few seeds, and the time of the peer's own bench."""
     sizes, seeds = (_SIZES[:1], 1) if bench.quick else (_SIZES, _SEEDS)
     asked = ["--seeds", str(seeds), "--sizes", ",".join(map(str, sizes)), "--json"]
     said, seconds = command(bench.python[CORE], bench.folder, "bench", *asked)
@@ -38,22 +39,18 @@ def measure(bench: Bench) -> Measurement:
     rows = [row for one in found["against"] for row in _standing(one)]
     rows.extend(_rule(check) for check in found["checks"])
     runs = sum(cell["runs"] for cell in found["cases"])
-    rows.append(
-        Row("the bench of each", f"{CORE}, its own", Spread.of([seconds]), "s", f"{runs} runs")
-    )
+    rows.append(Row(_BENCHES, f"{CORE}, its own", Spread.of([seconds]), "s", f"{runs} runs"))
     if IN_MEMORY in bench.python:
         said, seconds = command(bench.python[IN_MEMORY], bench.folder, "bench")
         (own,) = re.findall(r"(\d+/\d+) planted cases resolve correctly", said)
         words = f"{own.replace('/', ' of ')} cases as it expects"
-        rows.append(
-            Row("the bench of each", f"{IN_MEMORY}, its own", Spread.of([seconds]), "s", words)
-        )
+        rows.append(Row(_BENCHES, f"{IN_MEMORY}, its own", Spread.of([seconds]), "s", words))
     return Measurement(
         TITLE,
-        f"`tracefork bench --seeds {seeds}`: simulated agents, whose culprit is computed. Right: "
-        "the culprit is named first. Others fork each step 10 times; and as often as it takes them "
-        "to find 95 %. Calls: live ones of one run, at the median. The bench of each is another "
-        "one; seconds of CPU time.",
+        f"`tracefork bench --seeds {seeds}`: simulated agents whose cause is computed. Right: the "
+        "cause is named first. Calls: the live calls of one run, at the median. The other rules "
+        "fork each step 10 times and, for 95 %, as often as they need to find 95 % of the causes. "
+        "The tools' own benches differ from each other; their times are CPU time.",
         rows,
     )
 

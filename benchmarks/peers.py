@@ -1,8 +1,8 @@
 """The tools people know, each used as its own documentation says.
 
 One of them is a distribution of another owner whose import name and console script are both
-`tracefork`. The script would overwrite ours, so peers live in a virtual environment of their own,
-which `install` makes below the running one, with the very same versions of the clients.
+`tracefork`. The script would overwrite ours, so the peers have a virtual environment of their own.
+`install` makes it below the running one, with the same versions of the clients.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ CRASH_SAFE = "tracefork 1.0.0, crash-safe"
 VCR = "vcrpy 9.4.2"
 VCR_BODY = "vcrpy 9.4.2, body matched"
 FORKLINE = "forkline 0.5.0"
-"""It does not record HTTP: only its starting is measured."""
+"""It does not record HTTP, so only its start is measured."""
 
 
 def install() -> Path:
-    """Make the environment of the peers where there is none yet, and return its interpreter.
+    """Make the environment of the peers if it does not exist, and return its interpreter.
 
     Raises:
         RuntimeError: this Python is too old for them.
@@ -53,7 +53,7 @@ def install() -> Path:
 
 
 class _TransportClients:
-    """Clients of a peer whose recorder is a transport to be passed in."""
+    """Clients of a peer whose recorder is a transport that you pass in."""
 
     def __init__(self, mode: str, tape: Any, on_exchange: Callable[..., None] | None) -> None:
         self._mode = mode
@@ -77,7 +77,7 @@ class _TransportClients:
 
 
 class Tracefork:
-    """The peer of the same name; by default it saves at the end of a run."""
+    """The peer of the same name, which saves at the end of a run unless `crash_safe`."""
 
     def __init__(self, *, crash_safe: bool) -> None:
         self._crash_safe = crash_safe
@@ -106,7 +106,7 @@ class Tracefork:
 
 
 class Vcr:
-    """vcrpy: method and URI are matched by default, bodies when asked for."""
+    """vcrpy, which matches method and URI by default, and bodies on request."""
 
     def __init__(self, *, match_bodies: bool) -> None:
         self._match_on = ["method", "uri", "body"] if match_bodies else ["method", "uri"]

@@ -1,4 +1,4 @@
-"""Blame held to faults that were planted in a real agent: `tracefork validate`."""
+"""Test blame on faults planted in a real agent: `tracefork validate`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = ("faults found", "controls right", "seconds")
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure what the command `tracefork validate` of each finds."""
+    """Measure which faults the `validate` command of each tool finds."""
     few = ["--faults", "retrieval", "--positions", "4"] if bench.quick else []
     said, seconds = command(bench.python[CORE], bench.folder, "validate", *few, "--json")
     outcomes: list[dict[str, Any]] = json.loads(said)["report"]["outcomes"]
@@ -39,9 +39,10 @@ def measure(bench: Bench) -> Measurement:
         rows.append(Row("seconds", f"{IN_MEMORY}, its own", Spread.of([seconds]), "s", control))
     return Measurement(
         TITLE,
-        "Each is held to faults of its own, of the same five classes. Ours: a support agent asks "
-        "over a real socket and errs by itself; whoever is planted has to be named and nobody "
-        "else. The peer's: an agent that never varies, in memory. Seconds of CPU time.",
+        "Each tool is tested on its own faults, of the same five classes. Ours: a support agent "
+        "sends requests over a real socket and also errs on its own; blame must name the planted "
+        "exchange and no other. The peer's: an agent that never varies, in memory. Times are CPU "
+        "time.",
         rows,
     )
 

@@ -1,4 +1,4 @@
-"""What recording adds to a call, in wall time and in CPU, beside the cost of one commit."""
+"""Measure what recording adds to a call, in wall time and CPU, beside one commit."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ CASES = tuple(f"{size}, {what}" for size in _SIZES for what in ("wall time", "CP
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure calls of 1 KB and 100 KB each way, each with a text of its own."""
+    """Measure calls of 1 KB and 100 KB each way, each with a different text."""
     url = bench.provider()
     calls = 10 if bench.quick else 40
-    everybody = [PLAIN, _LEAST, *bench.present(CORE, CRASH_SAFE, IN_MEMORY, VCR_BODY)]
+    names = [PLAIN, _LEAST, *bench.present(CORE, CRASH_SAFE, IN_MEMORY, VCR_BODY)]
     rows: list[Row] = []
     for name, size in _SIZES.items():
 
@@ -40,15 +40,15 @@ def measure(bench: Bench) -> Measurement:
             path = bench.path()
             return bench.ask(worker, task, url=url, size=size, calls=calls, path=path)
 
-        rounds = bench.rounds(3 if bench.quick else 9, everybody, one)
+        rounds = bench.rounds(3 if bench.quick else 9, names, one)
         rows.extend(_rows(f"{name}, wall time", "wall", rounds))
         rows.extend(_rows(f"{name}, CPU", "cpu", rounds))
         rows.extend(_saving(f"{name}, saving", rounds))
     return Measurement(
         TITLE,
-        "+: more than the plain client, median over the rounds. The least a durable recorder can "
-        "do is one commit a call (bare SQLite, WAL, synchronous=FULL, as many bytes as the tape "
-        "takes). Saving is what leaving the run costs, per call.",
+        "`+` is the difference to the plain client, median over the rounds. A durable recorder "
+        "needs at least one commit per call (here bare SQLite, WAL, synchronous=FULL, as many "
+        "bytes as the tape takes). Saving is the cost of leaving the session, per call.",
         rows,
     )
 
@@ -80,7 +80,7 @@ def _added(kind: str, found: list[Samples], plain: list[Samples]) -> float:
 
 
 def call(recorder: Recorder, url: str, size: int, calls: int, path: str) -> Samples:
-    """Record calls on one warm connection; return seconds of wall time and of CPU of each."""
+    """Record calls on one warm connection; return wall time and CPU time of each, in seconds."""
     bodies = [_body(size, (path, i)) for i in range(calls + 1)]
     with recorder.record(Path(path)) as clients:
         with clients.sync() as client:
@@ -90,7 +90,7 @@ def call(recorder: Recorder, url: str, size: int, calls: int, path: str) -> Samp
 
 
 def call_and_commit(recorder: Recorder, url: str, size: int, calls: int, path: str) -> Samples:
-    """Make the same calls, each followed by a durable commit of two bodies, packed."""
+    """Make the same calls, each followed by a durable commit of both bodies' packed size."""
     bodies = [_body(size, (path, i)) for i in range(calls + 1)]
     with (
         recorder.record(Path(path)) as clients,

@@ -1,7 +1,7 @@
-"""Who is measured: the plain client, tracefork-core, and (in `peers`) others, behind one interface.
+"""The recorders behind one interface: the plain client, tracefork-core, and others in `peers`.
 
-A recorder is a context in which clients are made. The clients are alike everywhere: httpx2, with
-nothing set that a recorder does not need.
+A recorder is a context in which clients are made. All clients are httpx2 clients with only the
+settings that a recorder needs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Clients(Protocol):
 
 
 class Recorder(Protocol):
-    """Record to a path and replay from it; leaving the context is what saves."""
+    """Record to a path and replay from it; leaving the context saves."""
 
     def record(self, path: Path) -> AbstractContextManager[Clients]: ...
 
@@ -32,7 +32,7 @@ class Recorder(Protocol):
 
 
 class PlainClients:
-    """Clients as people make them."""
+    """Ordinary clients."""
 
     def sync(self, transport: httpx2.BaseTransport | None = None) -> httpx2.Client:
         import httpx2
@@ -46,7 +46,7 @@ class PlainClients:
 
 
 class Plain:
-    """Nobody records. Replaying, here, is a client on a mock transport: the client's own limit."""
+    """No recorder. A replay is a client on a mock transport: the client's own limit."""
 
     @contextmanager
     def record(self, path: Path) -> Iterator[Clients]:

@@ -1,4 +1,4 @@
-"""How many exchanges a second are replayed through one client, and whether that stays flat."""
+"""Measure how many exchanges a second one client replays, and whether the rate stays flat."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ CASES = tuple(case for case, *_ in _CASES)
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure everybody on short and long tapes of small and large bodies."""
+    """Measure each recorder on short and long tapes of small and large bodies."""
     rows: list[Row] = []
     targets = {_TARGETED: float(TARGET)}
     for case, n, size, who in _CASES[: 2 if bench.quick else None]:
-        everybody = bench.present(*who)
-        tapes = {name: bench.path() for name in everybody}
+        names = bench.present(*who)
+        tapes = {name: bench.path() for name in names}
         given: dict[str, object] = {"url": bench.provider(), "size": size, "n": n}
-        for name in everybody[1:]:
+        for name in names[1:]:
             bench.ask(name, record, path=tapes[name], **given)
 
         def one(
@@ -46,16 +46,17 @@ def measure(bench: Bench) -> Measurement:
             longest = _LONGEST_SECONDS if who == VCR_BODY else None
             return bench.ask(who, replay, path=tapes[who], longest=longest, **given)
 
-        rounds = bench.rounds(2 if bench.quick else 5, everybody, one)
+        rounds = bench.rounds(2 if bench.quick else 5, names, one)
         rows.extend(_rows(case, rounds, targets.get(case)))
         if case == _SHORT:
             targets[_LONG] = FLAT * _median(rounds[CORE], "rate")
     return Measurement(
         TITLE,
-        "A second of the process's own CPU time: nothing is waited for, and others use this "
-        "machine. Compared: the rate to the limit, which is the plain client answered by a mock "
-        "transport; the rate by the wall clock; opening and closing the tape, in neither rate. "
-        f"vcrpy is cut off after {_LONGEST_SECONDS:.0f} s.",
+        "Rates are per second of the process's own CPU time: a replay does not wait, and other "
+        "processes use this machine. Compared: the rate as a share of the limit, which is the "
+        "plain client answered by a mock transport; the rate by the wall clock; the time to open "
+        "and close the tape, which is in neither rate. vcrpy is stopped after "
+        f"{_LONGEST_SECONDS:.0f} s.",
         rows,
     )
 
@@ -78,7 +79,7 @@ def _median(found: list[Samples], kind: str) -> float:
 
 
 def record(recorder: Recorder, url: str, size: int, n: int, path: str) -> Samples:
-    """Record exchanges to be replayed."""
+    """Record the exchanges that `replay` replays."""
     with recorder.record(Path(path)) as clients, clients.sync() as client:
         for body in _bodies(size, n):
             client.post(f"{url}/v1/chat/completions", content=body).raise_for_status()
@@ -113,7 +114,7 @@ def replay(
 
 
 def _bodies(size: int, n: int) -> list[bytes]:
-    """Return requests of `size` bytes; the answer to each is as long."""
+    """Return requests with texts of `size` bytes; each answer is as long."""
     return [
         json.dumps(
             {

@@ -1,7 +1,7 @@
 """Measure tracefork beside the tools people know: `python benchmarks/run.py`.
 
-Everything is measured on this machine in one run, in turns, so that its ratios hold even where its
-times would not. docs/benchmarks.md has what came out, docs/explanation/performance.md how and why.
+Everything is measured on this machine in one run, in turns, so that ratios hold even if times do
+not. docs/benchmarks.md has the results, docs/explanation/performance.md the method and the reasons.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--no-peers", action="store_true", help="tracefork and the plain client only"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--write", type=Path, help="put the tables into this document, too")
-    parser.add_argument("--folder", type=Path, help="where tapes go: on the disk to be measured")
+    parser.add_argument("--write", type=Path, help="also write the tables into this document")
+    parser.add_argument("--folder", type=Path, help="folder for tapes, on the disk to measure")
     options = parser.parse_args(argv)
     if options.write and (options.quick or options.no_peers):
-        parser.error("what is written is a whole run: without --quick and --no-peers")
+        parser.error("--write needs a complete run: leave out --quick and --no-peers")
     if options.write and not options.write.is_file():
-        parser.error(f"there is no {options.write}: --write puts tables into a document")
+        parser.error(f"{options.write} does not exist: --write needs a document to write into")
     order = [importlib.import_module(name).TITLE for name in MEASUREMENTS]
     python = dict.fromkeys(OURS, Path(sys.executable))
     if not options.no_peers:
@@ -91,7 +91,7 @@ def _show(what: Table | str) -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    # Cut-off numbers are worse than lines a narrow terminal wraps.
+    # Wrapped lines on a narrow terminal are better than cut-off numbers.
     console.width = max(console.width, _WIDTH)
     console.print(what)
 

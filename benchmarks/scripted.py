@@ -1,4 +1,4 @@
-"""A client of Anthropic's whose answers are made in the process, and the agent that asks it."""
+"""An Anthropic client that is answered in the process, and the agent that uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import httpx2
 
 Say = Callable[[int], str]
-"""What is answered at a step."""
+"""Returns the answer of a step."""
 
 
 def client(say: Say) -> anthropic.Anthropic:
@@ -24,7 +24,7 @@ def client(say: Say) -> anthropic.Anthropic:
 
 
 def transport(say: Say) -> httpx2.BaseTransport:
-    """Return what answers; the step is the number of questions so far."""
+    """Return a transport that answers; the step is the number of questions so far."""
     import httpx2
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -36,7 +36,7 @@ def transport(say: Say) -> httpx2.BaseTransport:
 
 
 def body(text: str) -> bytes:
-    """Return an answer in the provider's form."""
+    """Return an answer in the provider's format."""
     message = {
         "id": "msg",
         "type": "message",
@@ -51,7 +51,7 @@ def body(text: str) -> bytes:
 
 
 def converse(asked: anthropic.Anthropic, texts: Sequence[str]) -> str:
-    """Say one text after another, each time with all before it, and return the last answer."""
+    """Send one text after another, each with all before it, and return the last answer."""
     messages: list[Any] = []
     for text in texts:
         messages.append({"role": "user", "content": text})

@@ -1,4 +1,4 @@
-"""How long starting takes: importing the package, and the help of the command line."""
+"""Measure the start: importing the package, and `--help`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ TITLE = "Starting"
 CASES = ("python -c pass", "import", "import, what it takes to record and replay", "--help")
 _ALONE, _IMPORT, _SESSIONS, _HELP = CASES
 _MOST_MS = 10
-"""What importing may cost."""
+"""The largest acceptable cost of an import, in milliseconds."""
 
 What = tuple[str, str]
-"""A case, and who it is."""
+"""A case and a variant."""
 
 
 def measure(bench: Bench) -> Measurement:
-    """Measure fresh processes, in turn."""
+    """Measure fresh processes, in turns."""
     commands = _commands(bench)
     rounds = bench.rounds(
         3 if bench.quick else 9,
@@ -36,7 +36,7 @@ def measure(bench: Bench) -> Measurement:
     alone = spreads[_ALONE, "Python"].median
     return Measurement(
         TITLE,
-        "CPU time of a fresh process; +: more than Python alone. Byte code is cached.",
+        "CPU time of a fresh process. `+` is the difference to Python alone. Byte code is cached.",
         [_row(*what, spread, spread.median - alone) for what, spread in spreads.items()],
     )
 

@@ -1,4 +1,4 @@
-"""What a measurement gives: rows of numbers with their spread, as a table or as JSON."""
+"""The result of a measurement: rows of numbers with their spread, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 _COLUMNS: tuple[tuple[str, Literal["left", "right"]], ...] = (
     ("case", "left"),
-    ("who", "left"),
+    ("variant", "left"),
     ("median", "right"),
     ("quartiles", "right"),
     ("n", "right"),
     ("compared", "right"),
-    ("target", "right"),
+    ("aim", "right"),
     ("", "left"),
 )
 _VERDICTS = {None: "", True: "met", False: "missed"}
@@ -47,8 +47,8 @@ class Row:
     """One number.
 
     Args:
-        compared: what it comes to beside the plain client or the limit.
-        target: what is promised, where something is; `met` says whether it was kept.
+        compared: the number beside that of the plain client or the limit.
+        target: the aim, if there is one; `met` says whether it was met.
     """
 
     case: str
@@ -60,7 +60,7 @@ class Row:
     met: bool | None = None
 
     def cells(self) -> tuple[str, ...]:
-        """Return all but the case as text, one piece a column."""
+        """Return all cells except the case, as text."""
         spread = self.spread
         return (
             self.who,
@@ -75,7 +75,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A measurement: what was done, and what came out."""
+    """A measurement: its method and its rows."""
 
     title: str
     method: str
@@ -107,7 +107,7 @@ class Measurement:
 
 
 def _number(value: float) -> str:
-    """Spell a number with three significant digits, thousands apart."""
+    """Format a number with three significant digits and thousands separators."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

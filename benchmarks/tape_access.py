@@ -1,4 +1,4 @@
-"""What reading, appending and branching costs on tapes that have grown."""
+"""Measure reading, appending and forking on large tapes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def measure(bench: Bench) -> Measurement:
     total = sum(branched["bytes"])
     return Measurement(
         TITLE,
-        f"Random access: the bodies of {_ACCESSES} requests, on a tape that is open, and with "
-        f"opening it each time. Appending: both halves of each of the last {_LAST} exchanges, "
-        "without fsync (SQLite's synchronous=OFF): what is ours of it. A fork leaves the run "
-        f"anywhere, changes its last message and asks {_TAIL} times.",
+        f"Random access reads the bodies of {_ACCESSES} requests, on an open tape, and opening it "
+        f"each time. Appending writes both halves of each of the last {_LAST} exchanges, without "
+        "fsync (SQLite's synchronous=OFF), to measure tracefork's own part. A fork leaves the "
+        f"run at a random exchange, changes its last message and sends {_TAIL} requests.",
         [
             _row(grown, "open", looked["open"]),
             _row(grown, "a request", looked["request"]),
@@ -76,7 +76,7 @@ def _row(case: str, who: str, seconds: Sequence[float]) -> Row:
 
 
 def look(recorder: Recorder, path: str) -> Samples:
-    """Open a tape, and read requests of it here and there."""
+    """Open a tape, and read random requests of it."""
     chance = random.Random(0)
     found: Samples = {"open": [], "request": [], "cold": []}
     with Tape.open(path) as opened:
@@ -111,7 +111,7 @@ def listing(recorder: Recorder, many: int, path: str) -> Samples:
 
 
 def append(recorder: Recorder, steps: int, path: str) -> Samples:
-    """Return the time that each of the last exchanges takes to append."""
+    """Return the seconds it takes to append each of the last exchanges."""
     writer = _writer(Path(path))
     seconds = []
     for n, (asked, answered) in enumerate(exchanges(steps)):
@@ -123,7 +123,7 @@ def append(recorder: Recorder, steps: int, path: str) -> Samples:
 
 
 def fork(recorder: Recorder, path: str, forks: int, folder: str) -> Samples:
-    """Leave a run in many places and go on for a few exchanges; return times and bytes."""
+    """Fork a run at random exchanges, a few exchanges each; return times and bytes."""
     chance = random.Random(0)
     found: Samples = {"fork": [], "bytes": []}
     environment = describe()
@@ -148,7 +148,7 @@ def fork(recorder: Recorder, path: str, forks: int, folder: str) -> Samples:
 
 def _writer(path: Path) -> TapeWriter:
     writer = TapeWriter(path, describe())
-    # Waiting for the disk is not ours to measure; there is no other way to leave it out.
+    # The wait for the disk is not measured here; there is no public way to leave it out.
     writer._file._db.execute("PRAGMA synchronous=OFF")
     return writer
 

@@ -1,4 +1,4 @@
-"""How large a tape is when every step sends the whole transcript again."""
+"""Measure the size of a tape when every step sends the whole transcript again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _URL = "https://api.openai.com/v1/chat/completions"
 _PEERS_UP_TO = 200  # More takes them minutes.
 CLOSED = f"{CORE}, closed"
 _FOLDED = f"{CORE}, live"
-_LYING = f"{CORE}, as it lies"
+_LYING = f"{CORE}, all files"
 _TARGETS = {CLOSED: 0.5, _FOLDED: 0.8}
 _EXPONENT = 1.05
 TITLE = "Tape of a transcript that grows"
@@ -42,7 +42,7 @@ def measure(bench: Bench) -> Measurement:
     grown: dict[str, list[tuple[float, float]]] = {}
     for steps in (50, 200) if bench.quick else (50, 200, 800):
         raw, unique = _measures(steps)
-        sizes = {"sent and received": raw, "new in that": unique, **_sizes(bench, steps)}
+        sizes = {"sent and received": raw, "new bytes of that": unique, **_sizes(bench, steps)}
         for who, size in sizes.items():
             rows.append(_row(f"{steps} steps", who, size, unique))
             grown.setdefault(who, []).append((size, unique))
@@ -55,9 +55,9 @@ def measure(bench: Bench) -> Measurement:
         TITLE,
         "Each step adds about 1 KB and sends everything before it again. The limit: the same "
         "bodies in one zstd stream with a long window. Live: a recording that was not closed, "
-        "SQLite's log folded in; as it lies: all files of it, the index of the log (32 KB) "
-        "included. The exponent: of the size over the new bytes, between the last two; 1 is "
-        "linear, 2 is everything again.",
+        "with SQLite's log merged in. All files: every file of such a recording, with the index "
+        "of the log (32 KB). Exponent: how the size grows with the new bytes, between the last "
+        "two; 1 is linear, 2 would mean that each step stores everything again.",
         rows,
     )
 
@@ -91,7 +91,7 @@ def _row(case: str, who: str, size: float, unique: float) -> Row:
 
 
 def tape(recorder: Recorder, steps: int, path: str) -> Samples:
-    """Record the steps; return the bytes of the files left behind, and of those just before."""
+    """Record the steps; return the bytes of the closed tape, and of its files just before."""
     import httpx2
 
     waiting: list[bytes] = []
@@ -112,13 +112,13 @@ def tape(recorder: Recorder, steps: int, path: str) -> Samples:
 
 
 def body_by_body(recorder: Recorder, steps: int) -> Samples:
-    """Return the bytes of all bodies, each packed by itself."""
+    """Return the size of all bodies, each compressed alone."""
     zstd = _zstd()
     return {"bytes": [sum(len(zstd.compress(part, 3)) for part in _parts(steps))]}
 
 
 def limit(recorder: Recorder, steps: int) -> Samples:
-    """Return the bytes of all bodies in one zstd stream that remembers everything."""
+    """Return the size of all bodies in one zstd stream with a window for everything."""
     zstd = _zstd()
     options = {
         zstd.CompressionParameter.compression_level: 3,
@@ -148,7 +148,7 @@ def _total(target: Path) -> float:
 
 
 def _folded(target: Path) -> float:
-    """Return the size of a copy of a live recording, its log folded in."""
+    """Return the size of a copy of a live recording, with its log merged in."""
     copy = target.with_name(f"copy-of-{target.name}")
     if not target.is_file():
         return 0
@@ -162,7 +162,7 @@ def _folded(target: Path) -> float:
 
 
 def _measures(steps: int) -> tuple[float, float]:
-    """Return how many bytes crossed, and how many of them were new."""
+    """Return how many bytes were sent and received, and how many of them were new."""
     raw = answers = last = 0
     for request, answer in exchanges(steps):
         raw += len(request) + len(answer)
@@ -177,5 +177,5 @@ def _parts(steps: int) -> Iterator[bytes]:
 
 
 def _zstd() -> ModuleType:
-    """Return the module, which the peers do not have."""
+    """Return the zstd module, which the peers' environment lacks."""
     return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")

@@ -1,4 +1,4 @@
-"""Text to send: random letters and spaces, packed by zstd to about half, alike in every run."""
+"""Text to send: random letters and spaces, the same in every run; zstd halves it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _LETTERS = b"abcdefghijklmnopqrstuvwxyz      " * 8
 
 
 def words(size: int, seed: object) -> str:
-    """Return `size` characters; the same for the same seed."""
+    """Return `size` characters, the same for the same seed."""
     return random.Random(repr(seed)).randbytes(size).translate(_LETTERS).decode()

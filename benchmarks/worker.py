@@ -1,8 +1,8 @@
 """One process per recorder: `python worker.py "plain client"`.
 
-It reads tasks from standard input, a JSON document a line ({"module", "task", "arguments"}), calls
-that function of that measurement with its recorder, and prints what it returns. A process each, so
-that what one recorder patches, hooks or imports cannot weigh on another.
+It reads tasks from standard input, one JSON document per line ({"module", "task", "arguments"}),
+calls that function of that measurement with its recorder, and prints the result. Each recorder has
+its own process, so that its patches, hooks and imports cannot slow down another.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def main() -> None:
     """Serve until standard input ends."""
     recorder = {**OURS, **PEERS}[sys.argv[1]]()
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # What a library prints must not look like an answer.
+    os.dup2(2, 1)  # Output of a library must not look like an answer.
     for line in sys.stdin:
         asked = json.loads(line)
         try:
             task = getattr(importlib.import_module(asked["module"]), asked["task"])
             answer = {"samples": task(recorder, **asked["arguments"])}
-        except Exception:  # noqa: BLE001 whatever it is, who asked is told
+        except Exception:  # noqa: BLE001 any failure is reported to the bench
             answer = {"error": traceback.format_exc()}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
