@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import httpx2
 import pytest
 
 import tracefork_core as tracefork
-from tracefork_core import record, replay
+from tracefork_core import DivergenceError, record, replay
+from tracefork_core.session import replayed_exchange
 from tracefork_testkit import ProviderServer
 
 SLOW = {"model": "m", "messages": [{"role": "user", "content": "@slow 30"}]}
@@ -42,7 +43,7 @@ async def _calling(_: httpx2.AsyncClient) -> None:
     await careful()
 
 
-Asking = Callable[[httpx2.AsyncClient], Awaitable[None]]
+Asking = Callable[[httpx2.AsyncClient], Coroutine[Any, Any, None]]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,39 @@ def test_the_first_of_two_tasks_to_end_stays_first(tape: Path, provider: Provide
 
     with record(tape):
         recorded = asyncio.run(run())
+    for _ in range(5):
+        with replay(tape):
+            assert asyncio.run(run()) == recorded
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_tasks_cancelled_at_once_end_in_the_recorded_order(
+    tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch, counted: bool
+) -> None:
+    """A replay that does not wait for the recorded rounds diverges: counting them is needed."""
+
+    async def run() -> str:
+        ended: list[str] = []
+        async with httpx2.AsyncClient(verify=False, base_url=provider.url) as client:
+            tasks = []
+            for asking in (_calling, _reading, _connecting):
+                task = asyncio.create_task(asking(client), name=asking.__name__)
+                task.add_done_callback(lambda task: ended.append(task.get_name()))
+                tasks.append(task)
+            await asyncio.sleep(0.3)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            body = {"model": "m", "messages": [{"role": "user", "content": f"{ended}"}]}
+            return (await client.post("/v1/chat/completions", json=body)).text
+
+    with record(tape):
+        recorded = asyncio.run(run())
+    if not counted:
+        monkeypatch.setattr(replayed_exchange, "_MOST_ROUNDS", 0)
+        with pytest.raises(DivergenceError), replay(tape):
+            asyncio.run(run())
+        return
     for _ in range(5):
         with replay(tape):
             assert asyncio.run(run()) == recorded

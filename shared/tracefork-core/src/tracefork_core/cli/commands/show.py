@@ -30,7 +30,7 @@ def show(
         bool, typer.Option("--request-raw", help="Write the request body of exchange N to stdout.")
     ] = False,
     checkpoints: Annotated[
-        bool, typer.Option("--checkpoints", help="List the checkpoints that a framework tables.")
+        bool, typer.Option("--checkpoints", help="List the checkpoints that a framework saves.")
     ] = False,
     checkpoint: Annotated[
         str | None,
