@@ -70,8 +70,8 @@ def test_a_folder_that_nobody_knows_is_refused(desk: Shell) -> None:
     done = desk.tracefork("record", "office")
     words = " ".join(done.err.split())
     assert done.exit == 2
-    assert "that for gone is broken: ModuleNotFoundError" in words
-    assert "that for desk does not" in words
+    assert "the adapter for gone is broken: ModuleNotFoundError" in words
+    assert "the adapter for desk does not" in words
     assert "--agent PKG.MOD:FN" in words
 
 

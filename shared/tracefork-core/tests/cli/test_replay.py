@@ -121,14 +121,14 @@ def test_an_agent_that_fails_earlier_fails_the_replay(taped: Shell) -> None:
     taped.write("agent.py", "raise KeyError('x')\n")
     done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 3
-    assert "before it asked for everything" in done.err
+    assert "0 of 2 exchanges" in done.err
 
 
 def test_an_agent_that_no_longer_fails_is_different(taped: Shell) -> None:
     """Where the recorded agent failed and this one ends well, the run is another one: 1."""
     done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 1
-    assert "when recorded it ended with KeyError" in done.err
+    assert "KeyError" in done.err
 
 
 def test_another_door_is_refused(shell: Shell, provider: ProviderServer) -> None:
@@ -179,14 +179,15 @@ def test_a_strangers_tape_runs_nothing(shell: Shell) -> None:
     (shell.folder / "other.tape").replace(shell.folder / "mine.tape")
     done = shell.tracefork("replay", "mine.tape")
     assert (done.exit, done.out) == (2, "")
-    assert "is not the tape that was recorded there" in done.err
+    assert "`agent.py -- a`" in done.err
+    assert "agent.py -- b" not in done.err
 
 
 def test_an_unknown_command_is_asked_for(taped: Shell) -> None:
     """A tape that was recorded elsewhere says how to replay it: 2."""
     done = taped.tracefork("replay", "agent.tape")
     assert (done.exit, done.out) == (2, "")
-    assert "Say it behind the tape: agent.tape SCRIPT.py" in done.err
+    assert "agent.tape SCRIPT.py" in done.err
 
 
 WATCHDOG = PLAIN_AGENT + "raise KeyboardInterrupt\n"

@@ -33,7 +33,7 @@ GROUPS = {
     },
     "Share": {
         "pack": "Copy a run into one file that needs no other file.",
-        "unpack": "Check a tape from somebody else, and copy it to a folder.",
+        "unpack": "Check a tape that you received, and copy it to a folder.",
         "sign": "Sign a tape with your own key.",
         "scan": "Find secrets on existing tapes.",
         "redact": "Copy a tape without the secrets on it.",

@@ -1,4 +1,4 @@
-"""The agent: a script, a module, a function or a project, run in this process as Python would."""
+"""Run the agent (a script, a module, a function or a project) in this process as Python would."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from tracefork_core.errors import TraceforkError, UsageError
 R = TypeVar("R")
 Form = Literal["script", "module", "function", "project"]
 _DATABASE = b"SQLite format 3"
-"""What a tape begins with."""
+"""The first bytes of a tape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """What is recorded or replayed: `target` is a path, a module or "pkg.mod:function"."""
+    """An agent to record or replay; `target` is a path, a module or "pkg.mod:function"."""
 
     form: Form
     target: str
@@ -46,22 +46,22 @@ class Agent:
 
     @property
     def argv(self) -> list[str]:
-        """The command as words behind `tracefork record`."""
+        """The arguments that name this agent on a tracefork command line."""
         option = {"module": ["-m"], "function": ["--agent"]}.get(self.form, [])
         return [*option, self.target, *(["--", *self.args] if self.args else [])]
 
     @property
     def words(self) -> str:
-        """The command as it is typed behind `tracefork record`."""
+        """The same arguments, quoted for a shell."""
         return shlex.join(self.argv)
 
     def prepare(self) -> None:
-        """Set `sys.argv` and `sys.path` as Python would, and see that there is something to run.
+        """Set `sys.argv` and `sys.path` as Python would, and check that the target exists.
 
-        A project's folder becomes the current one, and its variables are set.
+        For a project, also change to its folder and set its environment variables.
 
         Raises:
-            UsageError: there is no such script, module, function or project.
+            UsageError: the script, module, function or project does not exist.
         """
         if self.form == "project":
             sys.argv = [self.target, *self.args]
@@ -71,7 +71,8 @@ class Agent:
         if script:
             _check_script(Path(self.target))
         if self.target.partition(".")[0] == "pytest":
-            import_module("time_machine")  # with its plugin: chance/system_clock.py leaves that out
+            # Load its pytest plugin too, which chance/system_clock.py leaves out.
+            import_module("time_machine")
         if not sys.flags.safe_path:
             # The first entry belongs to whatever started this process; now the agent does.
             sys.path[0] = self._first_on_path()
@@ -92,14 +93,17 @@ class Agent:
         show: bool,
         told: Callable[[Outcome[R]], int] | None = None,
     ) -> tuple[R, Ending]:
-        """Run inside a recording or a replay; return what that gave, and the agent's ending.
+        """Run inside a recording or a replay; return the value of `scope` and the agent's ending.
 
-        `told` says what came of it, and its exit code, where the agent ends the process itself.
-        `show` prints an exception of the agent at once, as Python does, and not only when it is
-        known that the run did not diverge. One that an error of ours led to waits for that.
+        Args:
+            scope: the recording or replay.
+            show: print an exception of the agent at once, as Python does. An exception that an
+                error of tracefork caused is printed only after the scope has closed without error.
+            told: reports the result and returns the exit code, for an agent that ends the process
+                itself.
 
         Raises:
-            TraceforkError: what the scope raises, and what of ours came out of the agent.
+            TraceforkError: from the scope, or from the agent.
         """
         ending: Ending | None = None
         process = os.getpid()
@@ -108,7 +112,7 @@ class Agent:
                 with told_before_it_leaves(scope, run, told) if told else nullcontext():
                     ending = self._run()
                     if os.getpid() != process:
-                        end_forked(ending)  # The run is its parent's, and so what is said of it.
+                        end_forked(ending)  # The parent closes the scope and reports the run.
                     if show and not ending.is_ours:
                         ending.show()
                     ending = wound_down(ending)
@@ -123,7 +127,7 @@ class Agent:
         return run, ending
 
     def run(self) -> Ending:
-        """Run to the end of what Python would finish, under whatever session there is."""
+        """Run the agent, its threads and its exit handlers, in the current session if any."""
         ending = self._run()
         wind_down()
         return ending
@@ -138,7 +142,7 @@ class Agent:
                 self.call()
         except NoAgentError:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever ends the agent is its ending
+        except BaseException as error:  # noqa: BLE001 - any exception can end an agent
             return Ending.of(error)
         return Ending(0)
 
@@ -154,7 +158,7 @@ class Agent:
             meant = ".".join(file.relative_to(top).with_suffix("").parts)
             where = "" if top == here else f" in {shlex.quote(str(top))}"
             raise UsageError(
-                f"tracefork: {module} is a file, and the name of its module{where} is {meant}: "
+                f"tracefork: {module} is a file, not a module. Use the name of its module{where}: "
                 f"{'--agent' if colon else '-m'} {meant}{colon}{function}"
             )
         first = module.partition(".")[0]
@@ -168,18 +172,18 @@ class Agent:
             )
 
     def call(self) -> object:
-        """Call the function, an async one too, and return what it returns."""
+        """Call the function, sync or async, and return its result."""
         import asyncio
         import inspect
 
-        # A project was entered by now; what is typed behind it is not for the function.
+        # `prepare` has changed to the project's folder. Its function takes no arguments.
         here = project.find(Path.cwd()) if self.form == "project" else None
         module, _, name = (here.function if here else self.target).partition(":")
         value = _function(module, name)(*(() if here else self.args))
         if inspect.isgenerator(value) or inspect.isasyncgen(value):
             raise NoAgentError(
-                f"tracefork: {module}:{name} is a generator: to call it runs nothing. Name a "
-                "function that goes through it."
+                f"tracefork: {module}:{name} is a generator, so calling it runs nothing. Name a "
+                "function that iterates over it."
             )
         return asyncio.run(value) if inspect.iscoroutine(value) else value
 
@@ -187,16 +191,16 @@ class Agent:
 def read_agent(
     words: Sequence[str], after: Sequence[str], module: str | None, function: str | None
 ) -> Agent | None:
-    """Return the agent that command line words name, or None where they name none.
+    """Return the agent that a command line names; None if it names none.
 
-    `words` stand before `--` and `after` behind it. With a module or a function all of them are
-    arguments; otherwise the first word is a script, or the folder of a project.
+    `words` come before `--` and `after` come after it. With a module or a function, all of them are
+    its arguments. Without, the first word is a script or the folder of a project.
 
     Raises:
-        UsageError: a module and a function are both given, or arguments without an agent.
+        UsageError: both a module and a function are given, or arguments without an agent.
     """
     if module and function:
-        raise UsageError("tracefork: -m and --agent exclude one another: name one agent.")
+        raise UsageError("tracefork: -m and --agent cannot be used together. Name one agent.")
     if module:
         return Agent("module", module, (*words, *after))
     if function:
@@ -207,7 +211,8 @@ def read_agent(
         return Agent(form, words[0], (*words[1:], *after))
     if after:
         raise UsageError(
-            "tracefork: arguments after `--`, but no script before it: SCRIPT.py -- ARGS."
+            "tracefork: there are arguments after `--`, but no agent before it. "
+            "Type: SCRIPT.py -- ARGS"
         )
     return None
 
@@ -220,7 +225,7 @@ def _check_script(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(len(_DATABASE)) == _DATABASE:
             raise UsageError(
-                f"tracefork: {path} is a tape, and no script. What is on it: tracefork show "
+                f"tracefork: {path} is a tape, not a script. To see what is on it: tracefork show "
                 f"{shlex.quote(str(path))}"
             )
 
@@ -230,12 +235,12 @@ def _function(module: str, name: str) -> Callable[..., object]:
         found = getattr(import_module(module), name, None)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # It is there, and imports what is not.
+            raise  # The module exists, but imports one that does not.
         raise NoAgentError(
             f"tracefork: no module named {error.name} for {module}:{name}."
         ) from error
     if not callable(found):
-        what = f"no function {name}" if found is None else f"{name}, which is no function"
+        what = f"no function {name}" if found is None else f"{name}, which is not a function"
         known = vars(sys.modules[module]).items()
         close = guess(name, [other for other, value in known if callable(value)])
         raise NoAgentError(f"tracefork: the module {module} has {what}.{close}")

@@ -1,4 +1,4 @@
-"""Code as `__main__`: a script or a module, loaded and run as Python would."""
+"""Load a script or a module and run it as `__main__`, as Python would."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tracefork_core.errors import UsageError
 
 
 class NoAgentError(UsageError):
-    """What was to be run is not there. It is known only under the session: nothing was run."""
+    """The agent does not exist, which was found only inside the session; nothing was run."""
 
 
 def run_script(path: str) -> None:
-    """Run a file, or the `__main__` in a folder or an archive."""
+    """Run a file, or the `__main__` of a folder or an archive."""
     _run(*_script(path))
 
 
 def main_in(path: str) -> ModuleSpec | None:
-    """Return what Python runs of a folder or an archive (`zipapp`); None of any other file."""
+    """Return the `__main__` of a folder or an archive (`zipapp`); None for any other file."""
     return PathFinder.find_spec("__main__", [str(Path(path).absolute())])
 
 
@@ -31,7 +31,7 @@ def run_module(name: str) -> None:
     """Run a module, or the `__main__` of a package.
 
     Raises:
-        NoAgentError: there is none that can be run.
+        NoAgentError: there is no such module, or it has no code.
     """
     _run(*_module(name))
 
@@ -79,7 +79,7 @@ def _spec(name: str) -> ModuleSpec | None:
     except ModuleNotFoundError as error:
         if error.name is None or not name.startswith(error.name):
             raise
-        return None  # It is said to be in what is no package.
+        return None  # A parent in the dotted name is missing, or is not a package.
 
 
 def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
@@ -93,7 +93,7 @@ def _code_of(spec: ModuleSpec | None, name: str) -> CodeType:
 
 
 def _run(code: CodeType, main: ModuleType) -> None:
-    """Run code as `__main__`, which it stays: threads and exit handlers may still look it up."""
+    """Run code as `__main__`, and leave it there: threads and exit handlers may look it up."""
     main.__dict__["__builtins__"] = builtins
     main.__dict__.setdefault("__annotations__", {})
     sys.modules["__main__"] = main

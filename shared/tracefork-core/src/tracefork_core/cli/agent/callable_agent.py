@@ -1,4 +1,4 @@
-"""The agent of a command line as something to be called, in any process, as often as it takes."""
+"""The agent of a command line as a callable, which blame and bisect run in child processes."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from tracefork_core.cli.display.screen import stdout_to
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Runs an agent in its folder; returns what a function returns, or how a program ended.
+    """Runs an agent in its folder and returns its result.
 
-    What a program prints, or a function that returns None, goes into what is returned. Of a project
-    it is that of its function. Meant for a process of its own: a program changes `sys.argv`, the
-    folder and what is `__main__`.
+    The result is the return value of a function or of a project's function. For a program, and for
+    a function that returns None, it is an `Ended` with the exit status and the printed text.
+    Call it in a process of its own: it changes `sys.argv`, the current folder and `__main__`.
     """
 
     agent: Agent
     folder: Path
 
     def __call__(self) -> object:
-        """Run it once.
+        """Run the agent once.
 
         Raises:
-            Exception: what the program raised.
+            Exception: the exception that ended the agent.
         """
         os.chdir(self.folder)
         self.agent.prepare()
         with tempfile.TemporaryFile() as output:
             with stdout_to(output.fileno()):
                 is_called = self.agent.form in ("function", "project")
-                came = self.agent.call() if is_called else self.agent.run()
+                result = self.agent.call() if is_called else self.agent.run()
                 if self.agent.form == "project":
-                    wind_down()  # What a framework prints last it may print in a thread.
-            if not isinstance(came, Ending | None):
-                return came
-            if came is not None and isinstance(came.error, Exception):
-                raise came.error
+                    wind_down()  # A framework may print its last lines in a thread.
+            if not isinstance(result, Ending | None):
+                return result
+            if result is not None and isinstance(result.error, Exception):
+                raise result.error
             output.seek(0)
             printed = output.read().decode("utf-8", "backslashreplace")
-            return Ended(came.status if came else 0, printed)
+            return Ended(result.status if result else 0, printed)

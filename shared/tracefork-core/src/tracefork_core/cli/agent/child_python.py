@@ -1,4 +1,4 @@
-"""A Python process of our own: run it, and read what it printed."""
+"""Run Python in a child process, and read its output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Left = TypeVar("_Left", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that is over. `status` is None where it took too long and was stopped."""
+    """A finished process; `status` is None if it exceeded its timeout and was killed."""
 
     status: int | None
     stdout: str
@@ -29,18 +29,18 @@ class Process:
 
     @property
     def said(self) -> list[str]:
-        """The last lines of what it wrote on stderr."""
+        """The last lines that it wrote to stderr."""
         return self.stderr.splitlines()[-_TAIL:]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command with --json came to.
+    """The result of a command with --json.
 
     Attributes:
-        exit: its exit code; that of a failed replay where it printed no document.
-        document: what it printed; a `reason` alone where that is no document.
-        said: the last lines of what it wrote on stderr.
+        exit: its exit code; that of a failed replay if it printed no document.
+        document: the document that it printed; only a `reason` if it printed none.
+        said: the last lines that it wrote to stderr.
         broke_off: whether it printed no document.
     """
 
@@ -51,7 +51,7 @@ class Done:
 
     @property
     def reason(self) -> str:
-        """Why it failed, in its own words where it has some."""
+        """Why it failed, from its error or its verdict; empty if it gave no reason."""
         error = self.document.get("error")
         reason = error.get("message") if isinstance(error, dict) else self.document.get("reason")
         return str(reason or "")
@@ -78,8 +78,8 @@ def start(
 ) -> Process:
     """Run `python -m WORDS` to its end, with no standard input; `timeout` is in seconds."""
     # Files, not pipes: a process that the agent left behind would hold a pipe open.
-    with tempfile.TemporaryDirectory(prefix="tracefork-", ignore_cleanup_errors=True) as place:
-        paths = Path(place, "stdout"), Path(place, "stderr")
+    with tempfile.TemporaryDirectory(prefix="tracefork-", ignore_cleanup_errors=True) as temporary:
+        paths = Path(temporary, "stdout"), Path(temporary, "stderr")
         with paths[0].open("wb") as out, paths[1].open("wb") as err:
             try:
                 status: int | None = subprocess.run(  # noqa: S603 - our own command line
@@ -94,21 +94,21 @@ def start(
                 ).returncode
             except subprocess.TimeoutExpired:
                 status = None
-        said = [path.read_bytes().decode("utf-8", "backslashreplace") for path in paths]
-    return Process(status, *said)
+        output = [path.read_bytes().decode("utf-8", "backslashreplace") for path in paths]
+    return Process(status, *output)
 
 
 def leave(path: Path, what: msgspec.Struct) -> None:
-    """Write down what a process of ours has to say to another one."""
-    # Not msgspec's JSON: names, arguments and variables need not be Unicode.
+    """Write a message for another tracefork process to a file; `left` reads it."""
+    # Not msgspec's JSON, which is Unicode only: names, arguments and variables may not be.
     path.write_text(json.dumps(msgspec.to_builtins(what)))
 
 
 def left(path: Path, kind: type[_Left]) -> _Left:
-    """Read what another process of ours wrote down."""
+    """Read a message that another tracefork process wrote with `leave`."""
     return msgspec.convert(json.loads(path.read_bytes()), kind)
 
 
 def without_result(status: int | None) -> str:
-    """Return what to say of a run that left nothing to read."""
+    """Return the reason to report for a run that wrote no result."""
     return f"the run ended without a result, with status {status}"

@@ -1,8 +1,8 @@
-"""Remember on this machine which command made which tape.
+"""Store on this machine which command recorded which tape.
 
-A tape is data, often a stranger's: a command is never taken from it. What `tracefork replay TAPE`
-runs is what was recorded *here*, at that path, with that digest: one small file for each tape,
-readable by its owner alone.
+A tape may come from a stranger, so a command is never read from a tape. `tracefork replay TAPE`
+runs only a command that was recorded *here*, at that path, with that digest. Each tape has one
+small file in the store, which only its owner can read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tracefork_core.cli.agent.agent import Agent, Form
 
 
 class Run(msgspec.Struct, frozen=True):
-    """The command that made a tape. `recorded` is nanoseconds since the epoch."""
+    """The command that recorded a tape; `recorded` is in nanoseconds since the epoch."""
 
     tape: str
     digest: str
@@ -32,17 +32,17 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """Where the tape was recorded."""
+        """The path at which the tape was recorded."""
         return Path(self.tape)
 
     @property
     def agent(self) -> Agent:
-        """The command, to be run in `cwd`."""
+        """The agent of the command, to run in `cwd`."""
         return Agent(self.form, self.target, tuple(self.args))
 
 
 def home() -> Path:
-    """Return the store's folder; it need not exist."""
+    """Return the folder of the store, which may not exist yet."""
     if chosen := os.environ.get("TRACEFORK_HOME"):
         return Path(chosen)
     data = os.environ.get("XDG_DATA_HOME")
@@ -50,7 +50,7 @@ def home() -> Path:
 
 
 def remember(run: Run) -> None:
-    """Write a command down, in place of an older one for the same path.
+    """Store a command, and replace an older one for the same path.
 
     Raises:
         OSError: the store cannot be written.
@@ -59,19 +59,19 @@ def remember(run: Run) -> None:
     for part in (home(), folder):
         part.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor, draft = tempfile.mkstemp(dir=folder, suffix=".new")  # mkstemp: 0600
-    # Not msgspec's JSON: names and arguments need not be Unicode.
+    # Not msgspec's JSON, which is Unicode only: names and arguments may not be.
     with os.fdopen(descriptor, "w") as file:
         json.dump(msgspec.to_builtins(run), file)
     Path(draft).replace(_file(run.path))
 
 
 def recall(tape: Path) -> Run | None:
-    """Return the command recorded for a path; the caller compares the digest."""
+    """Return the command stored for a path, if any; the caller must compare the digest."""
     return _read(_file(tape))
 
 
 def runs() -> Iterator[Run]:
-    """Yield everything remembered, in no order."""
+    """Yield all stored commands, in no particular order."""
     for file in (home() / "runs").glob("*.json"):
         if run := _read(file):
             yield run
@@ -84,9 +84,9 @@ def _file(tape: Path) -> Path:
 
 def _read(file: Path) -> Run | None:
     try:
-        found = file.stat()
-        if found.st_uid != os.getuid() or found.st_mode & 0o022:
-            return None  # Somebody else could have written what would run here.
+        status = file.stat()
+        if status.st_uid != os.getuid() or status.st_mode & 0o022:
+            return None  # Another user could have written the command that would run here.
         return msgspec.convert(json.loads(file.read_bytes()), Run)
-    except (OSError, ValueError, RecursionError):  # What msgspec raises is a ValueError, too.
+    except (OSError, ValueError, RecursionError):  # msgspec's errors are ValueErrors.
         return None

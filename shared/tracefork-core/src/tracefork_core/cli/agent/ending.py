@@ -1,4 +1,4 @@
-"""How an agent ended: what Python would print about it, and the status it would exit with."""
+"""How an agent ended: the exit status, and what Python would print."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _OURS = "tracefork_core."
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The end of an agent; `error` is None where it ran to its end or asked to exit with 0."""
+    """The end of an agent; `error` is None if it finished or exited with 0."""
 
     status: int
     error: BaseException | None = None
 
     @classmethod
     def of(cls, error: BaseException) -> Ending:
-        """Return the ending that an exception makes."""
+        """Return the ending of an agent that raised `error`."""
         if isinstance(error, KeyboardInterrupt):
             return cls(INTERRUPTED, error)
         if not isinstance(error, SystemExit):
@@ -32,12 +32,12 @@ class Ending:
 
     @property
     def outcome(self) -> str:
-        """What a receipt calls it: "ok", or the name of the exception's class."""
+        """The outcome in the receipt: "ok", or the name of the exception's class."""
         return "ok" if self.error is None else type(self.error).__name__
 
     @property
     def is_ours(self) -> bool:
-        """Whether an error of tracefork led to this one, or is it."""
+        """Whether the error is one of tracefork's, or was caused by one."""
         error, seen = self.error, set[int]()
         while error is not None and id(error) not in seen:
             if isinstance(error, TraceforkError):
@@ -47,7 +47,7 @@ class Ending:
         return False
 
     def show(self) -> None:
-        """Print what Python prints when a program ends like this."""
+        """Print what Python would print when a program ends like this."""
         error = self.error
         if isinstance(error, SystemExit):
             if not isinstance(error.code, int):
@@ -60,32 +60,34 @@ class Ending:
 def failure(
     outcome: str, status: int, asked: int, exchanges: int, recorded: str | None
 ) -> tuple[int, str] | None:
-    """Return exit code and reason, where an agent did not end as it did when it was recorded.
+    """Return an exit code and a reason if an agent did not end as it did when it was recorded.
 
     Args:
-        outcome: how it ended now, as a receipt calls it.
-        status: what it would exit with.
-        asked: how many exchanges it asked for.
-        exchanges: how many were recorded.
-        recorded: how it ended then, None where the recording was cut off.
+        outcome: how it ended now, as in a receipt.
+        status: its exit status now.
+        asked: the number of exchanges that it requested now.
+        exchanges: the number of recorded exchanges.
+        recorded: how it ended when it was recorded; None if the recording was cut off.
     """
     as_recorded = outcome == recorded and asked == exchanges
-    if status == INTERRUPTED and not as_recorded:  # A watchdog of the agent's may do it each time.
-        return INTERRUPTED, "interrupted, so nothing is proven; the tape is as it was"
+    # A watchdog of the agent may interrupt every run: an interrupt as recorded is the same run.
+    if status == INTERRUPTED and not as_recorded:
+        return INTERRUPTED, "interrupted, so nothing is proven; the tape is unchanged"
     if outcome not in ("ok", recorded):
         return FAILED, f"the agent failed by itself with {outcome}"
     if asked != exchanges:
         how = "ended" if outcome == "ok" else f"failed with {outcome}"
-        return FAILED, f"the agent {how} before it asked for everything"
+        return FAILED, f"the agent {how} before it made every recorded request"
     if recorded is not None and outcome != recorded:
-        return DIFFERENT, f"the agent ended well now; when recorded it ended with {recorded}"
+        return DIFFERENT, f"the agent succeeded, but ended with {recorded} when it was recorded"
     return None
 
 
 def _leave_us_out(error: BaseException, seen: set[int]) -> None:
-    """Leave our frames out of the tracebacks of an error and of those that led to it.
+    """Remove tracefork's frames from the tracebacks of an error and of its causes.
 
-    Those that called the agent, and those of the seams it asked through: Python would have neither.
+    These are the frames that called the agent and those of the seams. A run without tracefork would
+    show neither.
     """
     seen.add(id(error))
     error.__traceback__ = _of_others(error.__traceback__)

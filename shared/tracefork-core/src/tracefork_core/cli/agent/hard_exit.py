@@ -1,8 +1,8 @@
-"""A program that ends itself by `os._exit`: what came of its run is told before it is gone.
+"""Close the session and report the result before an agent ends its process with `os._exit`.
 
-Nothing else of Python's end is done then: no thread is joined, and no exit handler runs. A program
-that becomes another one by `os.exec…` starts that instead and ends as it does: it is part of the
-run as any other process.
+As in Python, no thread is joined then and no exit handler runs. An agent that replaces itself with
+`os.exec…` starts the other program as a child process instead, so that it is part of the run, and
+exits with its status.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import TraceforkError
 
 _KILLED = 128
-"""What a shell adds to the number of the signal that ended a program."""
+"""A shell reports a program that a signal killed with this status plus the signal's number."""
 
 R = TypeVar("R")
 Outcome = Callable[[], tuple[R, Ending]]
-"""Returns a run that has ended and how its agent did, or raises what the run came to."""
+"""Closes the scope; returns the run and the agent's ending, or raises the error of the scope."""
 
 
 @contextmanager
 def told_before_it_leaves(
     scope: AbstractContextManager[R], run: R, told: Callable[[Outcome[R]], int]
 ) -> Iterator[None]:
-    """Close `scope` and have `told` say what came of it where this process is ended in between.
+    """If the block ends this process, close `scope` and call `told` to report the result first.
 
-    It exits with the code that `told` returns, which may be called from any thread.
+    The process then exits with the code that `told` returns. `told` may be called from any thread.
     """
     leave, process = os._exit, os.getpid()
 
     def tell_and_leave(status: int) -> NoReturn:
-        if os.getpid() == process:  # Forked children have an end of their own.
+        if os.getpid() == process:  # A forked child only ends itself.
             os._exit = leave
             status = _said(told, lambda: _closed(scope, run, status))
         leave(status)
@@ -46,7 +46,7 @@ def told_before_it_leaves(
 
     def become(path: Any, words: Any, environment: Any = None) -> NoReturn:
         if os.getpid() == process:
-            status = subprocess.Popen(  # noqa: S603 - what the agent would become
+            status = subprocess.Popen(  # noqa: S603 - the agent's own command
                 words, executable=path, env=environment, close_fds=False
             ).wait()
             os._exit(status if status >= 0 else _KILLED - status)

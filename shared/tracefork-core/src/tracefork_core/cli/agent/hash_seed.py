@@ -1,9 +1,9 @@
-"""Start this process anew with a hash seed: the order of sets is settled before Python starts.
+"""Restart this process with a hash seed, which Python reads only when it starts.
 
-Strings hash with a secret of the process, drawn when it starts and nowhere to be read. A set of
-strings that reaches a prompt is in another order in the next process, unless both were started with
-the same PYTHONHASHSEED. So a recording draws one and starts anew with it, before it loads anything,
-and a replay does so with the one on the tape.
+Python hashes strings with a secret that it draws when it starts and never shows. So a set of
+strings in a prompt has another order in the next process, unless both processes were started with
+the same PYTHONHASHSEED. A recording therefore draws a seed and restarts with it before it loads
+anything, and a replay restarts with the seed on the tape.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-TYPE_CHECKING = False  # this is loaded at every start, and typing is not
+TYPE_CHECKING = False  # This module is loaded at every start: importing typing would slow that.
 if TYPE_CHECKING:
     from typing import TypeGuard
 
@@ -21,45 +21,45 @@ _ANEW = "TRACEFORK_ANEW"
 _LARGEST = 2**32 - 1
 
 is_own_process = False
-"""Whether the command line is all that this process runs, so that it may be started anew."""
+"""Whether this process runs only the command line, so that it may be restarted."""
 
 
 def choose() -> None:
-    """Start this process anew with a seed drawn at random, where it was not given one."""
+    """Restart this process with a random seed, unless PYTHONHASHSEED holds one."""
     if not _was_started_anew() and not _is_seed(os.environ.get(VARIABLE)):
         _start_anew(drawn())
 
 
 def drawn() -> str:
-    """Return a seed drawn at random."""
+    """Return a random seed."""
     return str(1 + int.from_bytes(os.urandom(8), "big") % _LARGEST)
 
 
 def restore(seed: str | None) -> None:
-    """Start this process anew with a recorded seed, where it has another one; None: keep it."""
+    """Restart this process with a recorded seed if it has another one; None keeps its own."""
     if not _was_started_anew() and _is_seed(seed) and os.environ.get(VARIABLE) != seed:
         _start_anew(seed)
 
 
 def with_seed(environment: Mapping[str, str], seed: str | None) -> dict[str, str]:
-    """Return the environment of a child process that runs with a recorded seed."""
+    """Return an environment with a recorded seed in it, for a child process."""
     return {**environment, VARIABLE: seed} if _is_seed(seed) else dict(environment)
 
 
 def _is_seed(text: str | None) -> TypeGuard[str]:
-    """Return whether Python takes a text for a seed: with any other one it does not start."""
+    """Return whether a text is a valid seed; Python does not start with an invalid one."""
     if text is None or not (text.isdecimal() and text.isascii()):
         return False
     return len(text) <= len(str(_LARGEST)) and int(text) <= _LARGEST
 
 
 def _was_started_anew() -> bool:
-    """Return whether this is the second start: there is no third, whatever the first came to."""
+    """Return whether this process was restarted already; it is never restarted twice."""
     return os.environ.pop(_ANEW, None) is not None
 
 
 def _start_anew(seed: str) -> None:
-    """Replace this process by the same command with a seed; go on without it where that fails."""
+    """Replace this process with the same command and a seed; return if that is not possible."""
     if not is_own_process or not sys.executable or sys.flags.ignore_environment:
         return
     if sys.gettrace() is not None:
@@ -74,7 +74,7 @@ def _start_anew(seed: str) -> None:
             os.execve(sys.executable, command, environment)  # noqa: S606 - the very same command
         except OSError:
             return
-    # Elsewhere, to replace a process is to start another and give the terminal back at once.
+    # On other systems, execve starts a new process and returns to the shell at once.
     import subprocess
 
     sys.exit(subprocess.call(command, env=environment))  # noqa: S603 - the very same command

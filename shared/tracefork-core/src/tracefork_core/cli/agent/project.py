@@ -1,4 +1,4 @@
-"""A folder as the agent: what its framework would run in it, as an installed adapter says."""
+"""A folder as the agent: an installed adapter says what its framework would run there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tracefork_core.errors import UsageError
 
 
 def enter(folder: Path) -> Project:
-    """Make a project's folder the current one, with its paths and its variables.
+    """Change to a project's folder, and set its import paths and environment variables.
 
     Raises:
-        UsageError: there is no such folder, or nothing that is known to run in it.
+        UsageError: there is no such folder, or no adapter recognizes it.
     """
     if not folder.is_dir():
         raise UsageError(f"tracefork: no folder at {folder}.")
@@ -30,21 +30,21 @@ def enter(folder: Path) -> Project:
 
 
 def find(folder: Path) -> Project:
-    """Return what would be run in a folder.
+    """Return the project in a folder.
 
     Raises:
-        UsageError: no adapter that is installed knows it, or there is nothing to run in it.
+        UsageError: no installed adapter recognizes a project in the folder.
     """
     asked = []
     for point in entry_points(group=PROJECTS):
         try:
             finder: FindProject = point.load()
         except Exception as error:  # noqa: BLE001 - a broken adapter must not hide the others
-            asked.append(f"that for {point.name} is broken: {error!r}")
+            asked.append(f"the adapter for {point.name} is broken: {error!r}")
             continue
         if project := finder(folder.absolute()):
             return project
-        asked.append(f"that for {point.name} does not")
+        asked.append(f"the adapter for {point.name} does not")
     who = f" ({', '.join(asked)})" if asked else ""
     raise UsageError(
         f"tracefork: {folder} is a folder, and no adapter installed here knows what to run in "

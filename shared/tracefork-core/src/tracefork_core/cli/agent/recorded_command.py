@@ -1,4 +1,4 @@
-"""Which command a replay runs: the one that was typed, or the one that made the tape here."""
+"""Find the command to replay: the one on the command line, or the one that recorded the tape."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tracefork_core.tape import Tape
 
 
 def remember(path: Path, digest: str, agent: Agent, folder: Path) -> None:
-    """Write down which command made a tape, for those who replay it here."""
+    """Store which command recorded a tape, so that it can be replayed without naming the agent."""
     try:
         command_store.remember(
             command_store.Run(
@@ -30,8 +30,8 @@ def remember(path: Path, digest: str, agent: Agent, folder: Path) -> None:
             )
         )
     except OSError as error:
-        words = f"! the command was not remembered in {command_store.home()}: {error.strerror}. "
-        words += "Type it to replay."
+        words = f"! could not store the command in {command_store.home()}: {error.strerror}. "
+        words += "To replay the tape, name the agent after it."
         screen.stderr().print(words, style=screen.WARN, soft_wrap=True)
 
 
@@ -45,7 +45,7 @@ def agent_for(
     """Return the agent to replay and the folder to run it in.
 
     Raises:
-        UsageError: no command was typed, and none is known for this tape on this machine.
+        UsageError: no agent was named, and the store has no command for this tape.
         TapeError: the file is not a tape, or is damaged.
     """
     typed = read_agent(words, after, module, function)
@@ -54,18 +54,18 @@ def agent_for(
     with Tape.open(tape) as opened:
         digest = opened.digest
     shown = shlex.quote(tape_names.shown(tape))
-    say_it = f"Say it behind the tape: {shown} SCRIPT.py [-- ARGS]"
+    remedy = f"Name the agent after the tape: {shown} SCRIPT.py [-- ARGS]"
     run = command_store.recall(tape)
     if run is None:
-        raise UsageError(
-            f"tracefork: which command made {shown} is not known on this machine. {say_it}"
-        )
+        raise UsageError(f"tracefork: {shown} was not recorded on this machine. {remedy}")
     if digest != run.digest:
         raise UsageError(
-            f"tracefork: {shown} is not the tape that was recorded there by `{run.agent.words}` "
-            f"(digest {run.digest[:8]} then, {digest[:8]} now), so nothing was run. {say_it}"
+            f"tracefork: {shown} is not the tape that `{run.agent.words}` recorded there "
+            f"(digest {run.digest[:8]} then, {digest[:8]} now), so nothing was run. {remedy}"
         )
     folder = Path(run.cwd)
     if not folder.is_dir():
-        raise UsageError(f"tracefork: {folder}, where {shown} was recorded, is gone. {say_it}")
+        raise UsageError(
+            f"tracefork: {folder}, where {shown} was recorded, no longer exists. {remedy}"
+        )
     return run.agent, folder

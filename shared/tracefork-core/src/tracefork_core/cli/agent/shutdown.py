@@ -1,7 +1,7 @@
-"""What Python does when the main thread is done: finish pools, join threads, run exit handlers.
+"""Do what Python does after the main thread: finish pools, join threads, run exit handlers.
 
-It belongs to the run too, while the session is still open. Otherwise a last upload in an exit
-handler would go out live behind a replay.
+This happens while the session is still open, because it is part of the run. An upload in an exit
+handler would be sent live by a replay if the session were closed by then.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from tracefork_core.cli.agent.ending import Ending
 
 
 def wound_down(ending: Ending) -> Ending:
-    """Wind down, and return the ending: who stops that by hand stops the agent."""
+    """Wind down, and return the ending; Ctrl-C meanwhile makes it an interrupted one."""
     try:
         wind_down()
     except KeyboardInterrupt as error:
-        # Python waits for no thread after that. It would begin anew, and need another Ctrl-C.
+        # Python joins no thread after Ctrl-C. Its own shutdown would start to wait for them again,
+        # and need a second Ctrl-C.
         threading._shutdown = lambda: None  # type: ignore[attr-defined]  # noqa: SLF001
         return Ending.of(error)
     return ending
 
 
 def wind_down() -> None:
-    """Finish what Python finishes after the main thread: pools, threads, exit handlers.
+    """Finish pools, join threads and run exit handlers.
 
-    For a process that does nothing else any more.
+    Only for a process that does nothing else afterwards.
     """
     with _main_thread_is_over():
-        # What the interpreter calls before it joins threads: those of pools wait for it.
+        # The interpreter calls these before it joins threads: threads of pools wait for them.
         before_joining = threading._threading_atexits  # type: ignore[attr-defined]  # noqa: SLF001
         while before_joining:
             before_joining.pop()()
@@ -48,7 +49,7 @@ def wind_down() -> None:
 
 
 def end_forked(ending: Ending) -> NoReturn:
-    """End a forked child that came out of the agent, as Python ends a process."""
+    """End a forked child whose agent has finished, as Python would end it."""
     ending.show()
     wind_down()
     for stream in (sys.stdout, sys.stderr):
@@ -59,7 +60,7 @@ def end_forked(ending: Ending) -> NoReturn:
 
 @contextmanager
 def _main_thread_is_over() -> Iterator[None]:
-    """Let the main thread pass for ended, as Python does: there are threads that end by it."""
+    """Report the main thread as ended, as Python does: some threads end when it has."""
     main = threading.main_thread()
     if main is not threading.current_thread():
         yield

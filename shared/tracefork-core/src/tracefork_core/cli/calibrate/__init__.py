@@ -1,4 +1,5 @@
-"""Run an agent several times, each a `calibrate_worker`, and compare.
+"""Run an agent several times, and compare the runs.
 
-`calibrate_result` is what came out, `calibrate_report` prints it.
+Each run is a process of `calibrate_worker`. `calibrate_result` holds the result, and
+`calibrate_report` prints it.
 """

@@ -20,7 +20,7 @@ _SHOWN = 3
 
 
 def print_findings(agent: Agent, result: Result) -> None:
-    """Print what differed for people, sources outside the boundary first."""
+    """Print the verdict and what differed, sources outside the boundary first."""
     from rich.text import Text
 
     console = screen.stdout()

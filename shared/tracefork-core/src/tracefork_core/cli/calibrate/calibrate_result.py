@@ -1,4 +1,4 @@
-"""What the runs of an agent that is calibrated came to."""
+"""The result of a calibration."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the runs of an agent came to.
+    """The result of all runs.
 
     Attributes:
-        live: how many live runs there were.
-        exchanges: how many exchanges the first recording holds.
-        replays: how many of the replays were proven, and how many there were.
-        findings: what differed, and why.
-        unseen: what was drawn outside by some run and shows in no exchange.
+        live: the number of live runs.
+        exchanges: the number of exchanges in the first recording.
+        replays: the number of proven replays, and of all replays.
+        findings: the differences, with their causes.
+        unseen: sources outside the boundary that a run drew from, but that no finding names.
     """
 
     live: int
@@ -31,7 +31,7 @@ class Result:
 
     @property
     def proven(self) -> bool:
-        """Whether every replay was the run."""
+        """Whether every replay was proven to be the recorded run."""
         return self.replays[0] == self.replays[1]
 
     @property

@@ -1,8 +1,8 @@
-"""One run of `tracefork calibrate`, in a process of its own that writes down what was drawn.
+"""One run of `tracefork calibrate`, in a process of its own that notes each draw.
 
     python -m tracefork_core.cli.calibrate.calibrate_worker NOTES record|replay …
 
-does what `tracefork record|replay …` does, and leaves its notes in the file NOTES.
+This does what `tracefork record|replay …` does, and writes its notes to the file NOTES.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ from tracefork_core.masking.names import is_secret_name
 
 
 class Notes(msgspec.Struct, frozen=True):
-    """What one run leaves besides its tape."""
+    """The notes of one run, besides its tape.
+
+    Attributes:
+        draws: its draws, in order.
+        environment: its environment variables, without secret ones.
+        process: its process id.
+    """
 
     draws: list[Draw] = []
     environment: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""`tracefork unpack`: check a tape from somebody else, and copy it to a folder."""
+"""`tracefork unpack`: check a tape that you received, and copy it to a folder."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def unpack(
     ] = Path(),
     as_json: options.AsJson = False,
 ) -> int:
-    """Check a tape from somebody else, and copy it to a folder.
+    """Check a tape that you received, and copy it to a folder.
 
     Every event and every body is read and hashed first; a damaged tape is refused. The copy is a
-    new file with the content of the tape and nothing else from the file that you received.
+    new file with the content of the tape and nothing else from the received file.
     """
     from tracefork_core.tape import Tape
     from tracefork_core.tape.creation import drafted

@@ -1,4 +1,4 @@
-"""Where output goes: people's text through rich, documents as JSON, never both on stdout."""
+"""Write the output: text for people through rich, or JSON documents; never both on stdout."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _ours: dict[str, TextIO] = {}
-"""The streams there were before an agent ran: it may close them, or put others in their place."""
+"""The standard streams from before the agent ran, which may close or replace them."""
 _kept: TextIO | None = None
-"""Where documents go, once what is printed goes to stderr."""
+"""The real stdout, for documents, while everything printed is redirected to stderr."""
 _is_closed = False
-"""Whether stdout takes no more: what was to be written there goes nowhere."""
+"""Whether nothing more can be written to stdout; output for it is discarded."""
 _has_document = False
 GOOD, BAD, WARN, DIM, STRONG = "green", "red", "yellow", "dim", "bold"
 
@@ -31,14 +31,14 @@ def stdout() -> Console:
 
 
 def stderr() -> Console:
-    """Return the console for notes, and for results where the agent owns stdout."""
+    """Return the console for notes, and for results of commands whose stdout is the agent's."""
     return _console(stderr=True)
 
 
 def say_json(document: dict[str, object]) -> None:
     """Write the one document of a command to stdout.
 
-    Non-ASCII characters are escaped: the document is as safe in a terminal as the text.
+    Non-ASCII characters are escaped, so that a document cannot drive a terminal.
     """
     global _has_document
     _has_document = True
@@ -46,14 +46,15 @@ def say_json(document: dict[str, object]) -> None:
 
 
 def say_line(document: dict[str, object]) -> None:
-    """Write a document to stdout as a line of its own, one of many."""
+    """Write a document to stdout as one line, for commands that write several."""
     _say(json.dumps(document))
 
 
 def grid(*columns: str) -> Table:
-    """Return a table with a line under its titles; `>` in front of a title aligns it right.
+    """Return a table with a line under its titles.
 
-    `~` in front names the column that gives way first when the screen is narrow.
+    `>` before a title aligns the column right. `~` marks the column that shrinks first on a narrow
+    screen.
     """
     from rich import box
     from rich.table import Table
@@ -82,17 +83,18 @@ def grid(*columns: str) -> Table:
 
 @contextmanager
 def stdout_kept(keep: bool = True) -> Iterator[None]:
-    """Keep stdout for the result: what the agent and its children print goes to stderr.
+    """Keep stdout for the result, and redirect what the agent and its children print to stderr.
 
-    To the end of this process: threads of the agent print as long as they live.
+    The redirection lasts to the end of the process, because the agent's threads may print until
+    then. With `keep` false, only the current streams are remembered.
     """
     if not _ours:
         _ours.update(stdout=sys.stdout, stderr=sys.stderr)
     if keep:
         _keep_stdout()
     yield
-    with suppress(ValueError, AttributeError):  # It is closed, or no stream at all.
-        sys.stdout.flush()  # Our notes on stderr come after what the agent said.
+    with suppress(ValueError, AttributeError):  # The agent may have closed or replaced it.
+        sys.stdout.flush()  # So that our notes on stderr come after the agent's output.
 
 
 def _keep_stdout() -> None:
@@ -105,7 +107,7 @@ def _keep_stdout() -> None:
 
 
 def give_stdout_back() -> None:
-    """Let what is printed go to stdout again."""
+    """Undo `stdout_kept`: print to stdout again."""
     global _has_document, _is_closed, _kept
     _has_document = _is_closed = False
     _ours.clear()
@@ -117,19 +119,19 @@ def give_stdout_back() -> None:
 
 
 def takes_a_document() -> bool:
-    """Return whether the one document may still be written, and would arrive."""
+    """Return whether the document has not been written yet, and stdout can still take it."""
     return not _is_closed and not _has_document
 
 
 def close_stdout() -> None:
-    """Write no more to stdout: nobody reads it."""
+    """Discard all further output to stdout, because its reader is gone."""
     for stream in (_own("stdout"), _kept):
         if stream is not None:
             _close(stream)
 
 
 def _close(stream: TextIO) -> None:
-    """Let what is written from now on, and what waits to be written, go nowhere."""
+    """Discard what is written to a stream from now on, and what is still in its buffer."""
     global _is_closed
     _is_closed = _is_closed or stream is not _own("stderr")
     descriptor = stream.fileno()
@@ -146,7 +148,7 @@ def _say(line: str) -> None:
 
 
 class _Lasting:
-    """A stream that may break off: the command goes on, and ends with the exit code it comes to."""
+    """A stream whose reader may go away: the command continues, and keeps its exit code."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -159,10 +161,12 @@ class _Lasting:
         self._do(self._stream.flush)
 
     def _do(self, what: Callable[..., object], *words: str) -> None:
-        """Write; where nobody reads, or nobody can be told, nothing is written any more.
+        """Write; after an error, discard further output.
+
+        A reader that went away is no error, and an error on stderr cannot be reported.
 
         Raises:
-            UnwritableError: it is stdout, and it cannot be written.
+            UnwritableError: stdout cannot be written.
         """
         try:
             what(*words)
@@ -170,7 +174,7 @@ class _Lasting:
             _close(self._stream)
             if self._stream is not _own("stderr") and not isinstance(error, BrokenPipeError):
                 raise UnwritableError(
-                    f"tracefork: stdout cannot be written: {error.strerror}."
+                    f"tracefork: cannot write to stdout: {error.strerror}."
                 ) from error
 
     def __getattr__(self, name: str) -> object:
@@ -179,7 +183,7 @@ class _Lasting:
 
 @contextmanager
 def stdout_to(descriptor: int) -> Iterator[None]:
-    """Have what this process and its children print on stdout go to another descriptor."""
+    """Redirect the stdout of this process and its children to another descriptor."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(descriptor, 1)
@@ -192,7 +196,7 @@ def stdout_to(descriptor: int) -> Iterator[None]:
 
 
 def _own(name: Literal["stdout", "stderr"]) -> TextIO:
-    """Return a standard stream for what we say, whatever an agent made of it."""
+    """Return a standard stream for our own output, even if the agent closed or replaced it."""
     stream: TextIO = _ours.get(name) or getattr(sys, name)
     if _is_shut(stream):
         descriptor = 1 if name == "stdout" else 2
@@ -204,7 +208,7 @@ def _own(name: Literal["stdout", "stderr"]) -> TextIO:
 def _is_shut(stream: TextIO) -> bool:
     try:
         return stream.closed
-    except ValueError:  # Its buffer was taken from it.
+    except ValueError:  # The agent has detached its buffer.
         return True
 
 

@@ -1,4 +1,5 @@
-"""Replay in many orders: `race_runs`, each a `race_worker`, add up to a `race_result`.
+"""Replay a tape in many orders to find races.
 
-`race_report` prints it.
+`race_runs` starts a process of `race_worker` for each order. `race_result` holds the result of all,
+and `race_report` prints it.
 """

@@ -46,15 +46,15 @@ def exchange_words(exchange: Exchange) -> str:
 
 
 def order_words(order: Order) -> str:
-    """Return an order as `--order` takes it."""
+    """Return an order in the form that `--order` accepts."""
     if isinstance(order, int):
         return str(order)
-    # A number alone would be a seed.
+    # A single number without a comma would be read as a seed.
     return ",".join(map(str, order)) + "," * (len(order) < 2)
 
 
 def print_report(agent: Agent, result: Result) -> None:
-    """Print the result for people."""
+    """Print the result as text."""
     from rich.text import Text
 
     if result.failure is not None:

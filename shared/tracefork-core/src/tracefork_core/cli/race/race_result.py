@@ -1,4 +1,4 @@
-"""What the runs of a hunt for races came to."""
+"""The result of a search for races."""
 
 from __future__ import annotations
 
@@ -15,7 +15,15 @@ NO_RACE, RACE = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Taped:
-    """What a tape says: how its agent ended, what overlapped, and those exchanges in words."""
+    """What the search reads from a tape.
+
+    Attributes:
+        path: the tape.
+        outcome: how the recorded agent ended; None if the recording was cut off.
+        exchanges: the number of recorded exchanges.
+        overlap: the exchanges that overlapped.
+        words: the overlapping exchanges in words, by number.
+    """
 
     path: Path
     outcome: str | None
@@ -26,16 +34,17 @@ class Taped:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the runs came to.
+    """The result of all runs.
 
     Attributes:
         taped: the tape.
-        runs: how many runs there were.
-        seconds: how long all of them took.
-        failure: the run in the recorded order that was not the recorded one: nothing was tried.
-        prints_compared: whether what the agent prints is alike in equal runs, so that it counts.
-        found: what the search came to; None where nothing overlaps.
-        again: what to type behind `tracefork replay --order …`.
+        runs: the number of runs.
+        seconds: the duration of all runs.
+        failure: the run in the recorded order, if it differed from the recording. No other order
+            was tried then.
+        prints_compared: whether the output was compared. It is not if equal runs print differently.
+        found: the result of the search; None if nothing overlaps.
+        again: the arguments that follow `tracefork replay --order …`.
     """
 
     taped: Taped

@@ -1,4 +1,4 @@
-"""The runs of `tracefork race`: each order in a fresh process, and what is to be said of it."""
+"""The runs of `tracefork race`: replay each order in a fresh process, and compare its outcome."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tracefork_core.cli.race.race_worker import Came, Job
 from tracefork_core.run.racing import Order, Outcome
 
 _PATIENCE, _TIMES = 60.0, 10.0
-"""How long another order may take: a minute, and ten times as long as the recorded one."""
+"""The time limit of an order: 60 seconds, plus 10 times the duration of the recorded order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run. `came` is None where the process left no result."""
+    """One run; `came` is None if the process left no result."""
 
     came: Came | None
     status: int | None
@@ -30,9 +30,9 @@ class Run:
     seconds: float
 
     def failure(self, outcome: str | None, exchanges: int) -> tuple[int, str] | None:
-        """Return exit code and reason, where this is not what was recorded.
+        """Return an exit code and a reason if this run differs from the recording.
 
-        `outcome` is how the recorded agent ended, None where the recording was cut off.
+        `outcome` is how the recorded agent ended, None if the recording was cut off.
         """
         came = self.came
         if came is None:
@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(slots=True)
 class Runs:
-    """Carries orders out. `first` is the run in the recorded order that others are held against."""
+    """Replays in given orders, and compares each run with `first`, that in the recorded order."""
 
     job: Job
     folder: Path
@@ -57,13 +57,13 @@ class Runs:
     done: int = field(default=0, init=False)
 
     def attempt(self, order: Order) -> Outcome:
-        """Carry one order out and say how it differs from the recorded one."""
+        """Replay in an order, and return how the run differs from `first`."""
         assert self.first is not None
         numbers = order if isinstance(order, int) else list(order)
         return self._outcome(self.first, self.run(numbers))
 
     def run(self, order: int | list[int] | None) -> Run:
-        """Replay in a process of its own."""
+        """Replay in a fresh process; None is the recorded order."""
         self.done += 1
         job, result = self.place / "job.json", self.place / "result.json"
         result.unlink(missing_ok=True)
@@ -85,11 +85,12 @@ class Runs:
             how = "does not end" if run.status is None else f"status {run.status}, no result"
             return Outcome("ends", how, then.ending)
         completed = tuple(came.completed)
-        if (found := came.divergence) is not None:
-            number = "after the last exchange" if found.n is None else f"exchange {found.n}"
-            place = found.pointer or found.summary
-            recorded, now = found.recorded or "", found.actual or ""
-            return Outcome("asks", f"{number} {place}", recorded, now, completed)
+        if (divergence := came.divergence) is not None:
+            n = divergence.n
+            number = "after the last exchange" if n is None else f"exchange {n}"
+            pointer = divergence.pointer or divergence.summary
+            recorded, now = divergence.recorded or "", divergence.actual or ""
+            return Outcome("asks", f"{number} {pointer}", recorded, now, completed)
         if came.error is not None:
             return Outcome("ends", came.error[1].removeprefix("tracefork: "), "", "", completed)
         if (came.ending, came.status) != (then.ending, then.status):

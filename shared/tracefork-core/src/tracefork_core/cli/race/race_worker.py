@@ -1,8 +1,8 @@
-"""One run of `tracefork race`, in a process of its own that writes down what came of it.
+"""One run of `tracefork race`, in a process of its own.
 
     python -m tracefork_core.cli.race.race_worker JOB RESULT
 
-replays as the file JOB says and leaves a `Came` in the file RESULT. Stdout is the agent's own.
+This replays as the file JOB says, and writes a `Came` to the file RESULT. Stdout is the agent's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What to replay, and how; `order` is None for the recorded one."""
+    """What to replay, and how; `order` is None for the recorded order."""
 
     tape: str
     form: Form
@@ -42,15 +42,15 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Came(msgspec.Struct, frozen=True):
-    """What came of it.
+    """The result of one run.
 
     Attributes:
-        completed: the exchanges in the order in which they were answered whole.
-        exchanges: how many were asked for.
+        completed: the exchanges in the order in which their answers were complete.
+        exchanges: the number of exchanges that the agent requested.
         ending: "ok", or the class of the exception that ended the agent.
-        status: what the agent would have exited with.
-        divergence: where it left the tape.
-        error: why the replay failed otherwise, and the exit code for that.
+        status: the exit status of the agent.
+        divergence: where the run left the tape.
+        error: exit code and message of any other error of the replay.
     """
 
     completed: list[int] = []
@@ -91,7 +91,7 @@ def _run(job: Job) -> Came:
 
 @contextmanager
 def _kept(scope: Scope[Replaying], begun: list[Replaying]) -> Iterator[Replaying]:
-    """Keep the run, which has what was completed even where it ends with an error."""
+    """Keep the run in `begun`: it lists the completed exchanges even if it ends with an error."""
     with scope as run:
         begun.append(run)
         yield run

@@ -1,4 +1,5 @@
-"""Plant faults in a real agent (`validate_runs`) and see whether blame finds them.
+"""Plant faults in a real agent, and check whether blame finds them.
 
-`validate_result` is what came out, `validate_report` prints it.
+`validate_runs` plants and blames. `validate_result` holds the cases and their outcomes, and
+`validate_report` prints them.
 """

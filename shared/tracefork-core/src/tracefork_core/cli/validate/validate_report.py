@@ -46,7 +46,7 @@ def print_report(
     check: Path | None,
     changes: Sequence[str],
 ) -> None:
-    """Print the result for people."""
+    """Print the result as text."""
     from rich.text import Text
 
     console = screen.stdout()

@@ -1,4 +1,4 @@
-"""The runs of `tracefork validate`: plant faults in a real agent, and ask blame for each."""
+"""The runs of `tracefork validate`: plant faults in a real agent, and blame each run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ATTEMPTS = 40
 
 
 class Plant(Protocol):
-    """What can be planted at one exchange of a good run: a fault, and what changes nothing."""
+    """A fault to plant at one exchange of a good run, with a placebo that changes nothing."""
 
     @property
     def fault(self) -> str: ...
@@ -37,27 +37,29 @@ class Plant(Protocol):
 
 
 class Subject(Protocol):
-    """An agent and its model, for one case after the other."""
+    """An agent and its model, which run one case after another."""
 
     @property
     def slips(self) -> int:
-        """How often the model erred of its own in this case so far."""
+        """The number of unplanned errors of the model in this case so far."""
 
     def begin(self, name: str, coin: str | None = None) -> None:
-        """Begin a case, whose name seeds what the model draws; `coin` is a stage it tosses at."""
+        """Begin a case: its name seeds the model's draws; at the stage `coin` it tosses a coin."""
 
     def run(self) -> object:
-        """Let the agent do its work."""
+        """Run the agent and return its answer."""
 
     def good(self, answer: object) -> bool:
-        """Return whether what it returned is right."""
+        """Return whether an answer is correct."""
 
 
 class Validation(Protocol):
-    """What an entry point of the group `tracefork.validations` gives: usually a module.
+    """The object, usually a module, that an entry point of the group `tracefork.validations` names.
 
-    `CLASSES` says what each class of fault is called; `COINS` at which exchange each stage is that
-    the model can toss a coin at; `STEPS` are the exchanges of a run in which nothing goes wrong.
+    Attributes:
+        CLASSES: the classes of faults, with their titles.
+        COINS: the stages at which the model can toss a coin, by exchange.
+        STEPS: the exchanges of a good run, by number.
     """
 
     CLASSES: Mapping[str, str]
@@ -65,14 +67,14 @@ class Validation(Protocol):
     STEPS: Sequence[str]
 
     def subject(self, seed: int) -> AbstractContextManager[Subject]:
-        """Give the agent, at work."""
+        """Provide the agent and its model for the duration of a `with` block."""
 
     def plants(self) -> Iterable[Plant]:
-        """Return every class at every exchange that it applies to."""
+        """Return each class of fault at each exchange that it applies to."""
 
 
 class Blaming(Protocol):
-    """Asks who is to blame for a tape."""
+    """Runs blame on a tape."""
 
     def __call__(
         self, path: Path, agent: Callable[[], object], oracle: Callable[[object], object]
@@ -81,12 +83,12 @@ class Blaming(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Validator:
-    """Plants, runs and asks.
+    """Runs the cases: plants a fault, runs the agent, and runs blame on the tape.
 
     Attributes:
         subject: the agent.
-        blaming: who is asked.
-        folder: where tapes go.
+        blaming: runs blame.
+        folder: the folder for tapes.
     """
 
     subject: Subject
@@ -94,10 +96,10 @@ class Validator:
     folder: Path
 
     def outcomes(self, cases: Sequence[Case]) -> Iterator[Outcome]:
-        """Yield what came of each case, in order.
+        """Yield the outcome of each case, in order.
 
         Raises:
-            TraceforkError: the agent never ran as a case wants it to.
+            TraceforkError: no run of the agent ended as its case requires.
         """
         clean = self.folder / "clean.tape"
         self._until(Case("clean", "clean"), clean, lambda: record(clean, overwrite=True))
@@ -126,7 +128,7 @@ class Validator:
     def _until(
         self, case: Case, path: Path, scope: Callable[[], AbstractContextManager[object]]
     ) -> int:
-        """Run until it ends as the case wants, and erred of its own nowhere; return how often."""
+        """Run until a run ends as the case requires, without a slip; return the number of runs."""
         for attempt in range(1, _ATTEMPTS + 1):
             self.subject.begin(f"{case.name}#{attempt}", case.coin)
             with scope():
@@ -141,8 +143,8 @@ class Validator:
 
 
 def _tossing() -> Callable[[object], bool]:
-    """Return an oracle that does not look."""
-    chance = Random(0)  # noqa: S311 - to be had again
+    """Return an oracle that ignores the answer and tosses a coin."""
+    chance = Random(0)  # noqa: S311 - seeded, so that a validation is reproducible
 
     def grade(answer: object) -> bool:
         return chance.random() < 0.5
