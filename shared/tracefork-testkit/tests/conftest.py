@@ -1,4 +1,4 @@
-"""One client of each SDK for the whole run: building one loads every root certificate."""
+"""Share one client of each SDK, because building one loads every root certificate."""
 
 from __future__ import annotations
 

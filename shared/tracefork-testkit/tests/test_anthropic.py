@@ -1,4 +1,4 @@
-"""Messages as the real Anthropic SDK reads them."""
+"""The real Anthropic SDK reads the server's messages."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def test_text_comes_back_with_a_stop_reason(sdk: anthropic.Anthropic) -> None:
     assert answer.id.startswith("msg_")
 
 
-def test_a_tool_round_trip(sdk: anthropic.Anthropic) -> None:
-    """Text and tool use share a turn; a tool result moves the script on."""
+def test_a_tool_result_advances_the_script(sdk: anthropic.Anthropic) -> None:
+    """Text and a tool call are in one turn; the next turn follows the tool result."""
     first = sdk.messages.create(**ask(LOOK))
     text, call = cast("list[Any]", first.content)
     assert first.stop_reason == "tool_use"
@@ -66,7 +66,7 @@ def test_a_stream_rebuilds_thinking_text_and_tools(sdk: anthropic.Anthropic) -> 
 
 
 def test_raw_events_are_the_documented_ones(provider: ProviderServer) -> None:
-    """The event sequence is Anthropic's, ping included, async."""
+    """The async event sequence is Anthropic's, with its ping."""
 
     async def run() -> list[str]:
         async with anthropic.AsyncAnthropic(base_url=provider.url, api_key="k") as sdk:
@@ -85,7 +85,7 @@ def test_raw_events_are_the_documented_ones(provider: ProviderServer) -> None:
     assert b'"stream":true' in provider.requests[0].body
 
 
-def test_tokens_are_counted(sdk: anthropic.Anthropic) -> None:
+def test_token_counts_equal_the_usage_of_the_call(sdk: anthropic.Anthropic) -> None:
     """The counting endpoint agrees with the usage of the call itself."""
     counted = sdk.messages.count_tokens(model="claude", messages=ask("hello there")["messages"])
     assert counted.input_tokens == sdk.messages.create(**ask("hello there")).usage.input_tokens

@@ -45,7 +45,7 @@ def run(requests: list[tuple[str, dict[str, Any]]], **options: bool) -> list[Wir
         return asyncio.run(converse(server.url, requests))
 
 
-def test_two_servers_send_the_same_bytes_whatever_the_order() -> None:
+def test_equal_requests_get_the_same_bytes_in_any_order() -> None:
     """Status, headers (date included) and body are equal in forward and reverse order."""
     assert run(REQUESTS) == run(REQUESTS[::-1])[::-1]
 
@@ -60,7 +60,7 @@ def test_repeated_requests_differ_by_occurrence_only() -> None:
 
 @pytest.mark.parametrize("number", range(len(REQUESTS)))
 def test_a_nondeterministic_server_never_repeats_itself(number: int) -> None:
-    """The negative control: fresh ids and sampled text differ in every format."""
+    """The negative control: ids and texts are new in every format."""
     one = run([REQUESTS[number]], nondeterministic=True)[0]
     assert one[0] == 200
     assert one[2] != run([REQUESTS[number]], nondeterministic=True)[0][2]

@@ -1,4 +1,4 @@
-"""Embeddings as the real OpenAI SDK reads them."""
+"""The real OpenAI SDK reads the server's embeddings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OpenAIAt = Callable[[ProviderServer], openai.OpenAI]
 
 
 def test_vectors_depend_on_the_text_alone(openai_at: OpenAIAt) -> None:
-    """Equal texts have equal unit vectors, in floats as in base64, and use no scripted reply."""
+    """Equal texts have equal unit vectors, as floats or base64, and use up no scripted reply."""
     with ProviderServer([Reply("still here")]) as server:
         sdk = openai_at(server)
         create = sdk.embeddings.create
@@ -30,7 +30,9 @@ def test_vectors_depend_on_the_text_alone(openai_at: OpenAIAt) -> None:
     assert chat.choices[0].message.content == "still here"
 
 
-def test_dimensions_are_honoured(provider: ProviderServer, openai_at: OpenAIAt) -> None:
+def test_a_vector_has_the_requested_dimensions(
+    provider: ProviderServer, openai_at: OpenAIAt
+) -> None:
     """A request for 16 numbers gets 16."""
     one = openai_at(provider).embeddings.create(
         model="text-embedding-3-large", input="a", dimensions=16

@@ -1,4 +1,4 @@
-"""Each kind of fault as the exception a real client raises."""
+"""Each kind of fault raises the expected exception in a real client."""
 
 from __future__ import annotations
 
@@ -59,8 +59,10 @@ def raw(server: ProviderServer, lib: Any, stream: bool) -> tuple[list[bytes], Ex
         (503, openai.InternalServerError),
     ],
 )
-def test_a_status_is_the_sdk_s_exception(chat: Chat, status: int, kind: type[Exception]) -> None:
-    """Status faults carry OpenAI's error body and the headers asked for."""
+def test_a_status_fault_raises_the_exception_of_the_sdk(
+    chat: Chat, status: int, kind: type[Exception]
+) -> None:
+    """The error has OpenAI's body and the headers of the fault."""
     fault = Fault(status=status, headers={"retry-after-ms": "1"}, message="by script")
     with ProviderServer([fault]) as server, pytest.raises(kind, match="by script") as caught:
         chat(server)
@@ -68,8 +70,8 @@ def test_a_status_is_the_sdk_s_exception(chat: Chat, status: int, kind: type[Exc
     assert caught.value.response.headers["retry-after-ms"] == "1"
 
 
-def test_anthropic_s_overload_has_its_type(anthropic_at: AnthropicAt) -> None:
-    """Status 529 arrives as Anthropic's overloaded_error."""
+def test_status_529_is_anthropics_overload_error(anthropic_at: AnthropicAt) -> None:
+    """Status 529 arrives as overloaded_error."""
     with (
         ProviderServer([Fault(status=529)]) as server,
         pytest.raises(anthropic.APIStatusError) as caught,
@@ -80,7 +82,7 @@ def test_anthropic_s_overload_has_its_type(anthropic_at: AnthropicAt) -> None:
 
 
 def test_a_timeout_ends_when_the_client_gives_up(chat: Chat) -> None:
-    """The server stays silent until the client's own timeout."""
+    """The server sends nothing until the client's own timeout expires."""
     with ProviderServer([Fault(kind="timeout")]) as server:
         with pytest.raises(openai.APITimeoutError):
             chat(server, timeout=0.2)
@@ -90,7 +92,7 @@ def test_a_timeout_ends_when_the_client_gives_up(chat: Chat) -> None:
 @pytest.mark.parametrize("lib", [httpx, httpx2])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_reset_before_the_head_is_a_read_error(lib: Any, stream: bool) -> None:
-    """An RST before any byte is ReadError; nothing was received."""
+    """An RST before the first byte raises ReadError."""
     with ProviderServer([Fault(kind="reset")]) as server:
         got, error = raw(server, lib, stream)
     assert got == []
@@ -99,7 +101,7 @@ def test_a_reset_before_the_head_is_a_read_error(lib: Any, stream: bool) -> None
 
 @pytest.mark.parametrize("lib", [httpx, httpx2])
 def test_a_reset_mid_stream_comes_after_the_events(lib: Any) -> None:
-    """The events before the RST arrive whole, then ReadError."""
+    """The events before the RST arrive whole, and then ReadError is raised."""
     with ProviderServer([Fault(kind="reset", after_chunks=3, reply=LONG)]) as server:
         got, error = raw(server, lib, stream=True)
     assert b"".join(got).count(b"\n\n") == 3
@@ -109,7 +111,7 @@ def test_a_reset_mid_stream_comes_after_the_events(lib: Any) -> None:
 @pytest.mark.parametrize("lib", [httpx, httpx2])
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_truncated_answer_is_a_protocol_error(lib: Any, stream: bool) -> None:
-    """An orderly close before the end is RemoteProtocolError, in JSON as in a stream."""
+    """An orderly close before the end raises RemoteProtocolError, for JSON and for a stream."""
     with ProviderServer([Fault(kind="truncate", after_chunks=2, reply=LONG)]) as server:
         got, error = raw(server, lib, stream)
     body = b"".join(got)
@@ -134,7 +136,7 @@ def test_malformed_json_is_a_decode_error(chat: Chat, stream: bool) -> None:
 
 
 def test_an_error_event_ends_a_stream(chat: Chat) -> None:
-    """The provider's own in-stream error is the SDK's APIError."""
+    """The provider's error event in a stream raises the SDK's APIError."""
     fault = Fault(kind="stream_error", after_chunks=2, message="overloaded by script", reply=LONG)
     with (
         ProviderServer([fault]) as server,
@@ -143,7 +145,7 @@ def test_an_error_event_ends_a_stream(chat: Chat) -> None:
         chat(server, stream=True)
 
 
-def test_anthropic_s_error_event_is_a_status_error(anthropic_at: AnthropicAt) -> None:
+def test_anthropics_error_event_is_a_status_error(anthropic_at: AnthropicAt) -> None:
     """Anthropic's `event: error` raises in the middle of a message stream."""
     fault = Fault(kind="stream_error", after_chunks=3, reply=LONG)
     with (

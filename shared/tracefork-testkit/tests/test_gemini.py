@@ -1,4 +1,4 @@
-"""generateContent as the real google-genai SDK reads it."""
+"""The real google-genai SDK reads the server's answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sdk(provider: ProviderServer) -> Iterator[genai.Client]:
 
 
 @pytest.mark.parametrize("version", ["v1", "v1beta"])
-def test_text_comes_back_on_both_versions(provider: ProviderServer, version: str) -> None:
+def test_both_api_versions_answer(provider: ProviderServer, version: str) -> None:
     """The same script answers under /v1 and /v1beta."""
     with client(provider, version) as sdk:
         answer = sdk.models.generate_content(model="gemini-2.5-pro", contents="@say hello")
@@ -38,7 +38,7 @@ def test_text_comes_back_on_both_versions(provider: ProviderServer, version: str
 
 
 def test_a_stream_carries_words(sdk: genai.Client) -> None:
-    """Each event holds a word; the last one the finish reason."""
+    """Each event holds a word; the last one also has the finish reason."""
     events = list(sdk.models.generate_content_stream(model="g", contents="@say one two three"))
     assert [event.text for event in events] == ["one", " two", " three"]
     assert events[-1].candidates is not None
@@ -46,14 +46,14 @@ def test_a_stream_carries_words(sdk: genai.Client) -> None:
 
 
 def test_stream_events_end_with_two_crlf(provider: ProviderServer) -> None:
-    """The wire has Google's line ends, not the usual ones."""
+    """Google ends lines with CRLF, unlike the other providers."""
     body = {"contents": [{"role": "user", "parts": [{"text": "@say a b"}]}]}
     url = f"{provider.url}/v1beta/models/g:streamGenerateContent?alt=sse"
     assert httpx2.post(url, json=body).content.count(b"\r\n\r\n") == 2
 
 
-def test_an_async_tool_round_trip(provider: ProviderServer) -> None:
-    """A function call is answered by a function response, on the aiohttp path."""
+def test_an_async_tool_result_advances_the_script(provider: ProviderServer) -> None:
+    """A function response answers the function call, with the SDK on aiohttp."""
     prompt = '@call look {"q": "tape"}\n@then\n@say found it'
 
     async def run() -> Any:
@@ -73,8 +73,8 @@ def test_an_async_tool_round_trip(provider: ProviderServer) -> None:
     assert asyncio.run(run()) == "found it"
 
 
-def test_counts_and_embeddings(sdk: genai.Client) -> None:
-    """The two side endpoints of an agent's memory answer as well."""
+def test_token_counts_and_embeddings_are_answered(sdk: genai.Client) -> None:
+    """Agents with a memory call these two endpoints."""
     assert (sdk.models.count_tokens(model="g", contents="hello").total_tokens or 0) > 0
     vectors = sdk.models.embed_content(model="e", contents=["a", "b", "a"]).embeddings
     assert vectors is not None
@@ -82,7 +82,7 @@ def test_counts_and_embeddings(sdk: genai.Client) -> None:
 
 
 def test_an_error_has_googles_shape() -> None:
-    """A scripted 429 arrives as the SDK's ClientError with Google's status name."""
+    """A scripted 429 raises the SDK's ClientError with Google's status name."""
     with (
         ProviderServer([Fault(status=429)]) as server,
         client(server) as sdk,

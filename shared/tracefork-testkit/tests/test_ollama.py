@@ -1,4 +1,4 @@
-"""/api/chat as the real Ollama SDK reads it."""
+"""The real Ollama SDK reads the server's answers."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def test_an_answer_carries_its_counts(sdk: ollama.Client) -> None:
-    """The text comes back whole, with what it cost."""
+def test_an_answer_has_its_token_counts(sdk: ollama.Client) -> None:
+    """The text is whole, and has its token counts."""
     answer = sdk.chat(model="qwen3", messages=[user("@think slowly\n@say hello")])
     assert (answer.message.content, answer.message.thinking) == ("hello", "slowly")
     assert (answer.model, answer.done, answer.done_reason) == ("qwen3", True, "stop")
@@ -34,7 +34,7 @@ def test_an_answer_carries_its_counts(sdk: ollama.Client) -> None:
 
 
 def test_a_stream_carries_words_in_lines(sdk: ollama.Client) -> None:
-    """Each line holds a word; the last one only the counts."""
+    """Each line holds a word; the last one holds only the counts."""
     lines = list(sdk.chat(model="m", messages=[user("@say one two three")], stream=True))
     assert [line.message.content for line in lines] == ["one", " two", " three", ""]
     assert [line.done for line in lines] == [False, False, False, True]
@@ -42,7 +42,7 @@ def test_a_stream_carries_words_in_lines(sdk: ollama.Client) -> None:
 
 
 def test_parallel_tools_are_called_once_before_the_answer(provider: ProviderServer) -> None:
-    """Two `@call` lines make one turn of two calls, on the async client too."""
+    """Two `@call` lines make one turn with two calls, with the async client too."""
 
     async def run() -> list[Any]:
         async with ollama.AsyncClient(host=provider.url) as sdk:
@@ -60,7 +60,7 @@ def test_parallel_tools_are_called_once_before_the_answer(provider: ProviderServ
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_error_has_ollamas_shape(stream: bool) -> None:
-    """A refusal, and an error in the middle of a stream, arrive as the SDK's own error."""
+    """A refusal, and an error in the middle of a stream, raise the SDK's own error."""
     fault = Fault(kind="stream_error", message="out of memory", after_chunks=1)
 
     def ask(server: ProviderServer) -> None:

@@ -1,4 +1,4 @@
-"""Chat completions as the real OpenAI SDK reads them."""
+"""The real OpenAI SDK reads the server's chat completions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_directive_in_the_prompt_is_the_answer(sdk: openai.OpenAI) -> None:
 
 
 def test_parallel_tools_are_called_once_before_the_answer(sdk: openai.OpenAI) -> None:
-    """Two `@call` lines make one turn of two calls; `@then` answers after their results."""
+    """Two `@call` lines make one turn with two calls; `@then` answers after their results."""
     first = sdk.chat.completions.create(model="gpt-5", messages=[user(LOOK)])
     message = first.choices[0].message
     assert first.choices[0].finish_reason == "tool_calls"
@@ -54,7 +54,7 @@ def test_parallel_tools_are_called_once_before_the_answer(sdk: openai.OpenAI) ->
 
 
 def test_a_stream_carries_words_then_usage(sdk: openai.OpenAI) -> None:
-    """Deltas are word-sized and the usage chunk comes only when asked for."""
+    """Deltas are word-sized, and the usage chunk is sent only on request."""
     chunks = list(
         sdk.chat.completions.create(
             model="gpt-5",
@@ -86,7 +86,7 @@ def test_an_async_stream_assembles_tool_calls(provider: ProviderServer) -> None:
 
 
 def test_a_script_sees_the_decoded_request(openai_at: OpenAIAt) -> None:
-    """System text, turns, tool results and tools arrive in the neutral form."""
+    """System text, turns, tool results and tools have the neutral form."""
     seen: list[ModelRequest] = []
 
     def script(request: ModelRequest) -> Reply:

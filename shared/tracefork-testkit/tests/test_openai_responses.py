@@ -1,4 +1,4 @@
-"""The Responses API as the real OpenAI SDK reads it."""
+"""The real OpenAI SDK reads the server's Responses API."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def sdk(provider: ProviderServer, openai_at: OpenAIAt) -> openai.OpenAI:
     return openai_at(provider)
 
 
-def test_text_comes_back_with_usage(sdk: openai.OpenAI) -> None:
-    """Instructions direct the answer when the input does not."""
+def test_instructions_direct_the_answer(sdk: openai.OpenAI) -> None:
+    """They do so if the input has no directives."""
     answer = sdk.responses.create(model="gpt-5", input="hi", instructions="@say hello there")
     assert answer.output_text == "hello there"
     assert answer.status == "completed"
@@ -31,7 +31,7 @@ def test_text_comes_back_with_usage(sdk: openai.OpenAI) -> None:
     assert answer.usage.input_tokens > 0
 
 
-def test_a_tool_round_trip_uses_call_ids(sdk: openai.OpenAI) -> None:
+def test_a_tool_result_names_its_call_by_id(sdk: openai.OpenAI) -> None:
     """A function call is answered by its call_id before the next turn."""
     first = sdk.responses.create(model="gpt-5", input=LOOK)
     call: Any = first.output[0]
@@ -45,7 +45,7 @@ def test_a_tool_round_trip_uses_call_ids(sdk: openai.OpenAI) -> None:
 
 
 def test_a_stream_has_the_documented_event_order(sdk: openai.OpenAI) -> None:
-    """Events run from created to completed, numbered without a gap."""
+    """Events go from created to completed, and are numbered without a gap."""
     stream = sdk.responses.create(model="gpt-5", input="@say a b", stream=True)
     events: list[Any] = list(stream)
     assert [event.type for event in events] == [
@@ -65,7 +65,7 @@ def test_a_stream_has_the_documented_event_order(sdk: openai.OpenAI) -> None:
 
 
 def test_an_async_stream_rebuilds_reasoning_and_calls(provider: ProviderServer) -> None:
-    """The SDK's accumulator ends with the reasoning summary and the tool call."""
+    """The SDK's accumulator has the reasoning summary and the tool call at the end."""
 
     async def run() -> Any:
         async with (
@@ -82,7 +82,7 @@ def test_an_async_stream_rebuilds_reasoning_and_calls(provider: ProviderServer) 
 
 
 def test_a_cut_answer_is_incomplete(openai_at: OpenAIAt) -> None:
-    """A finish reason of length becomes the incomplete status and its reason."""
+    """The finish reason length gives the status incomplete, with its reason."""
     with ProviderServer([Reply("half an", finish_reason="length")]) as server:
         answer = openai_at(server).responses.create(model="gpt-5", input="go on")
     assert answer.status == "incomplete"

@@ -1,4 +1,4 @@
-"""What the package exports, and what its README shows."""
+"""The exports of the package, and the examples of its README."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import tracefork_testkit
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_the_public_names_are_the_listed_ones() -> None:
-    """`__all__` is sorted and names every public object of the package."""
+def test_every_public_name_is_in_all() -> None:
+    """`__all__` is sorted."""
     public = {
         name
         for name, value in vars(tracefork_testkit).items()
@@ -25,6 +25,6 @@ def test_the_public_names_are_the_listed_ones() -> None:
 
 @pytest.mark.parametrize("number", range(len(re.findall("```python", README.read_text()))))
 def test_readme_examples_run(number: int) -> None:
-    """Every fenced Python example of the README runs as it stands."""
+    """Each Python example of the README runs unchanged."""
     source = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)[number]
     exec(compile(source, f"README.md example {number}", "exec"), {"__name__": "readme"})

@@ -1,4 +1,4 @@
-"""The fixtures, found by entry point: no conftest here imports them."""
+"""The fixtures are found by entry point: no conftest here imports them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracefork_testkit import (
 
 
 def test_every_use_of_the_network_is_refused_and_listed(no_network: ClosedNetwork) -> None:
-    """Connections, look-ups and datagrams raise, loopback too, and the message names the caller."""
+    """Connections, look-ups and datagrams raise an error with the caller, for loopback too."""
     with socket.socket() as probe, pytest.raises(NetworkClosedError, match=Path(__file__).name):
         probe.connect(("127.0.0.1", 9))
     with pytest.raises(NetworkClosedError):
@@ -40,7 +40,7 @@ def test_every_use_of_the_network_is_refused_and_listed(no_network: ClosedNetwor
 def test_other_threads_and_loops_are_refused(
     provider: ProviderServer, no_network: ClosedNetwork
 ) -> None:
-    """An async client in a thread of its own does not reach a server that is up."""
+    """An async client in another thread does not reach a running server."""
     errors: list[Exception] = []
 
     async def call() -> None:
@@ -62,7 +62,7 @@ def test_other_threads_and_loops_are_refused(
 
 
 def test_unix_sockets_are_not_refused(no_network: ClosedNetwork) -> None:
-    """They cannot leave the machine."""
+    """They cannot reach another machine."""
     left, right = socket.socketpair()
     with left, right:
         left.sendall(b"x")

@@ -1,4 +1,4 @@
-"""The plain endpoints and the wire itself, through bare HTTP clients."""
+"""The plain endpoints and the wire protocol, as bare HTTP clients see them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ both = pytest.mark.parametrize("lib", [httpx, httpx2])
 
 @both
 def test_plain_endpoints_answer(provider: ProviderServer, lib: Any) -> None:
-    """Echo, sized bytes, gzip, chunks, cookie, status and redirect."""
+    """These are echo, sized bytes, gzip, chunks, cookie, status and redirect."""
     with lib.Client(base_url=provider.url, follow_redirects=True) as client:
         assert client.post("/echo", content=b"\x00\xff").content == b"\x00\xff"
         assert len(client.get("/bytes/70000").content) == 70000
@@ -36,7 +36,7 @@ def test_plain_endpoints_answer(provider: ProviderServer, lib: Any) -> None:
 
 
 def test_one_connection_serves_many_requests(provider: ProviderServer) -> None:
-    """Keep-alive holds, for a stream read to its end too."""
+    """Keep-alive also works after a stream."""
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
     with httpx2.Client(base_url=provider.url) as client:
         for _ in range(3):
@@ -49,7 +49,7 @@ def test_one_connection_serves_many_requests(provider: ProviderServer) -> None:
 @both
 @pytest.mark.parametrize("delay", [0, 0.01])
 def test_one_event_is_one_chunk(lib: Any, delay: float) -> None:
-    """A raw reader sees the boundaries of the events, however fast they come."""
+    """A raw reader sees the boundaries of events, even without a delay between them."""
     body = {"model": "m", "messages": [{"role": "user", "content": "@say a b c"}], "stream": True}
     with (
         ProviderServer(chunk_delay=delay) as server,
@@ -98,7 +98,7 @@ def exchange(server: ProviderServer, *writes: bytes) -> bytes:
 
 
 def test_split_and_pipelined_requests_are_answered_in_order(provider: ProviderServer) -> None:
-    """However their bytes are split, and although the first answer is slow."""
+    """The first answer is slow, and the bytes are split at any position."""
     first = b"GET /chunked?n=2&delay=0.01 HTTP/1.1\r\nhost: x\r\n\r\n"
     second = b"POST /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nlast"
     whole = first + second
@@ -108,6 +108,6 @@ def test_split_and_pipelined_requests_are_answered_in_order(provider: ProviderSe
     assert got.index(b"chunk 1") < got.index(b"last")
 
 
-def test_invalid_requests_are_refused(provider: ProviderServer) -> None:
-    """Garbage gets a 400 and a closed connection."""
+def test_an_invalid_request_gets_a_400_and_a_closed_connection(provider: ProviderServer) -> None:
+    """The server cannot find the next request after invalid bytes."""
     assert b"400 Bad Request" in exchange(provider, b"hello\r\n\r\n")

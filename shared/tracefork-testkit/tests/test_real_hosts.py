@@ -1,4 +1,4 @@
-"""Real host names reach the scripted server, and only while the mode is on."""
+"""Real host names reach the scripted server, and only inside the block."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def server() -> Iterator[ProviderServer]:
         yield server
 
 
-def test_the_sdks_reach_it_with_their_default_base_url(server: ProviderServer) -> None:
-    """OpenAI and Anthropic, sync, without any base_url."""
+def test_sdks_reach_the_server_with_their_default_base_url(server: ProviderServer) -> None:
+    """This holds for OpenAI and Anthropic, sync."""
     with openai.OpenAI(api_key="k") as sdk:
         chat = sdk.chat.completions.create(model="gpt-5", messages=SAY)
     with (
@@ -44,8 +44,8 @@ def test_the_sdks_reach_it_with_their_default_base_url(server: ProviderServer) -
     assert hosts == ["api.openai.com", "api.anthropic.com"]
 
 
-def test_the_async_sdks_reach_it(server: ProviderServer) -> None:
-    """OpenAI and Anthropic, async, streaming."""
+def test_async_sdks_reach_the_server(server: ProviderServer) -> None:
+    """This holds for OpenAI and Anthropic, streaming."""
 
     async def run() -> tuple[str, str]:
         async with openai.AsyncOpenAI(api_key="k") as sdk:
@@ -59,8 +59,8 @@ def test_the_async_sdks_reach_it(server: ProviderServer) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Inheritance class:DeprecationWarning")
-def test_gemini_reaches_it(server: ProviderServer) -> None:
-    """google-genai, sync and on its aiohttp path."""
+def test_gemini_reaches_the_server(server: ProviderServer) -> None:
+    """google-genai uses httpx when sync and aiohttp when async."""
     from google import genai
 
     with genai.Client(api_key="k") as sdk:
@@ -73,8 +73,8 @@ def test_gemini_reaches_it(server: ProviderServer) -> None:
     assert asyncio.run(run()) == "again"
 
 
-def test_every_http_library_reaches_it(server: ProviderServer) -> None:
-    """httpx, httpx2, requests, urllib, aiohttp, truststore, and a host of one's own."""
+def test_every_http_library_reaches_the_server(server: ProviderServer) -> None:
+    """These are httpx, httpx2, requests, urllib, aiohttp and truststore, also for an added host."""
     assert httpx.post(ECHO, content=b"httpx").content == b"httpx"
     assert httpx2.post(ECHO, content=b"httpx2").content == b"httpx2"
     assert requests.post(ECHO, data=b"requests", timeout=5).content == b"requests"
@@ -94,8 +94,8 @@ def test_every_http_library_reaches_it(server: ProviderServer) -> None:
     assert asyncio.run(run()) == b"aiohttp"
 
 
-def test_clients_created_before_reach_it_too() -> None:
-    """A context created at import is neither bypassed nor changed."""
+def test_clients_created_before_the_block_reach_the_server() -> None:
+    """Libraries keep TLS contexts from their import; these are neither bypassed nor changed."""
     context = ssl.create_default_context()
     trusted = context.cert_store_stats()
     with httpx.Client(verify=context) as old, ProviderServer().real_hosts():
@@ -104,7 +104,7 @@ def test_clients_created_before_reach_it_too() -> None:
 
 
 def test_the_audit_events_still_fire(server: ProviderServer) -> None:
-    """The real functions run, with the loopback addresses that are dialled."""
+    """The real functions run, with the loopback addresses that are used."""
     import sys
 
     seen: list[tuple[str, object]] = []
@@ -136,7 +136,7 @@ def test_the_block_restores_all_patches() -> None:
 
 
 def test_outside_the_block_the_names_are_the_real_ones() -> None:
-    """The negative control: a call after the block asks for the real host, not for loopback."""
+    """The negative control: after the block, a call looks up the real host."""
     with ProviderServer().real_hosts():
         pass
     with closed_network() as network:
@@ -156,7 +156,7 @@ def test_nested_servers_get_their_own_hosts() -> None:
 
 
 def test_a_proxy_of_the_environment_is_bypassed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HTTPS_PROXY does not apply to the rerouted hosts, and the environment is restored."""
+    """HTTPS_PROXY does not apply to the rerouted hosts; afterwards the environment is restored."""
     import os
 
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")

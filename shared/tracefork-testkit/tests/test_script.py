@@ -1,4 +1,4 @@
-"""Scripts: sequences, callables, directives, holds."""
+"""Scripts: sequences, callables, directives and holds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ask(openai_at: Callable[[ProviderServer], openai.OpenAI]) -> Ask:
 
 
 def test_a_sequence_answers_in_order_and_then_refuses(ask: Ask) -> None:
-    """The third of two answers is a 500 with an explanation that is not retried."""
+    """The third request gets a 500 that explains the error and is not retried."""
     with ProviderServer([Reply("one"), Reply("two")]) as server:
         assert [ask(server), ask(server)] == ["one", "two"]
         with pytest.raises(openai.InternalServerError, match="2 answers"):
@@ -51,7 +51,7 @@ def test_the_client_gets_the_error_of_a_script(ask: Ask) -> None:
 
 
 def test_a_script_may_be_async(ask: Ask) -> None:
-    """An awaitable outcome is awaited in the server's loop without blocking others."""
+    """The server awaits it without blocking other requests."""
     gate = threading.Event()
 
     async def script(request: ModelRequest) -> Reply:
@@ -73,7 +73,7 @@ def test_a_script_may_be_async(ask: Ask) -> None:
 def test_a_hold_stops_a_stream_until_it_is_released(
     openai_at: Callable[[ProviderServer], openai.OpenAI],
 ) -> None:
-    """The client has the first event while the server waits with the second."""
+    """The client has the first event while the server holds the second."""
     hold = Hold(after_chunks=2)
     with ProviderServer([Reply("one two three", hold=hold)]) as server:
         stream = openai_at(server).chat.completions.create(
@@ -95,7 +95,7 @@ def _read(url: str, body: dict[str, object], got: list[bytes]) -> None:
 
 @pytest.mark.parametrize("after", [0, 3])
 def test_a_held_answer_is_silent(after: int) -> None:
-    """Nothing more comes while it is held: a reader gives up before the next event."""
+    """A reader times out before the next event."""
     hold = Hold(after_chunks=after)
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
     got: list[bytes] = []
@@ -109,13 +109,13 @@ def test_a_held_answer_is_silent(after: int) -> None:
 def test_a_fault_directive_counts_attempts_at_the_same_bytes(
     provider: ProviderServer, ask: Ask
 ) -> None:
-    """`@fail 429 2` fails twice and the SDK's second retry succeeds."""
+    """`@fail 429 2` fails twice, and the SDK's second retry succeeds."""
     assert ask(provider, "@fail 429 2\n@say at last", retries=2) == "at last"
     assert len(provider.requests) == 3
 
 
 def test_directives_are_found_after_a_frameworks_text(provider: ProviderServer, ask: Ask) -> None:
-    """A directive counts in the middle of a line too; an e-mail address does not."""
+    """Directives also work inside a line; an e-mail address is not one."""
     assert ask(provider, "Current task: @say hello") == "hello"
     assert ask(provider, "write to me@say.example") != ".example"
 
@@ -138,6 +138,6 @@ def test_a_request_that_does_not_fit_the_api_is_a_400(provider: ProviderServer) 
 
 
 def test_the_url_of_a_stopped_server_is_an_error() -> None:
-    """Reading it before the `with` block raises an error that names the remedy."""
+    """The error names the remedy."""
     with pytest.raises(RuntimeError, match="use it in a `with` block"):
         _ = ProviderServer().url

@@ -1,4 +1,4 @@
-"""The server as a process of its own."""
+"""The server runs as a process of its own."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Role = Literal["user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """Name a tool and the arguments to call it with; `id` is made up from the request if absent."""
+    """A call of a tool; an `id` of None is replaced by one derived from the request."""
 
     name: str
     arguments: Mapping[str, object]

@@ -88,7 +88,7 @@ def _fault(lines: list[tuple[str, str]], attempt: int) -> Fault | None:
         passed += int(count or 1)
         if attempt > passed:
             continue
-        # The SDKs would otherwise back off for half a second.
+        # Without this header the SDKs back off for half a second.
         hurry = {"retry-after-ms": "1"}
         if what.isdigit():
             return Fault(status=int(what), headers=hurry)

@@ -17,7 +17,7 @@ FaultKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Count tokens as the provider would bill them."""
+    """The token counts that the provider would bill."""
 
     input_tokens: int
     output_tokens: int
@@ -54,7 +54,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """Describe a model's answer; seconds of `delay` before the head, `chunk_delay` per event."""
+    """A model's answer; `delay` is in seconds before the head, `chunk_delay` between events."""
 
     text: str = ""
     tool_calls: Sequence[ToolCall] = ()
@@ -74,7 +74,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Describe a failure to put on the wire.
+    """A failure to put on the wire.
 
     status: an error answer in the provider's own shape. timeout: accept, never answer.
     reset: RST before the head, or after `after_chunks` events of `reply`. truncate: the same

@@ -70,7 +70,7 @@ class Shop:
         try:
             return tools[name](**arguments)
         except (KeyError, TypeError, ValueError) as error:
-            return {"error": f"{name} cannot be called so: {error}"}
+            return {"error": f"cannot call {name} with these arguments: {error}"}
 
     def _found(self, texts: list[str]) -> dict[str, object]:
         score = 80 + next(self._searches) * 7 % 19  # Real rankings vary between calls.
