@@ -1,9 +1,9 @@
-"""Reads mutants of tapes in a process of its own, within bounds, and says what went wrong.
+"""Read mutants of tapes in a process of its own, within bounds, and report what went wrong.
 
     python fuzzer.py ORIGINALS FIRST STEP END [crash | hang | eat | raise | escape | write]
 
-Says the number of each mutant before it is read, so that whoever started this knows at which one
-it died: of a crash, or of SIGPROF, which is what reading for too long ends with.
+The number of each mutant is printed before it is read. So the parent knows which one killed this
+process: by a crash, or by SIGPROF, which ends a read that takes too long.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _PAGES = 3
 
 
 class Finding(Exception):
-    """Something that must not come of any file."""
+    """A forbidden effect of reading a file."""
 
 
 @contextlib.contextmanager
 def bounds() -> Iterator[None]:
-    """Let what is done take 2 s of processor time and 256 MB of memory."""
+    """Limit the block to 2 s of processor time and 256 MB of memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     limit = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
@@ -53,7 +53,7 @@ def bounds() -> Iterator[None]:
 
 
 def attempts(path: Path, number: int) -> list[Callable[[], object]]:
-    """Return what reads a tape, each to be tried on its own, and one of the commands."""
+    """Return one function for each way to read a tape, and for one of the commands."""
 
     def reading(read: Callable[[Tape], object]) -> Callable[[], object]:
         def attempt() -> None:
@@ -106,7 +106,7 @@ def replayed(path: Path) -> None:
 
 
 def typed(*words: str) -> None:
-    """Run a command; what it prints must not drive a terminal."""
+    """Run a command, and check that its output cannot drive a terminal."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = cli.main(words)
@@ -160,7 +160,7 @@ def main(originals: Path, first: int, step: int, end: int) -> None:
 
 
 def misbehave(how: str) -> None:
-    """Do what reading a mutant must not come to: what is hunted for has to be found."""
+    """Do something forbidden, so that a test can check that the fuzzer reports it."""
     wrongs: dict[str, Callable[[Path], object]] = {
         "crash": lambda path: os.kill(os.getpid(), signal.SIGSEGV),
         "hang": lambda path: sum(1 for _ in iter(int, 1)),

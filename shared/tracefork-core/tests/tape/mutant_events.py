@@ -1,4 +1,4 @@
-"""Mutants of what a tape says: its events, with hostile values in any place of any document."""
+"""Mutants of the events of a tape, with hostile values anywhere in any document."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RAW = (*_NUMBERS, *_MORE_NUMBERS, *_TEXTS, *_MORE_TEXTS, *_SHAPES, _DEEP, "[0," 
 
 
 def opened(files: Files) -> sqlite3.Connection:
-    """Open the tape of a mutant in memory, with what its log holds folded in."""
+    """Open the tape of a mutant in memory, with its log folded in."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     with tempfile.TemporaryDirectory() as folder:
         for suffix in ("", "-wal"):
@@ -43,7 +43,7 @@ def store(files: Files, db: sqlite3.Connection) -> None:
 
 
 def change_a_document(files: Files, chance: random.Random) -> None:
-    """Put something hostile into one place of one event, or several."""
+    """Put a hostile value into one or several places of one event."""
 
     def change(lines: list[bytes]) -> None:
         for _ in range(chance.choice((1, 1, 3))):
@@ -54,7 +54,7 @@ def change_a_document(files: Files, chance: random.Random) -> None:
 
 
 def shuffle_events(files: Files, chance: random.Random) -> None:
-    """Leave an event out, say it twice, put it elsewhere, or cut it."""
+    """Drop, repeat, move or cut an event."""
 
     def change(lines: list[bytes]) -> None:
         line = lines.pop(chance.randrange(len(lines)))
@@ -70,7 +70,7 @@ def shuffle_events(files: Files, chance: random.Random) -> None:
 
 
 def break_a_blob(files: Files, chance: random.Random) -> None:
-    """Change where a blob says it lies, and what it says it is made of."""
+    """Change the location of a blob, or the pieces that make it up."""
 
     def change(lines: list[bytes]) -> None:
         places = [i for i, line in enumerate(lines) if b'"kind":"blob"' in line]
@@ -102,7 +102,7 @@ def break_a_blob(files: Files, chance: random.Random) -> None:
 
 
 def double(files: Files, chance: random.Random) -> None:
-    """Make a body of nearly nothing that unpacks to more than any memory holds."""
+    """Make a tiny body that unpacks to more than any memory holds."""
     times, ways = chance.choice((8, 14, 20, 40, 62)), chance.choice((2, 2, 64))
 
     def change(lines: list[bytes], bodies: bytes = b"") -> None:
@@ -141,7 +141,7 @@ def _sha_of_many(data: bytes, times: int) -> str:
 
 
 def many(files: Files, chance: random.Random) -> None:
-    """Say very much of one kind: rows, segments, steps, chunks, turns, draws."""
+    """Add very many entries of one kind: rows, segments, steps, chunks, turns or draws."""
     kind, count = chance.randrange(6), chance.choice((3_000, 20_000))
 
     def change(lines: list[bytes]) -> None:
@@ -198,7 +198,7 @@ def _line(kind: str, payload: object, aside: object) -> bytes:
 
 
 class _Careless(LogWriter):
-    """A writer that writes what readers refuse."""
+    """A writer that writes events which readers refuse."""
 
     def _check_limits(self, *_: object) -> None:
         pass
@@ -211,7 +211,7 @@ def _rewrite(
     each_in_a_row: bool = False,
     segments: bool = False,
 ) -> None:
-    """Write a tape anew with other events; its bodies stay where they are."""
+    """Write a new tape with other events; the bodies keep their places."""
     with closing(opened(files)) as db:
         log = LogReader(db)
         found = [(text.splitlines(keepends=True), log.bodies(n)) for n, text in log.segments()]

@@ -1,6 +1,6 @@
-"""Mutants of tapes: what damage, a foreign program or somebody with bad intentions makes of one.
+"""Mutants of tapes, as damage, a foreign program or an attacker would make them.
 
-A mutant is drawn from a seeded source of chance, so that its number is enough to make it again.
+Each mutant is drawn with a seed, so that its number is enough to make it again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ODD: tuple[Any, ...] = (
 
 
 def mutant(original: Files, number: int) -> tuple[str, Files]:
-    """Return what was done to a tape, and its files after that."""
+    """Mutate a tape; return what was done, and the mutated files."""
     chance = random.Random(f"mutant {number}")
     files = dict(original)
     kind = chance.choice(_BYTES) if chance.random() < 0.35 else chance.choice(_STRUCTURED)
@@ -98,7 +98,7 @@ def _some(files: Files, chance: random.Random) -> tuple[str, bytearray]:
 
 
 def odd_value(files: Files, chance: random.Random) -> None:
-    """Store a value of a type that SQLite lets anybody store, even against NOT NULL."""
+    """Store a value of a wrong type: SQLite allows that, even against NOT NULL."""
     with closing(opened(files)) as db:
         tables = db.execute(
             "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql NOT NULL"
@@ -109,7 +109,7 @@ def odd_value(files: Files, chance: random.Random) -> None:
         column, value = chance.choice(columns), chance.choice(ODD)
         rows = "" if chance.random() < 0.3 else "WHERE random() % 3 = 0"
         try:
-            if chance.random() < 0.15:  # Text that is no text.
+            if chance.random() < 0.15:  # Bytes that are not UTF-8.
                 db.execute(f"UPDATE {table} SET {column} = CAST(x'ff1b80' AS TEXT) {rows}")
             else:
                 db.execute(f"UPDATE {table} SET {column} = ? {rows}", (value,))
@@ -120,7 +120,7 @@ def odd_value(files: Files, chance: random.Random) -> None:
 
 
 def odd_meta(files: Files, chance: random.Random) -> None:
-    """Say something else about the tape as a whole: its mode, its key, its parents."""
+    """Change an entry about the whole tape: its mode, key or parents."""
     key = chance.choice(("state", "mode", "key", "origin", "origin", "structure", "checksum", "x"))
     parents: dict[str, Any] = {
         "name": chance.choice(("run.tape", "../x.tape", "x.tape", "\x1b[2J", "x" * 5000))
@@ -136,7 +136,7 @@ def odd_meta(files: Files, chance: random.Random) -> None:
 
 
 def odd_pragma(files: Files, chance: random.Random) -> None:
-    """Change what the file says about itself."""
+    """Change what the SQLite header says about the file."""
     pragma = chance.choice(("user_version", "application_id", "schema_version", "auto_vacuum"))
     with closing(opened(files)) as db:
         db.execute(f"PRAGMA {pragma} = {chance.choice((-1, 0, 1, 2, 3, 7, 2**31 - 1))}")
@@ -144,7 +144,7 @@ def odd_pragma(files: Files, chance: random.Random) -> None:
 
 
 def huge_row(files: Files, chance: random.Random) -> None:
-    """Let the rows be many, empty, or one of them large."""
+    """Make the rows many, or empty, or one of them large."""
     with closing(opened(files)) as db:
         count = chance.choice((10_000, 30_000))
         insert = "INSERT INTO log SELECT value + 1000, {0}, 0, x'', x'' FROM generate"

@@ -1,4 +1,4 @@
-"""Recordings made without an agent: many exchanges in little time."""
+"""Make recordings without an agent: many exchanges in little time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies are stored once, and verified whenever they are read."""
+"""Bodies are stored once, and verified at each read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_bodies(path: Path) -> list[bytes]:
 
 
 def test_one_flipped_bit_in_a_body_is_found(recorded: Path, alter: Alter) -> None:
-    """A body that is not what its address says is refused, wherever the bit is."""
+    """A body that does not match its address is refused, wherever the bit is."""
     whole = read_bodies(recorded)
     assert whole == [b"text " * 500, b"short"]
     for place in (0, 1250, 2499, 2500, 2504):
@@ -56,7 +56,7 @@ def test_one_flipped_bit_in_a_body_is_found(recorded: Path, alter: Alter) -> Non
 def test_a_replay_of_a_changed_body_fails(
     recorded: Path, http: httpx2.Client, alter: Alter
 ) -> None:
-    """The agent never sees a changed byte, and cannot swallow the error that says so."""
+    """The agent gets no changed byte, and cannot swallow the error."""
     alter(recorded, bodies=lambda data: data.replace(b"text", b"test"))
     changed = sha256(b"text " * 500)[:12]
     with Tape.open(recorded) as tape:
@@ -91,7 +91,7 @@ def of_the_first_blob(**fields: object) -> Callable[[bytes], bytes]:
 def test_a_body_that_lies_about_its_size_is_refused(
     recorded: Path, declared: int, alter: Alter
 ) -> None:
-    """Not one byte more than declared is read, and what is declared is bounded."""
+    """No byte beyond the declared size is read, and the declared size has a limit."""
     alter(recorded, events=of_the_first_blob(size=declared))
     with pytest.raises(TapeError):
         read_bodies(recorded)
@@ -114,7 +114,7 @@ def test_a_body_that_lies_about_its_size_is_refused(
 def test_a_delta_that_no_recorder_writes_is_refused(
     recorded: Path, fields: dict[str, object], alter: Alter
 ) -> None:
-    """Its base is itself or missing, its pieces are malformed, or it reaches beyond its end."""
+    """Its base is missing or itself, its pieces are malformed, or they reach beyond the base."""
     whole, sha = read_bodies(recorded), sha256(b"text " * 500)
     if fields.get("base") == "itself":
         fields = fields | {"base": sha}
@@ -126,7 +126,7 @@ def test_a_delta_that_no_recorder_writes_is_refused(
 
 
 def test_a_bomb_is_not_unpacked(recorded: Path) -> None:
-    """A small frame of immense content is refused at its limit."""
+    """A small frame with immense content is refused at its limit."""
     bomb = zstd.compress(bytes(LARGEST), options={zstd.CompressionParameter.window_log: 20})
     assert len(bomb) < 20_000
     with closing(sqlite3.connect(recorded)) as db, db:
@@ -150,7 +150,7 @@ def test_a_frame_that_needs_much_memory_is_refused(recorded: Path) -> None:
 
 
 def test_a_missing_body_is_named(recorded: Path, alter: Alter) -> None:
-    """A body that is not there is a TapeError with its address."""
+    """The TapeError names its address."""
     sha = sha256(b"short")
     mark = b'"sha":"' + sha.encode()
     alter(recorded, events=lambda line: b"" if mark in line else line)
@@ -161,7 +161,7 @@ def test_a_missing_body_is_named(recorded: Path, alter: Alter) -> None:
 def test_equal_bodies_are_stored_once(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Request and response of an echo, ten times over, are one blob."""
+    """Request and response of ten echoes are one blob."""
     with record(tape):
         for _ in range(10):
             http.post(f"{provider.url}/echo", content=b"again and again")
@@ -172,7 +172,7 @@ def test_equal_bodies_are_stored_once(
 def test_a_large_body_leaves_no_hole_in_the_file(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """What 50 MB of chunks took while in flight is given back, and the body replays."""
+    """The room of 50 MB of chunks in flight is given back, and the body replays."""
     size = 50 * 1024 * 1024
     with record(tape):
         first = hashlib.sha256(http.get(f"{provider.url}/bytes/{size}").content)

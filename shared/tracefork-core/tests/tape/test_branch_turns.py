@@ -1,4 +1,4 @@
-"""The turns of what a branch shares with its parent, where they are others on the branch."""
+"""On a branch, shared exchanges may have other turns than on the parent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RUN = transcript(4)
 
 
 def branch(folder: Path, *moves: Moved, closed: bool = True) -> Path:
-    """Record a run in whose turns 2n and 2n + 1 came exchange n, and a branch of it."""
+    """Record a run in which exchange n has the turns 2n and 2n + 1, and a branch of it."""
     write(folder / "run.tape", RUN)
     with Tape.open(folder / "run.tape") as parent:
         writer = TapeWriter(folder / "branch.tape", describe(), parent=parent, at=3)
@@ -37,18 +37,18 @@ def turns(path: Path) -> list[list[list[int]]]:
 
 
 def test_without_turn_events_a_branch_has_its_parents_turns(tmp_path: Path) -> None:
-    """Most branches say nothing: all that they share came before what is their own."""
+    """Most branches have none: all shared exchanges arrive before the branch's own."""
     assert turns(branch(tmp_path)) == [[[0, 2]], [[2, 2]], [[4, 2]]]
 
 
-def test_several_events_make_one(tmp_path: Path) -> None:
-    """They are written as things happen."""
+def test_several_turn_events_are_merged(tmp_path: Path) -> None:
+    """The events are written as deliveries happen."""
     path = branch(tmp_path, Moved(3, []), Moved(3, [(4, 9)]), Moved(3, [(3, 11), (5, 12)]))
     assert turns(path) == [[[0, 2]], [[2, 1], [11, 1]], [[9, 1], [12, 1]]]
 
 
 def test_a_delivery_that_never_arrived_has_no_turn(tmp_path: Path) -> None:
-    """The branch was cut off before it could say."""
+    """The branch was cut off before that delivery."""
     assert turns(branch(tmp_path, Moved(3, [(3, 8)]), closed=False)) == [
         [[0, 2]],
         [[2, 1], [8, 1]],
@@ -60,7 +60,7 @@ def test_a_delivery_that_never_arrived_has_no_turn(tmp_path: Path) -> None:
     "aside", [Moved(0, [(0, -1)]), {"since": "soon", "turns": []}, {"turns": [[1]]}]
 )
 def test_an_invalid_turn_event_is_refused(tmp_path: Path, aside: object) -> None:
-    """A stranger's file may say anything."""
+    """A tape from a stranger may hold any value."""
     path = branch(tmp_path, aside)  # type: ignore[arg-type]
     with pytest.raises(TapeError, match=path.name):
         turns(path)

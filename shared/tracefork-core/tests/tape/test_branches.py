@@ -1,4 +1,4 @@
-"""A branch holds what is its own, and reads as a whole with what lies on its parent."""
+"""A branch stores its own exchanges, and reads the others from its parent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def branch(parent: Path, name: str, at: int = 55) -> Path:
-    """Record a branch of a tape that leaves it at an exchange."""
+    """Record a branch that leaves a tape at an exchange."""
     path = parent.with_name(name)
     with Tape.open(parent) as tape:
         write(path, TAIL, first=at, parent=tape, at=at)
@@ -35,7 +35,7 @@ def branch(parent: Path, name: str, at: int = 55) -> Path:
 
 
 def test_a_branch_reads_as_a_whole(run: Path) -> None:
-    """Its first exchanges are its parent's, the others its own, under one digest."""
+    """Exchanges of the parent come first, then the branch's own, under one digest."""
     path = branch(run, "branch.tape")
     assert read(path) == RUN[:55] + TAIL
     with Tape.open(path) as tape:
@@ -46,8 +46,8 @@ def test_a_branch_reads_as_a_whole(run: Path) -> None:
         assert (tape.origin.name, tape.origin.at) == ("run.tape", 55)
 
 
-def test_a_hundred_branches_cost_their_tails(run: Path) -> None:
-    """What they share with their parent is not written again."""
+def test_a_hundred_branches_store_only_their_own_exchanges(run: Path) -> None:
+    """Shared exchanges are not written again."""
     sizes = [branch(run, f"branch-{i}.tape").stat().st_size for i in range(100)]
     assert max(sizes) < run.stat().st_size / 2
     alone = run.with_name("alone.tape")
@@ -56,7 +56,7 @@ def test_a_hundred_branches_cost_their_tails(run: Path) -> None:
 
 
 def test_a_branch_stores_no_body_that_its_parent_has(run: Path) -> None:
-    """A body that lies on the parent is read from there, whichever exchange asks it."""
+    """The body is read from the parent, whichever exchange it belongs to."""
     path = run.with_name("again.tape")
     with Tape.open(run) as tape:
         write(path, RUN[55:], first=55, parent=tape, at=55)
@@ -67,7 +67,7 @@ def test_a_branch_stores_no_body_that_its_parent_has(run: Path) -> None:
 
 
 def test_a_branch_of_a_branch_reads_as_a_whole(run: Path) -> None:
-    """Each level adds what is its own."""
+    """Each level adds its own exchanges."""
     first = branch(run, "first.tape")
     with Tape.open(first) as tape:
         write(run.with_name("second.tape"), TAIL[:1], first=58, parent=tape, at=58)
@@ -75,7 +75,7 @@ def test_a_branch_of_a_branch_reads_as_a_whole(run: Path) -> None:
 
 
 def test_a_branch_without_its_parent_is_refused(run: Path) -> None:
-    """The parent lies beside it, or the branch cannot be read."""
+    """The parent must be in the folder of the branch."""
     path = branch(run, "branch.tape")
     run.unlink()
     with pytest.raises(TapeError, match=r"run\.tape"):
@@ -83,7 +83,7 @@ def test_a_branch_without_its_parent_is_refused(run: Path) -> None:
 
 
 def test_a_branch_of_a_changed_parent_is_refused(run: Path) -> None:
-    """Another run under the parent's name is not taken for it."""
+    """Another run under the parent's name is not accepted."""
     path = branch(run, "branch.tape")
     run.unlink()
     write(run, transcript(60, "other"))
@@ -94,8 +94,8 @@ def test_a_branch_of_a_changed_parent_is_refused(run: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["../run.tape", "/etc/passwd", "..", "a\\b", "", "run.tape\0x", "branch.tape"]
 )
-def test_a_parent_lies_beside_its_branch_and_nowhere_else(run: Path, name: str) -> None:
-    """A stranger's tape cannot have another file opened, nor itself for ever."""
+def test_a_parent_outside_the_folder_of_its_branch_is_refused(run: Path, name: str) -> None:
+    """A stranger's tape must not make tracefork open other files, or itself without end."""
     path = branch(run, "branch.tape")
     document = f'{{"name":{name!r},"at":1,"digest":""}}'.replace("'", '"').encode()
     with closing(sqlite3.connect(path)) as db, db:
@@ -105,7 +105,7 @@ def test_a_parent_lies_beside_its_branch_and_nowhere_else(run: Path, name: str) 
 
 
 def test_a_packed_branch_needs_no_parent(run: Path) -> None:
-    """It holds the same bytes under the same digest, far from its parent."""
+    """It has the same bytes and the same digest in another folder."""
     path = branch(run, "branch.tape")
     far = run.parent / "far"
     far.mkdir()

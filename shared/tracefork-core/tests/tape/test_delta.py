@@ -1,4 +1,4 @@
-"""A delta gives its body back, whatever the body and the base are."""
+"""A delta restores its body, for any body and any base."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BODIES = st.one_of(st.binary(max_size=400), st.lists(PARTS, max_size=40).map(b""
 
 
 def applied(pieces: list[list[int]], new: bytes, base: bytes) -> bytes:
-    """Make a body of a delta, as its definition says."""
+    """Apply a delta as its definition says."""
     parts, place = [], 0
     for piece in pieces:
         if len(piece) == 1:
@@ -32,7 +32,7 @@ def applied(pieces: list[list[int]], new: bytes, base: bytes) -> bytes:
 
 
 def check(data: bytes, base: bytes) -> list[list[int]]:
-    """Fail unless a delta is well-formed and gives its body back."""
+    """Fail unless a delta is well-formed and restores its body."""
     pieces = delta.difference(data, base)
     new = delta.fresh(data, pieces)
     assert all(len(piece) in (1, 2) and piece[-1] > 0 and min(piece) >= 0 for piece in pieces)
@@ -47,8 +47,8 @@ def check(data: bytes, base: bytes) -> list[list[int]]:
 @example(b"", b"")
 @example(b"x", b"")
 @example(b"ab" * 100, b"ab" * 99)
-def test_a_delta_gives_its_body_back(data: bytes, base: bytes) -> None:
-    """Any body against any other: whole pieces inside the base, and never more than the body."""
+def test_a_delta_restores_its_body(data: bytes, base: bytes) -> None:
+    """Its pieces lie inside the base, and never add up to more than the body."""
     check(data, base)
 
 
@@ -56,14 +56,14 @@ def test_a_delta_gives_its_body_back(data: bytes, base: bytes) -> None:
 def test_an_insertion_stores_only_the_inserted_bytes(
     head: bytes, middle: bytes, tail: bytes
 ) -> None:
-    """A body that is its base with something put in stores no more than that, and short ends."""
+    """At most two short ends are stored with them."""
     data, base = head + middle + tail, head + tail
     pieces = check(data, base)
     assert len(delta.fresh(data, pieces)) <= len(middle) + 2 * 48
 
 
 def test_a_growing_transcript_stores_only_the_new_message() -> None:
-    """Negative control for the bound: a body that has nothing in common is all new."""
+    """Negative control: a body that shares nothing with its base is stored whole."""
     messages = [{"role": "user", "content": f"message {i} " * 20} for i in range(50)]
     base = json.dumps(messages[:-1]).encode()
     data = json.dumps(messages).encode()
@@ -72,10 +72,10 @@ def test_a_growing_transcript_stores_only_the_new_message() -> None:
     assert delta.fresh(data, check(data, noise)) == data
 
 
-def test_pieces_of_a_body_in_pieces_read(
+def test_a_delta_of_a_delta_with_a_thousand_pieces_is_read(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """What is made of a thousand pieces of a body that is so itself is no bomb: it reads."""
+    """The limits against bombs must not refuse such a body."""
 
     def listed(step: int) -> bytes:
         chance = random.Random(step)

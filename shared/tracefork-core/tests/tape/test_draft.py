@@ -1,4 +1,4 @@
-"""A file has its name when it is whole; who is killed before that leaves nothing under it."""
+"""A file gets its name only when it is complete; a killed process leaves no partial file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ with drafted(Path(sys.argv[1])) as draft:
 
 
 def test_a_complete_draft_gets_its_name(tmp_path: Path) -> None:
-    """And nothing else is left."""
+    """Nothing else is left in the folder."""
     with drafted(tmp_path / "a") as draft:
         draft.write_text("whole")
         assert list(tmp_path.glob("a")) == []
@@ -33,7 +33,7 @@ def test_a_complete_draft_gets_its_name(tmp_path: Path) -> None:
 
 
 def test_a_failed_draft_leaves_no_file(tmp_path: Path) -> None:
-    """Neither a draft nor a file."""
+    """The draft is removed too."""
     with pytest.raises(KeyError), drafted(tmp_path / "a") as draft:  # noqa: PT012
         draft.write_text("half")
         raise KeyError
@@ -42,7 +42,7 @@ def test_a_failed_draft_leaves_no_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
 def test_a_killed_process_leaves_no_file_of_that_name(tmp_path: Path, how: str) -> None:
-    """What is left is known by its name, and the next one begins anew."""
+    """The leftover has a name of its own, so the next draft can start."""
     target = tmp_path / "a"
     process = subprocess.run([sys.executable, "-c", KILLED, str(target), how], check=False)
     assert process.returncode == -getattr(signal, how)
@@ -54,7 +54,7 @@ def test_a_killed_process_leaves_no_file_of_that_name(tmp_path: Path, how: str) 
 
 
 def test_a_second_draft_of_one_name_overwrites_nothing(tmp_path: Path) -> None:
-    """Neither a file that was there, nor one that came meanwhile."""
+    """The other file may exist before, or appear meanwhile."""
     target = tmp_path / "a"
     with pytest.raises(UsageError, match=target.name), drafted(target) as second:  # noqa: PT012
         second.write_text("second")
@@ -68,7 +68,7 @@ def test_a_second_draft_of_one_name_overwrites_nothing(tmp_path: Path) -> None:
 def test_a_draft_in_a_read_only_folder_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is done."""
+    """The block does not run."""
 
     def refuse(**_: object) -> str:
         raise PermissionError(13, "Permission denied")

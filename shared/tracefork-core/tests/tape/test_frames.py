@@ -1,4 +1,4 @@
-"""Frames unpack to what was packed, as far as it was packed, and never beyond their limit."""
+"""Frames unpack to the packed bytes, up to any commit, and never beyond their limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PIECES = st.lists(st.one_of(st.binary(max_size=300), st.just(b"again " * 50)), m
 
 @given(PIECES)
 def test_every_start_of_a_frame_unpacks(pieces: list[bytes]) -> None:
-    """The pieces up to any commit hold what was added until then, and nothing else."""
+    """The pieces up to a commit hold exactly the bytes that were added until then."""
     packer, frame, plain = Packer(), b"", b""
     for piece in pieces:
         frame, plain = frame + packer.add(piece), plain + piece
@@ -25,16 +25,16 @@ def test_every_start_of_a_frame_unpacks(pieces: list[bytes]) -> None:
 
 @given(PIECES)
 def test_a_whole_frame_unpacks(pieces: list[bytes]) -> None:
-    """What was packed at once comes back; nothing comes of nothing."""
+    """The same holds for bytes that were packed at once; no bytes give no bytes."""
     plain = b"".join(pieces)
     assert unpack(pack(plain), len(plain)) == plain
 
 
 @given(PIECES, st.data())
-def test_a_damaged_frame_is_a_tape_error_or_shorter(
+def test_a_damaged_frame_raises_a_tape_error_or_is_shorter(
     pieces: list[bytes], data: st.DataObject
 ) -> None:
-    """Cut or changed bytes never end in another error."""
+    """Cut or changed bytes raise no other error."""
     frame = bytearray(pack(b"".join(pieces)) or b"\0")
     place = data.draw(st.integers(0, len(frame) - 1))
     frame[place] ^= data.draw(st.integers(1, 255))
@@ -44,7 +44,7 @@ def test_a_damaged_frame_is_a_tape_error_or_shorter(
 
 
 def test_a_frame_is_unpacked_up_to_its_limit_and_not_beyond() -> None:
-    """A byte more than the allowance and the ratio let through is refused before it is held."""
+    """One byte more than the allowance and the ratio permit is refused before it is in memory."""
     plain = bytes(5_000_000)
     frame = pack(plain)
     short = len(plain) - RATIO * len(frame)

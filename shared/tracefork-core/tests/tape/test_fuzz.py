@@ -1,7 +1,7 @@
-"""A stranger's tape is data: whatever its bytes are, it opens or is refused, quickly and quietly.
+"""A stranger's tape is only data: any bytes are read or refused, within bounds of time and memory.
 
-`TRACEFORK_FUZZ=100000` reads that many mutants for each Python. Mutant N is the same wherever it
-is made.
+`TRACEFORK_FUZZ=100000` reads that many mutants for each Python. Mutant N is the same on every
+machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENOUGH = 10
 
 
 def copied(tape: Path, folder: Path) -> None:
-    """Copy a tape with all that lies beside it."""
+    """Copy a tape with its side files."""
     folder.mkdir(parents=True)
     for suffix in ("", "-wal", "-flight"):
         if schema.beside(tape, suffix).exists():
@@ -43,7 +43,7 @@ def copied(tape: Path, folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make the tapes that are mutated: complete, cut off in flight, and of each format before."""
+    """Make the tapes to mutate: complete, cut off in flight, and of each earlier format."""
     folder = tmp_path_factory.mktemp("originals")
     tape = tmp_path_factory.mktemp("recorded") / "run.tape"
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Where is order 17? " * 30}]
@@ -67,7 +67,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def hunted(originals: Path, first: int, end: int, *wrong: str) -> list[str]:
-    """Read mutants, in a process anew after each one that it dies of."""
+    """Read mutants; after one that kills the process, continue in a new process."""
     found: list[str] = []
     while first < end and len(found) < ENOUGH:
         words = [str(HERE / "fuzzer.py"), str(originals), str(first), "1", str(end), *wrong]
@@ -87,8 +87,8 @@ def hunted(originals: Path, first: int, end: int, *wrong: str) -> list[str]:
 
 
 @pytest.mark.parametrize("first", range(FIRST, FIRST + MUTANTS, BATCH))
-def test_no_mutant_does_more_than_be_refused(originals: Path, first: int) -> None:
-    """It reads or is a TraceforkError, in 2 s and 256 MB, and prints nothing that is not plain."""
+def test_every_mutant_is_read_or_refused_within_bounds(originals: Path, first: int) -> None:
+    """The bounds are 2 s, 256 MB, TraceforkError as the only error, and plain output."""
     found = hunted(originals, first, min(first + BATCH, FIRST + MUTANTS))
     assert not found, "\n\n".join(found)
 
@@ -105,12 +105,12 @@ def test_no_mutant_does_more_than_be_refused(originals: Path, first: int) -> Non
     ],
 )
 def test_the_fuzzer_finds_planted_faults(originals: Path, wrong: str, said: str) -> None:
-    """Negative control: a reader that does any of it is caught at the first mutant."""
+    """Negative control: each fault is found at the first mutant."""
     assert any(said in finding for finding in hunted(originals, 0, 1, wrong))
 
 
 def test_tapes_that_call_each_other_parents_are_refused(originals: Path, tmp_path: Path) -> None:
-    """Nobody is led round in circles: a parent's parents are those that its branch names."""
+    """A parent may only have the parents that its branch names, so there is no endless loop."""
     tapes = [tmp_path / "one.tape", tmp_path / "two.tape"]
     for tape, other in zip(tapes, reversed(tapes), strict=True):
         shutil.copyfile(originals / "complete" / "run.tape", tape)

@@ -1,4 +1,4 @@
-"""What a stranger wrote onto a tape cannot drive the terminal of whoever looks at it."""
+"""Text on a stranger's tape cannot drive the terminal of a user who looks at it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_plain(text: str) -> bool:
 
 
 def hostile(value: Any, name: str = "") -> Any:
-    """Put escapes into every text of a document that nothing else hangs on."""
+    """Put escapes into each text of a document that nothing else depends on."""
     if isinstance(value, dict):
         return {key: hostile(item, key) for key, item in value.items()}
     if isinstance(value, list):
@@ -80,7 +80,7 @@ def evil(tape: Path, provider: ProviderServer, alter: Any) -> Path:
     ids=" ".join,
 )
 def test_no_command_prints_an_escape(evil: Path, words: list[str], as_json: list[str]) -> None:
-    """Methods, URLs, headers, reasons, failures, lanes, steps, packages: all are spelled out."""
+    """Methods, URLs, headers, reasons, failures, lanes, steps and packages are spelled out."""
     (evil.parent / "agent.py").write_text(AGENT)
     command = [sys.executable, "-m", "tracefork_core.cli.main", words[0], *as_json, *words[1:]]
     environment = {**os.environ, "TRACEFORK_HOME": str(evil.parent / "home"), "COLUMNS": "300"}
@@ -93,8 +93,8 @@ def test_no_command_prints_an_escape(evil: Path, words: list[str], as_json: list
     assert done.stdout or done.stderr
 
 
-def test_the_tape_is_as_hostile_as_it_should_be(evil: Path) -> None:
-    """Negative control: the escapes are there, for whoever reads them from Python."""
+def test_the_hostile_tape_holds_escapes(evil: Path) -> None:
+    """Negative control: the Python API returns them."""
     with Tape.open(evil) as tape:
         first, second = tape.exchanges
         assert second.failure is not None
@@ -109,7 +109,7 @@ def test_the_tape_is_as_hostile_as_it_should_be(evil: Path) -> None:
 def test_on_a_terminal_even_raw_bodies_are_spelled_out(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """`show N --raw` writes bytes into a pipe, and escapes where a person looks."""
+    """`show N --raw` writes bytes into a pipe, and escapes on a terminal."""
     with record(tape):
         http.post(f"{provider.url}/echo", content=EVIL.encode())
     words = [sys.executable, "-m", "tracefork_core.cli.main", "show", str(tape), "0", "--raw"]

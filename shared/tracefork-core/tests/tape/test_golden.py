@@ -1,4 +1,4 @@
-"""Tapes of every format there ever was open, prove themselves and replay, for good."""
+"""Tapes of every format so far can be opened, verified and replayed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROVIDER = "http://127.0.0.1:40000"
 
 
 def agent(http: httpx2.Client) -> list[int]:
-    """Ask what was asked when the golden tapes were made."""
+    """Make the requests that were recorded on the golden tapes."""
     messages = [{"role": "user", "content": "question 0"}]
     for i in range(4):
         asked = {"model": "m", "messages": messages}
@@ -43,7 +43,7 @@ def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_every_golden_tape_has_its_digest(golden: Path) -> None:
-    """The digest of a tape is the same under every later tracefork, and the file is not touched."""
+    """Later versions compute the same digest, and do not touch the file."""
     before = golden.read_bytes()
     with Tape.open(golden) as tape:
         assert tape.digest == DIGESTS[golden.name]
@@ -56,7 +56,7 @@ def test_every_golden_tape_has_its_digest(golden: Path) -> None:
 
 
 def test_a_golden_tape_replays(golden: Path, http: httpx2.Client) -> None:
-    """Whole where it is whole; a tape that was cut off replays up to there and says so."""
+    """A tape that was cut off replays up to there, and then raises an error."""
     if "cut-off" not in golden.name:
         with replay(golden) as run:
             assert agent(http) == [8] * 5
@@ -67,7 +67,7 @@ def test_a_golden_tape_replays(golden: Path, http: httpx2.Client) -> None:
 
 
 def test_every_format_has_a_golden_tape() -> None:
-    """A new format comes with a tape of it."""
+    """A new format needs a new golden tape."""
     formats = {name.removeprefix("format-")[0] for name in DIGESTS}
     assert formats == {str(version) for version in range(1, schema.VERSION + 1)}
     assert set(DIGESTS) == {file.name for file in GOLDEN.iterdir()}

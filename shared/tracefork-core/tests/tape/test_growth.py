@@ -1,4 +1,4 @@
-"""A tape grows with what is new on it, not with what is sent."""
+"""A tape grows with the new bytes of a run, not with the sent bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .runs import Bodies, put, read, transcript, write
 
 
 def test_a_tape_grows_linearly_with_a_repeated_transcript(tmp_path: Path) -> None:
-    """Four times as many steps send sixteen times the bytes, and take four times the room."""
+    """Four times as many steps send 16 times the bytes, and take four times the room."""
     sizes = {}
     for steps in (50, 200):
         path = tmp_path / f"{steps}.tape"
@@ -30,8 +30,8 @@ def test_a_tape_grows_linearly_with_a_repeated_transcript(tmp_path: Path) -> Non
     assert log(sizes[200] / sizes[50]) / log(4) < 1.05
 
 
-def test_other_bodies_take_their_room(tmp_path: Path) -> None:
-    """Negative control: where nothing is sent again, nothing is saved."""
+def test_bodies_without_repetition_take_their_full_room(tmp_path: Path) -> None:
+    """Negative control: nothing is saved if nothing is sent again."""
     noise = [(os.urandom(2000), os.urandom(2000)) for _ in range(50)]
     write(tmp_path / "noise.tape", noise)
     assert (tmp_path / "noise.tape").stat().st_size > 50 * 4000
@@ -39,7 +39,7 @@ def test_other_bodies_take_their_room(tmp_path: Path) -> None:
 
 
 def test_lanes_that_take_turns_each_continue_their_own_transcript(tmp_path: Path) -> None:
-    """An edited middle, a dropped start: what is shared is found wherever it is."""
+    """Shared text is found after an edited middle or a dropped start too."""
     bodies = transcript(80)
     slid = [
         (asked[:30] + asked[30 + 400 * step :], answered)
@@ -52,7 +52,7 @@ def test_lanes_that_take_turns_each_continue_their_own_transcript(tmp_path: Path
 
 
 def test_an_open_tape_is_as_small_as_a_closed_one(tmp_path: Path) -> None:
-    """Without its end a recording takes little more room than with it."""
+    """A recording that was cut off takes little more room than a complete one."""
     bodies = transcript(200)
     write(tmp_path / "closed.tape", bodies)
     writer = TapeWriter(tmp_path / "live.tape", describe())
@@ -66,7 +66,7 @@ def test_an_open_tape_is_as_small_as_a_closed_one(tmp_path: Path) -> None:
 
 
 def test_a_metadata_tape_holds_hashes_and_no_bodies(tmp_path: Path) -> None:
-    """Its digest is that of the run; its bodies are nowhere."""
+    """It has the digest of the run, and its bodies are in no file."""
     bodies = transcript(20)
     receipt = write(tmp_path / "m.tape", bodies, mode="metadata")
     assert receipt.digest == write(tmp_path / "s.tape", bodies).digest
@@ -79,7 +79,7 @@ def test_a_metadata_tape_holds_hashes_and_no_bodies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("exchanges", [1, 40, 400])
 def test_few_pages_of_a_closed_tape_lie_idle(tmp_path: Path, exchanges: int) -> None:
-    """What packed rows leave free is given back: of a small tape it would be the most."""
+    """Packed rows leave free pages, which would be most of a small tape."""
     writer = TapeWriter(tmp_path / "run.tape", describe())
     put(writer, noise(exchanges))
     writer.close(Receipt(digest="", exchanges=0))
@@ -89,7 +89,7 @@ def test_few_pages_of_a_closed_tape_lie_idle(tmp_path: Path, exchanges: int) -> 
 
 
 def test_a_tape_that_is_open_has_idle_pages_at_times(tmp_path: Path) -> None:
-    """Negative control: those of rows that were packed, until other rows come."""
+    """Negative control: packed rows leave free pages until new rows fill them."""
     writer = TapeWriter(tmp_path / "run.tape", describe())
     shares = []
     for n, bodies in enumerate(noise(400)):
@@ -101,21 +101,21 @@ def test_a_tape_that_is_open_has_idle_pages_at_times(tmp_path: Path) -> None:
 
 
 def test_no_commit_makes_the_log_longer(tmp_path: Path) -> None:
-    """That would make it a third dearer: the log has its length before the first one."""
+    """A growing log makes commits a third slower, so it has its full length from the start."""
     lengths = set(lengths_of_the_log(tmp_path / "run.tape", size=200))
     assert len(lengths) == 1
     assert lengths < set(range(300_000))
 
 
-def test_the_log_of_large_bodies_keeps_the_length_it_came_to(tmp_path: Path) -> None:
-    """Negative control: it was longer than that of small ones, and is not cut back to theirs."""
+def test_the_log_of_large_bodies_is_not_cut_back(tmp_path: Path) -> None:
+    """Negative control: large bodies make it grow, and it keeps its length."""
     lengths = lengths_of_the_log(tmp_path / "run.tape", size=50_000)
     assert lengths[0] < 300_000
     assert min(lengths[100:]) > 2_000_000
 
 
 def lengths_of_the_log(tape: Path, size: int) -> list[int]:
-    """Record 200 exchanges with bodies of a size, and return how long the log was after each."""
+    """Record 200 exchanges of a size, and return the length of the log after each."""
     writer, drawn = TapeWriter(tape, describe()), random.Random(size)
     lengths = []
     for n in range(200):
@@ -126,13 +126,13 @@ def lengths_of_the_log(tape: Path, size: int) -> list[int]:
 
 
 def noise(exchanges: int) -> list[Bodies]:
-    """Return bodies that none is like."""
+    """Return bodies that share nothing."""
     drawn = random.Random(exchanges)
     return [(drawn.randbytes(200), drawn.randbytes(200)) for _ in range(exchanges)]
 
 
 def idle(tape: Path) -> tuple[int, int]:
-    """Return how many pages of a tape are free, and how many it has."""
+    """Return the number of free pages of a tape, and of all pages."""
     with closing(sqlite3.connect(tape)) as db:
         counts = [db.execute(f"PRAGMA {name}_count").fetchone()[0] for name in ("freelist", "page")]
     return counts[0], counts[1]

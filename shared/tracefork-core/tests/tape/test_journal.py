@@ -1,4 +1,4 @@
-"""A journal reads as far as it was written, wherever it is torn."""
+"""A torn or corrupt journal can be read up to the damage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def payload(n: int, response: ResponseRecord | None = None) -> ExchangePayload:
 
 
 def written(tape: Path, steps: list[Any]) -> list[bytes]:
-    """Keep a journal, and return what its file held after each step."""
+    """Write a journal, and return the bytes of its file after each step."""
     opened, states = Journal(tape), [b""]
     begun: set[int] = set()
     for turn, (step, n, data) in enumerate(steps):
@@ -68,7 +68,7 @@ def read(tape: Path, data: bytes) -> list[Flight]:
 def test_a_torn_journal_reads_up_to_the_tear(
     tape: Path, steps: list[Any], data: st.DataObject
 ) -> None:
-    """Cut anywhere, a journal holds exactly the frames that were whole."""
+    """Cut at any byte, it holds exactly the frames that were complete."""
     states = written(tape, steps)
     last = states[-1]
     cut = data.draw(st.integers(0, len(last)))
@@ -81,7 +81,7 @@ def test_a_torn_journal_reads_up_to_the_tear(
 def test_a_corrupt_journal_reads_up_to_the_corruption(
     tape: Path, noise: bytes, steps: list[Any]
 ) -> None:
-    """Whatever lies behind whole frames adds no error, and takes nothing of them away."""
+    """Bytes after complete frames raise no error and remove no frame."""
     whole = written(tape, steps)[-1]
     kept = {flight.n for flight in read(tape, whole)}
     assert kept <= {flight.n for flight in read(tape, whole + b"\xff" + noise)}
@@ -89,7 +89,7 @@ def test_a_corrupt_journal_reads_up_to_the_corruption(
 
 @pytest.mark.parametrize("size", [-1, 41, 2**31, 2**62, 2**64, 1.5, "1", None, [1]])
 def test_a_frame_that_lies_about_its_size_ends_the_journal(tape: Path, size: Any) -> None:
-    """Nothing is read from where there is nothing, and what came before it stays."""
+    """Nothing beyond the file is read, and the frames before it remain."""
     good = b'{"n":0,"size":2,"payload":{},"aside":{}}\nab'
     lie = (
         json.dumps({"n": 1, "size": size, "payload": {}, "aside": {}}).encode() + b"\n" + b"x" * 40
@@ -99,7 +99,7 @@ def test_a_frame_that_lies_about_its_size_ends_the_journal(tape: Path, size: Any
 
 @pytest.mark.parametrize("start", [b"", b'{"n":0,"size":3000000000,"payload":{},"aside":{}}\n'])
 def test_a_journal_of_any_size_is_read_within_bounds(tmp_path: Path, start: bytes) -> None:
-    """A stranger's may be three gigabytes of nothing, which cost nothing to send."""
+    """A stranger can send a sparse file of 3 GB at no cost."""
     tape = tmp_path / "run.tape"
     with Path(f"{tape}-flight").open("wb") as file:
         file.write(start)
@@ -114,7 +114,7 @@ def test_a_journal_of_any_size_is_read_within_bounds(tmp_path: Path, start: byte
 
 
 def test_a_pipe_is_not_read_as_a_journal(tmp_path: Path) -> None:
-    """To open a pipe would be to wait for a writer; a device never ends."""
+    """Opening a pipe would wait for a writer, and a device never ends."""
     tape = tmp_path / "run.tape"
     os.mkfifo(f"{tape}-flight")
     assert journal.read(tape) == []

@@ -1,4 +1,4 @@
-"""A tape that others branch from in a folder of their own is there as it was."""
+"""A tape can be linked or copied into another folder, to record branches of it there."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "there"
 
 
-def test_a_closed_tape_takes_no_room(tape: Path, folder: Path) -> None:
-    """It is the same file under a second name; its parents come along."""
+def test_a_closed_tape_is_linked_with_its_parents(tape: Path, folder: Path) -> None:
+    """A hard link takes no room."""
     write(tape, RUN)
     branch = tape.with_name("branch.tape")
     with Tape.open(tape) as parent:
@@ -36,7 +36,7 @@ def test_a_closed_tape_takes_no_room(tape: Path, folder: Path) -> None:
 
 
 def test_a_tape_that_was_cut_off_is_copied(tape: Path, folder: Path) -> None:
-    """With what lies beside it: its log, and what was in flight."""
+    """Its log and the exchanges in flight are copied too."""
     writer = TapeWriter(tape, describe())
     put(writer, RUN)
     writer.abort()

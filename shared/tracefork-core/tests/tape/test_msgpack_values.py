@@ -1,4 +1,4 @@
-"""Packed values are read and changed to their depth, and nothing of them is built."""
+"""Packed values are read and changed at any depth, without building their objects."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def named(content: object) -> Ext:
     return Ext(NAMED, pack(["somewhere", "Thing", content]))
 
 
-def test_a_value_is_shown_as_json_has_it() -> None:
-    """Plain values are themselves; bytes are counted, and a type is named beside its content."""
+def test_a_value_is_shown_as_json() -> None:
+    """Bytes are shown by their number, and other types by their name and content."""
     value = {"a": [1, 2.5, None, True, "text"], 3: b"four", "thing": named({"b": b"xy"})}
     assert plain(pack(value)) == {
         "a": [1, 2.5, None, True, "text"],
@@ -40,7 +40,7 @@ def test_a_value_is_shown_as_json_has_it() -> None:
 
 
 def test_every_text_of_a_value_is_changed() -> None:
-    """Keys, items, bytes and what a type holds; numbers and foreign extensions stay."""
+    """Keys, items, bytes and contents of types are; numbers and foreign extensions are not."""
     value = {"key": ["key", b"key", ("key",)], 1: 2.5, "in": named("key"), "other": Ext(99, b"key")}
     changed = unpack(rewritten(pack(value), lambda text: text.replace(b"key", b"mask")))
     assert changed.pop("in").data == pack(["somewhere", "Thing", "mask"])
@@ -49,7 +49,7 @@ def test_every_text_of_a_value_is_changed() -> None:
 
 @pytest.mark.parametrize("read", [plain, lambda data: rewritten(data, bytes)])
 def test_a_value_that_is_not_msgpack_raises_a_tape_error(read: Callable[[bytes], object]) -> None:
-    """Whatever a stranger put there: other bytes, torn ones, or lists in lists without an end."""
+    """A stranger may put in other bytes, torn ones, or endlessly nested lists."""
     for data in (b"", b"\xc1", pack("text")[:-1], nested(5000), pack(Ext(NAMED, b"\xc1"))):
         with pytest.raises(TapeError):
             read(data)

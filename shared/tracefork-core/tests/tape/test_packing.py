@@ -1,4 +1,4 @@
-"""The rows of a segment are packed between two commits, and nothing is lost or doubled by that."""
+"""The rows of a segment are packed between two commits, and none is lost or doubled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rows(tape: Path) -> int:
 
 
 def once(error: BaseException) -> Callable[[LogWriter], None]:
-    """Return a `pack` that breaks off in its middle when it is called for the first time."""
+    """Return a `pack` that is interrupted midway in its first call."""
     pack, left = LogWriter.pack, [error]
 
     def pack_or_fail(log: LogWriter) -> None:
@@ -39,7 +39,7 @@ def once(error: BaseException) -> Callable[[LogWriter], None]:
 
 
 def test_a_full_segment_becomes_one_row(tmp_path: Path) -> None:
-    """One for the environment and what came with it, and one for each exchange since."""
+    """Until then there is a row for the first commit, and one for each exchange since."""
     writer = TapeWriter(tmp_path / "run.tape", describe())
     counts = []
     for n, bodies in enumerate(BODIES):
@@ -55,7 +55,7 @@ def test_a_full_segment_becomes_one_row(tmp_path: Path) -> None:
 def test_an_interrupted_packing_keeps_every_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    """The rows lie there as they were; the exchange that came with it is on no tape yet."""
+    """The rows remain; only the exchange of the interrupted commit is not on the tape."""
     monkeypatch.setattr(LogWriter, "pack", once(error))
     writer = TapeWriter(tmp_path / "run.tape", describe())
     with pytest.raises((TapeError, KeyboardInterrupt)):
@@ -65,7 +65,7 @@ def test_an_interrupted_packing_keeps_every_commit(
     with Tape.open(tmp_path / "run.tape") as tape:
         landed = [one for one in tape.exchanges if one.end == "eof"]
         assert [(one.request_body, one.response_body) for one in landed] == BODIES[:done]
-    # An interrupt may be caught, and the agent go on.
+    # The agent may catch the interrupt and continue.
     put(writer, BODIES[done:], first=done)
     writer.close(Receipt(digest="", exchanges=0))
     assert read(tmp_path / "run.tape") == BODIES

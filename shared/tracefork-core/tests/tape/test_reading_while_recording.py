@@ -1,4 +1,4 @@
-"""A tape is read while it is recorded to: what is read is a moment of it, and never damage."""
+"""A tape can be read while it is recorded: the reader sees one moment of it, and no damage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bodies(exchanges: int, size: int = 20_000) -> list[Bodies]:
 
 
 class Recording:
-    """Exchanges that are begun and end one after the other."""
+    """Exchanges that begin and end one after another."""
 
     def __init__(self, path: Path) -> None:
         self.writer = TapeWriter(path, describe())
@@ -60,7 +60,7 @@ def recording(tape: Path) -> Iterator[Recording]:
 
 
 def once(doing: Callable[[], None], reading: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what reads all, and then does something, when it has read for the first time."""
+    """Return a reader that calls `doing` after its first read."""
     left = [doing]
 
     def read(*args: Any) -> Any:
@@ -76,7 +76,7 @@ def once(doing: Callable[[], None], reading: Callable[..., Any]) -> Callable[...
 def test_an_exchange_that_lands_during_a_read_is_read(
     tape: Path, recording: Recording, monkeypatch: pytest.MonkeyPatch, what: object, name: str
 ) -> None:
-    """Behind the first of the two that are read an exchange lands, and the next one begins."""
+    """Between the reads of journal and log, an exchange ends and the next one begins."""
 
     def go_on() -> None:
         recording.end()
@@ -91,8 +91,8 @@ def test_an_exchange_that_lands_during_a_read_is_read(
         assert [exchange.end for exchange in read.exchanges] == ["eof", "open"]
 
 
-def test_it_may_have_grown_since_it_was_opened(tape: Path) -> None:
-    """Rows that were small when it was opened are packed into one that is larger than all was."""
+def test_a_tape_that_grew_after_it_was_opened_is_read(tape: Path) -> None:
+    """Small rows are packed into one row that is larger than the whole tape was."""
     writer = TapeWriter(tape, describe())
     small = bodies(1, size=10)
     put(writer, small)
@@ -101,15 +101,15 @@ def test_it_may_have_grown_since_it_was_opened(tape: Path) -> None:
         put(writer, larger, first=1)
         found = [(one.request_body, one.response_body) for one in read.exchanges]
         assert found == [*small, *larger]
-        put(writer, bodies(5), first=7)  # A segment is full, and packed.
+        put(writer, bodies(5), first=7)  # The segment is full now, and is packed.
         assert read.blob(sha256(larger[0][0]).hexdigest()) == larger[0][0]
     writer.abort()
 
 
-def test_a_recording_may_begin_while_its_tape_is_opened(
+def test_a_tape_can_be_opened_while_its_recording_begins(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of a file is there, and then all of it, with its log."""
+    """The first look finds half of a file, and the next one all of it, with its log."""
     writer = TapeWriter(tape.with_name("whole.tape"), describe())
     whole = tape.with_name("whole.tape")
     tape.write_bytes(whole.read_bytes()[:1024])
@@ -133,7 +133,7 @@ def test_a_recording_may_begin_while_its_tape_is_opened(
 
 
 def test_half_of_a_tape_is_refused(tape: Path) -> None:
-    """Negative control: where nobody goes on writing to it."""
+    """Negative control: no recording completes it."""
     TapeWriter(tape, describe()).abort()
     tape.write_bytes(tape.read_bytes()[:1024])
     with pytest.raises(TapeError, match=r"\.tape"):
@@ -152,8 +152,8 @@ with tape:
 """
 
 
-def test_another_process_reads_it_all_the_while(tape: Path) -> None:
-    """From its first exchange until it is closed, as fast as it can."""
+def test_another_process_reads_the_tape_throughout_a_recording(tape: Path) -> None:
+    """It reads as fast as it can, from the first exchange to the end."""
     writer = TapeWriter(tape, describe())
     command = [sys.executable, "-c", READER, str(tape)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reader:
@@ -167,12 +167,12 @@ def test_another_process_reads_it_all_the_while(tape: Path) -> None:
 
 
 def test_a_tape_that_was_killed_as_it_was_closed_is_read(tape: Path) -> None:
-    """Beside it lies a journal of SQLite's, which only a writer could roll back."""
+    """It has a journal of SQLite's, which only a writer could roll back."""
     writer = TapeWriter(tape, describe())
     put(writer, bodies(3))
     writer.close(Receipt(digest="", exchanges=0))
     with closing(sqlite3.connect(tape, isolation_level=None)) as db:
-        db.execute("PRAGMA cache_size=1")  # So that the journal is written out at once.
+        db.execute("PRAGMA cache_size=1")  # So that SQLite writes its journal at once.
         db.execute("BEGIN IMMEDIATE")
         db.execute("DELETE FROM log")
         hot = schema.beside(tape, "-journal").read_bytes()
@@ -185,20 +185,20 @@ def test_a_tape_that_was_killed_as_it_was_closed_is_read(tape: Path) -> None:
 
 
 def test_an_unreadable_log_is_named_in_the_error(tape: Path) -> None:
-    """As in a folder that is not to be written: it is no damage."""
+    """In a read-only folder, say, the tape itself is not damaged."""
     writer = TapeWriter(tape, describe())
     copy = tape.with_name("copy.tape")
     for suffix in ("", "-wal"):
         schema.beside(copy, suffix).write_bytes(schema.beside(tape, suffix).read_bytes())
     writer.abort()
-    schema.beside(copy, "-shm").symlink_to("nowhere")  # SQLite follows none.
+    schema.beside(copy, "-shm").symlink_to("nowhere")  # SQLite follows no symbolic link.
     with pytest.raises(TapeError, match=r"copy\.tape-wal"):
         Tape.open(copy)
 
 
 @pytest.fixture
 def killed(tape: Path) -> list[Path]:
-    """What is left of a recording that was killed, and whose tape was removed."""
+    """Return the files left by a killed recording whose tape was removed."""
     dead = tape.with_name("dead.tape")
     writer = TapeWriter(dead, describe())
     put(writer, bodies(2, size=10))
@@ -211,7 +211,7 @@ def killed(tape: Path) -> list[Path]:
 
 @pytest.mark.usefixtures("killed")
 def test_a_log_that_another_recording_left_is_not_read(tape: Path) -> None:
-    """A closed tape that was put in the place of one that was killed."""
+    """A closed tape has replaced one whose recording was killed."""
     closed = tape.with_name("closed.tape")
     write(closed, bodies(3))
     closed.rename(tape)
@@ -220,8 +220,8 @@ def test_a_log_that_another_recording_left_is_not_read(tape: Path) -> None:
             assert (read.complete, len(read.exchanges)) == (True, 3)
 
 
-def test_a_log_is_read_where_a_tape_was_not_closed(tape: Path) -> None:
-    """Negative control: all that was recorded may lie in it."""
+def test_the_log_of_a_tape_that_was_not_closed_is_read(tape: Path) -> None:
+    """Negative control: the whole recording may be in the log."""
     writer = TapeWriter(tape, describe())
     put(writer, bodies(3))
     with Tape.open(tape) as read:
@@ -233,7 +233,7 @@ def test_a_log_is_read_where_a_tape_was_not_closed(tape: Path) -> None:
 def test_a_rewritten_tape_has_no_log_of_another_recording(
     tape: Path, killed: list[Path], complete: bool
 ) -> None:
-    """A tape that was cut off is read with what lies beside it: there must be nothing."""
+    """Readers use the side files of a tape that was cut off, so none may be there."""
     source = tape.with_name("source.tape")
     writer = TapeWriter(source, describe())
     put(writer, bodies(1))

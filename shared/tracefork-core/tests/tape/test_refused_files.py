@@ -1,4 +1,4 @@
-"""What is not a tape, or no longer one, is refused with one clear error and never deleted."""
+"""A file that is not a tape, or is damaged, is refused with one clear error and not deleted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def recorded(tape: Path, provider: ProviderServer, http: httpx2.Client) -> Path:
 
 @pytest.mark.parametrize("make", NO_TAPES.values(), ids=NO_TAPES)
 def test_a_file_that_is_not_a_tape_is_refused(tape: Path, make: Make) -> None:
-    """Opening, replaying and showing what is no tape is a TapeError that names the file."""
+    """Opening, replaying and showing raise a TapeError that names the file."""
     make(tape)
     with pytest.raises(TapeError, match=r"run\.tape"):
         Tape.open(tape)
@@ -63,7 +63,7 @@ def test_a_file_that_is_not_a_tape_is_refused(tape: Path, make: Make) -> None:
 
 
 def test_a_folder_and_a_missing_file_are_usage_errors(tape: Path) -> None:
-    """A path that cannot be meant is the user's mistake, not a damaged tape."""
+    """The path is wrong then, and no tape is damaged."""
     with pytest.raises(UsageError, match=r"run\.tape"):
         Tape.open(tape)
     with pytest.raises(UsageError, match=tape.parent.name):
@@ -76,15 +76,15 @@ def test_a_folder_and_a_missing_file_are_usage_errors(tape: Path) -> None:
 
 @pytest.mark.parametrize("kept", [100, 4096, 5000, 0.5, 0.9])
 def test_a_truncated_tape_is_a_tape_error(recorded: Path, kept: float) -> None:
-    """Whatever is cut off, reading says so with a TapeError and nothing else."""
+    """Reading raises no other error, wherever the file is cut."""
     data = recorded.read_bytes()
     recorded.write_bytes(data[: int(kept if kept > 1 else kept * len(data))])
     with pytest.raises(TapeError):
         read_everything(recorded)
 
 
-def test_nothing_is_overwritten_unasked(recorded: Path) -> None:
-    """An existing file stays as it is, whatever it is, unless overwriting is asked for."""
+def test_an_existing_file_is_not_overwritten_without_the_flag(recorded: Path) -> None:
+    """This holds for any kind of file."""
     before = recorded.read_bytes()
     with pytest.raises(UsageError, match="overwrite=True"), record(recorded):
         pass
@@ -97,7 +97,7 @@ def test_nothing_is_overwritten_unasked(recorded: Path) -> None:
 
 @pytest.mark.parametrize("make", [NO_TAPES["text"], _other_database], ids=["text", "database"])
 def test_overwrite_never_deletes_another_file(tape: Path, make: Make) -> None:
-    """Not even overwrite=True deletes a file that is not a tape."""
+    """Even overwrite=True keeps a file that is not a tape."""
     make(tape)
     before = tape.read_bytes()
     with pytest.raises(TapeError, match=tape.name), record(tape, overwrite=True):
@@ -106,7 +106,7 @@ def test_overwrite_never_deletes_another_file(tape: Path, make: Make) -> None:
 
 
 def test_a_recording_that_was_killed_before_its_first_byte_can_be_overwritten(tape: Path) -> None:
-    """An empty file is what such a recording leaves behind; there is nothing in it to lose."""
+    """It left an empty file, so nothing is lost."""
     tape.touch()
     with record(tape, overwrite=True):
         pass
@@ -118,7 +118,7 @@ def test_a_recording_that_was_killed_before_its_first_byte_can_be_overwritten(ta
 def test_overwrite_never_replaces_a_device_or_a_broken_link(
     make: Callable[[Path], object], tape: Path
 ) -> None:
-    """A pipe, a device, or a link to nothing; that is said, and not that no tape is there."""
+    """Only a regular file can be replaced."""
     make(tape)
     with pytest.raises(UsageError, match=tape.name):
         record(tape, overwrite=True).__enter__()
@@ -127,7 +127,7 @@ def test_overwrite_never_replaces_a_device_or_a_broken_link(
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_two_processes_cannot_record_to_one_file(tape: Path, overwrite: bool) -> None:
-    """The second recorder gets the error, and the first one's tape is not touched."""
+    """The second one gets an error, and the first one's tape is not touched."""
     child = (
         "import sys, tracefork_core as t\n"
         "try:\n"
@@ -145,7 +145,7 @@ def test_two_processes_cannot_record_to_one_file(tape: Path, overwrite: bool) ->
 
 
 def test_a_newer_format_is_read_as_far_as_it_is_understood(recorded: Path) -> None:
-    """Tables and kinds of a later format are left alone; what is known reads as ever."""
+    """Unknown tables and events are ignored, and known ones are read."""
     with Tape.open(recorded) as tape:
         digest = tape.digest
     with closing(sqlite3.connect(recorded)) as db, db:
@@ -167,7 +167,7 @@ def test_a_newer_format_is_read_as_far_as_it_is_understood(recorded: Path) -> No
     ],
 )
 def test_a_schema_with_more_than_a_tape_has_is_refused(recorded: Path, more: str) -> None:
-    """Nothing that a stranger put beside the tables is even looked at."""
+    """Other objects beside the tables are not even read."""
     with closing(sqlite3.connect(recorded)) as db, db:
         db.execute(more)
     with pytest.raises(TapeError, match="moods"):
@@ -181,7 +181,7 @@ def test_a_schema_with_more_than_a_tape_has_is_refused(recorded: Path, more: str
 
 
 def test_a_view_in_the_place_of_a_table_is_refused(recorded: Path) -> None:
-    """A view in the place of a table could run what a stranger wrote: it is not even opened."""
+    """A view could run a stranger's SQL, so it is not opened."""
     with closing(sqlite3.connect(recorded)) as db, db:
         db.executescript(
             "ALTER TABLE log RENAME TO hidden; CREATE VIEW log AS SELECT 1 AS seq, 0 AS segment, "
@@ -204,7 +204,7 @@ def test_a_view_in_the_place_of_a_table_is_refused(recorded: Path) -> None:
 def test_events_no_recorder_writes_are_refused(
     recorded: Path, document: str, value: str, what: str, alter: Any
 ) -> None:
-    """What would exhaust memory or break a replay half-way is refused when the tape is read."""
+    """They could exhaust memory or break a replay midway, so reading the tape refuses them."""
 
     def change(line: bytes) -> bytes:
         event = json.loads(line)
@@ -225,7 +225,7 @@ def test_an_invalid_url_is_refused(
     alter: Callable[..., None],
     part: Callable[[bytes, bytes], tuple[bytes, bytes, bytes]],
 ) -> None:
-    """No recorder writes one, compared or shown, and who reads a tape takes its URLs apart."""
+    """No recorder writes one, and readers of a tape parse its URLs."""
 
     def changed(line: bytes) -> bytes:
         before, name, after = part(line, b'"url":"')

@@ -1,4 +1,4 @@
-"""A tape that is written anew holds what it held, but for what was to be changed."""
+"""A rewritten tape holds what the old one held, except for the requested changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN = transcript(5)
 
 
 class Louder(Change):
-    """Turns everything to capitals, and cuts each answer in two."""
+    """Turns every text to capitals, and cuts each answer in two."""
 
     def exchange(
         self, exchange: Exchange, payload: dict[str, Any], aside: dict[str, Any]
@@ -44,8 +44,8 @@ class Louder(Change):
         return b"a value: " + data
 
 
-def test_nothing_is_changed_unasked(tape: Path) -> None:
-    """The same bodies and events under the same digest."""
+def test_a_rewrite_without_a_change_keeps_the_digest(tape: Path) -> None:
+    """Bodies and events are the same."""
     write(tape, RUN)
     assert list(tape.parent.iterdir()) == [tape]
     copy = tape.with_name("copy.tape")
@@ -59,7 +59,7 @@ def test_nothing_is_changed_unasked(tape: Path) -> None:
 
 
 def test_a_change_reaches_everything(tape: Path) -> None:
-    """Documents, bodies in their pieces, addresses, the digest and the receipt."""
+    """Documents, bodies in pieces, addresses, the digest and the receipt are changed."""
     writer = TapeWriter(tape, describe())
     writer.note(STEP, aside=StepRecord("s0", "agent", "quiet"))
     put(writer, RUN)
@@ -82,7 +82,7 @@ def test_a_change_reaches_everything(tape: Path) -> None:
 
 
 def test_a_body_of_no_exchange_is_changed_too(tape: Path) -> None:
-    """What was replaced is not kept beside what replaces it."""
+    """The old body is not kept beside the new one."""
     with_spare = TapeFile(tape)
     with_spare.commit(b"", [(b"spare", sha256(b"spare"), ("", ""))])
     with_spare.leave()
@@ -93,7 +93,7 @@ def test_a_body_of_no_exchange_is_changed_too(tape: Path) -> None:
 
 
 def test_the_values_of_checkpoints_are_changed_as_values(tape: Path) -> None:
-    """The event names what they are now, and what they were is not kept."""
+    """The event names the new values, and the old ones are not kept."""
     head, state = Value("json", sha256(b"head")), Value("json", sha256(b"state"))
     saved = Saved(Checkpoint("thread", "", "1", head, {"messages": state}))
     writer = TapeWriter(tape, describe())
@@ -110,8 +110,8 @@ def test_the_values_of_checkpoints_are_changed_as_values(tape: Path) -> None:
         assert len(changed.blobs) == 2
 
 
-def test_the_new_tape_has_the_mode_that_is_asked_for(tape: Path) -> None:
-    """Else that of the old one."""
+def test_the_new_tape_has_the_requested_mode(tape: Path) -> None:
+    """By default it has the mode of the old tape."""
     write(tape, RUN, mode="raw")
     with Tape.open(tape) as opened:
         rewrite(opened, tape.with_name("raw.tape"))
@@ -123,8 +123,8 @@ def test_the_new_tape_has_the_mode_that_is_asked_for(tape: Path) -> None:
     assert modes == ["raw", "safe"]
 
 
-def test_a_tape_without_bodies_stays_one(tape: Path) -> None:
-    """The hashes stay what they were."""
+def test_a_rewritten_metadata_tape_holds_the_same_hashes(tape: Path) -> None:
+    """It still has no bodies."""
     write(tape, RUN, mode="metadata")
     with Tape.open(tape) as opened:
         assert rewrite(opened, tape.with_name("copy.tape"), Change()) == opened.digest
@@ -135,7 +135,7 @@ def test_a_tape_without_bodies_stays_one(tape: Path) -> None:
 
 
 def test_a_change_that_fails_leaves_no_file(tape: Path) -> None:
-    """Half a tape would look like a whole one."""
+    """Half of a tape would look like a complete one."""
 
     class Failing(Change):
         def event(self, kind: str, payload: dict[str, Any], aside: dict[str, Any]) -> None:

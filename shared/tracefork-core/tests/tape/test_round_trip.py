@@ -1,4 +1,4 @@
-"""What was put on a tape comes back as it was written."""
+"""What is written to a tape can be read from it unchanged."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tracefork_testkit import ProviderServer
 def test_an_exchange_reads_as_it_was_written(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Method, URL, headers, bodies, status and reason are those that crossed the wire."""
+    """Method, URL, headers, bodies, status and reason are those of the wire."""
     with record(tape):
         answer = http.post(
             f"{provider.url}/echo?q=1", content=b"\0\xffbody", headers={"accept": "a/b", "x-y": "z"}
@@ -42,7 +42,7 @@ def test_an_exchange_reads_as_it_was_written(
 def test_chunks_keep_their_boundaries(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """Chunk boundaries of a stream are kept."""
+    """The chunks of a stream are those that arrived."""
     with record(tape), http.stream("GET", f"{provider.url}/chunked?n=4") as answer:
         pieces = list(answer.iter_raw())
     with Tape.open(tape) as recorded:
@@ -53,7 +53,7 @@ def test_chunks_keep_their_boundaries(
 def test_a_failure_keeps_its_kind(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """An attempt that ended in an exception is an exchange with a failure."""
+    """An attempt that raised an exception is an exchange with a failure."""
     body = {"messages": [{"role": "user", "content": "@fail reset"}], "model": "m"}
     with record(tape), pytest.raises(httpx2.TransportError) as raised:
         http.post(f"{provider.url}/v1/chat/completions", json=body)
@@ -66,7 +66,7 @@ def test_a_failure_keeps_its_kind(
 
 
 def test_steps_read_as_a_graph(tape: Path, provider: ProviderServer, http: httpx2.Client) -> None:
-    """Steps keep kind, name, parent, detail and end, and an exchange names the step that asked."""
+    """Steps have kind, name, parent, detail and end, and an exchange names its step."""
     with record(tape):
         run = begin_step("run", "graph", detail={"nodes": 2})
         model = begin_step("model", "gpt", parent=run)
@@ -93,7 +93,7 @@ def test_steps_read_as_a_graph(tape: Path, provider: ProviderServer, http: httpx
 def test_the_environment_is_that_of_the_recording(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python, platform, package versions and the git commit of the current folder are kept."""
+    """These are Python, platform, package versions and the git commit of the current folder."""
     monkeypatch.chdir(tmp_path)
     for command in (["init", "-q"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q"]):
         more = ["--allow-empty", "-m", "x"] if command[-2:] == ["commit", "-q"] else []
@@ -113,7 +113,7 @@ def test_the_environment_is_that_of_the_recording(
 def test_the_commit_of_a_git_worktree_is_found(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a worktree `.git` is a file that points elsewhere; branches lie in the common folder."""
+    """There, `.git` is a file with a path, and branches are in the common folder."""
     main, tree = tmp_path / "main", tmp_path / "tree"
     git = ["git", "-C", str(main), "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run(["git", "init", "-q", str(main)], check=True)
@@ -139,7 +139,7 @@ def test_the_commit_of_a_git_worktree_is_found(
 def test_the_commit_is_found_wherever_git_keeps_it(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: list[str], is_known: bool
 ) -> None:
-    """Packed away with other branches, or without a branch; where there is none, none is told."""
+    """It may be packed with other refs, or have no branch; without a commit, none is recorded."""
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (
         ["init", "-q"],
@@ -161,7 +161,7 @@ def test_the_commit_is_found_wherever_git_keeps_it(
 def test_the_receipt_says_what_the_tape_holds(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """The receipt counts exchanges and connections, and is the same on the tape."""
+    """It counts exchanges and connections, and is the same on the tape."""
     with record(tape) as run:
         http.get(f"{provider.url}/status/200")
         http.get(f"{provider.url}/status/404")
@@ -177,7 +177,7 @@ def test_the_receipt_says_what_the_tape_holds(
 def test_a_closed_tape_is_one_plain_file(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """No log lies beside a closed tape, also when somebody read it while it was written."""
+    """There is no log, even if the tape was read while it was written."""
     with record(tape):
         http.get(f"{provider.url}/status/200")
         with Tape.open(tape) as growing:
@@ -188,7 +188,7 @@ def test_a_closed_tape_is_one_plain_file(
 def test_a_reader_does_not_block_the_end_of_a_recording(
     tape: Path, provider: ProviderServer, http: httpx2.Client
 ) -> None:
-    """A tape that somebody reads is closed all the same, and its file alone is the whole of it."""
+    """The tape is closed all the same, and its file is complete."""
     with record(tape):
         http.get(f"{provider.url}/status/200")
         reader = Tape.open(tape)
@@ -203,7 +203,7 @@ def test_a_reader_does_not_block_the_end_of_a_recording(
 def test_events_and_fields_from_a_newer_tracefork_are_kept_and_skipped(
     tape: Path, provider: ProviderServer, http: httpx2.Client, alter: Any
 ) -> None:
-    """An unknown kind and an unknown field change nothing for a reader, the digest included."""
+    """They change nothing for a reader, the digest included."""
     with record(tape) as run:
         http.get(f"{provider.url}/status/200")
 
@@ -220,7 +220,7 @@ def test_events_and_fields_from_a_newer_tracefork_are_kept_and_skipped(
 
 
 def test_ten_thousand_exchanges_are_listed(tape: Path) -> None:
-    """A long tape opens, lists and hashes all its exchanges without reading their bodies."""
+    """Opening, listing and hashing them reads no body."""
     from tracefork_core.tape import Receipt, TapeWriter
     from tracefork_core.tape.digest import sha256
     from tracefork_core.tape.environment import describe

@@ -1,4 +1,4 @@
-"""A sealed tape is a tape for those it was sealed for, and noise for everybody else."""
+"""A sealed tape can be read only by those it was sealed for."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ WORD = PLANTED.decode()
 
 @pytest.fixture(autouse=True)
 def _nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Begin without an identity and without a passphrase."""
+    """Start without an identity and without a passphrase."""
     monkeypatch.delenv("TRACEFORK_IDENTITY", raising=False)
     monkeypatch.delenv("TRACEFORK_PASSPHRASE", raising=False)
 
 
 class Reader:
-    """Somebody with an age identity of their own."""
+    """A reader with an age identity."""
 
     def __init__(self, file: Path) -> None:
         identity = x25519.Identity.generate()
@@ -62,7 +62,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> list[Reader]:
 
 
 def steps_of_a_recording(path: Path, key: Key | None) -> Iterator[TapeWriter]:
-    """Record a run with planted words in all of its parts, and stop after each step of it."""
+    """Record a run with planted words in all its parts, and stop after each step."""
     mode: Mode = "safe" if key is None else "sealed"
     writer = TapeWriter(path, describe(), mode=mode, key=key)
     yield writer
@@ -88,21 +88,21 @@ def steps_of_a_recording(path: Path, key: Key | None) -> Iterator[TapeWriter]:
 
 
 def recorded(path: Path, key: Key | None) -> Path:
-    """Record all of that run."""
+    """Record the whole run."""
     for _ in steps_of_a_recording(path, key):
         pass
     return path
 
 
 def shown_in(folder: Path) -> list[str]:
-    """Return the files of a folder in which the planted words can be read."""
+    """Return the files of a folder that contain the planted words in plain text."""
     return [file.name for file in sorted(folder.iterdir()) if PLANTED in file.read_bytes()]
 
 
-def test_everyone_it_was_sealed_for_reads_it(
+def test_every_recipient_reads_a_sealed_tape(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two recipients read the run that a safe tape would hold, under the same digest."""
+    """It holds what a safe tape would hold, under the same digest."""
     ada, bob, _ = readers
     recorded(tape, new_key([ada.public, bob.public]))
     with Tape.open(recorded(tape.with_name("safe.tape"), None)) as plain:
@@ -121,7 +121,7 @@ def test_everyone_it_was_sealed_for_reads_it(
 def test_another_identity_does_not_open_a_sealed_tape(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An identity it was not sealed for opens nothing, and the message says whose fault it is."""
+    """The message names the identity as the reason."""
     ada, _, eve = readers
     recorded(tape, new_key([ada.public]))
     monkeypatch.setenv("TRACEFORK_IDENTITY", str(eve.file))
@@ -132,8 +132,10 @@ def test_another_identity_does_not_open_a_sealed_tape(
         _ = opened.exchanges
 
 
-def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tape that was sealed with a passphrase opens with that and with no other."""
+def test_a_passphrase_opens_the_tape_sealed_with_it(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any other passphrase does not."""
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four words are enough")
     recorded(tape, new_key())
     with Tape.open(tape) as opened:
@@ -149,7 +151,7 @@ def test_a_passphrase_is_enough(tape: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_passphrase_does_not_open_a_tape_sealed_for_keys(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor the other way round: one clear error, whichever kind of key is held."""
+    """A key does not open one sealed with a passphrase either; both raise one clear error."""
     recorded(tape, new_key([readers[0].public]))
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "words")
     with (
@@ -166,8 +168,8 @@ def test_a_passphrase_does_not_open_a_tape_sealed_for_keys(
         _ = opened.exchanges
 
 
-def test_without_a_key_only_its_structure_shows(tape: Path, readers: list[Reader]) -> None:
-    """It opens and says what it is; whatever was recorded is one clear error."""
+def test_without_a_key_a_sealed_tape_shows_only_its_mode(tape: Path, readers: list[Reader]) -> None:
+    """Reading recorded content raises one clear error."""
     recorded(tape, new_key([readers[0].public]))
     with Tape.open(tape) as opened:
         assert (opened.mode, opened.complete, opened.key) == ("sealed", True, None)
@@ -178,8 +180,10 @@ def test_without_a_key_only_its_structure_shows(tape: Path, readers: list[Reader
             opened.blob(sha256(b"any"))
 
 
-def test_nothing_shows_at_any_time(tape: Path, readers: list[Reader]) -> None:
-    """No file holds a planted word, in whatever step the recording is; a safe one's do."""
+def test_no_file_shows_the_content_at_any_step_of_a_recording(
+    tape: Path, readers: list[Reader]
+) -> None:
+    """The control: the files of a safe tape show it."""
     for _ in steps_of_a_recording(tape, new_key([readers[0].public])):
         assert shown_in(tape.parent) == []
     safe = tape.parent / "safe"
@@ -200,10 +204,10 @@ for number, _ in enumerate(steps_of_a_recording(Path({tape!r}), new_key([{public
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 4, 38, 60])
-def test_a_killed_recording_is_as_closed_as_any(
+def test_a_killed_recording_is_sealed_and_complete(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    """kill -9 leaves nothing to read for others, and loses nothing for those who may read."""
+    """After kill -9 others can read nothing, and recipients lose nothing."""
     values = {"folder": str(Path(__file__).parent), "tape": str(tape), "after": after}
     code = KILLED.format(**values, public=readers[0].public)
     done = subprocess.run([sys.executable, "-c", code], check=False)
@@ -223,7 +227,7 @@ def test_a_killed_recording_is_as_closed_as_any(
 
 
 def changed(tape: Path, change: Callable[[dict[int, list[bytes]]], None]) -> None:
-    """Change the pieces (events, bodies) of rows by number, with checksums that hold again."""
+    """Change the pieces (events, bodies) of rows, by number, and write valid checksums."""
     with closing(sqlite3.connect(tape)) as db, db:
         found = db.execute("SELECT seq, events, bodies FROM log").fetchall()
         rows = {seq: [events, bodies] for seq, events, bodies in found}
@@ -243,7 +247,7 @@ def swap(kind: int) -> Callable[[dict[int, list[bytes]]], None]:
 
 
 def across(rows: dict[int, list[bytes]]) -> None:
-    """Put events where bodies lie, and bodies where events lie."""
+    """Swap the events and the bodies of a row."""
     rows[1].reverse()
 
 
@@ -278,7 +282,7 @@ def test_a_changed_piece_does_not_decrypt(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[dict[int, list[bytes]]], None],
 ) -> None:
-    """Changed, cut off or moved to another place: each is found, whatever checksums say."""
+    """Changed, cut and moved pieces are found, even with valid checksums."""
     recording = steps_of_a_recording(tape, new_key([readers[0].public]))
     for _ in range(40):
         writer = next(recording)
@@ -291,8 +295,8 @@ def test_a_changed_piece_does_not_decrypt(
         assert [exchange.response_body for exchange in opened.exchanges] == []
 
 
-def test_a_torn_journal_reads_as_far_as_it_opens(tape: Path, readers: list[Reader]) -> None:
-    """A piece that is cut or changed ends the journal; what came before it stays."""
+def test_a_torn_sealed_journal_reads_up_to_the_tear(tape: Path, readers: list[Reader]) -> None:
+    """A cut or changed piece ends it, and the pieces before it remain."""
     key = new_key([readers[0].public])
     recording = steps_of_a_recording(tape, key)
     for _ in range(5):
@@ -318,7 +322,7 @@ def test_a_sealed_tape_replays_with_its_key_and_not_without(
     readers: list[Reader],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With the key it answers like the safe tape of that run; without it nothing is asked."""
+    """With the key it answers like a safe tape; without, the agent makes no request."""
 
     def agent() -> bytes:
         return http.post(f"{provider.url}/echo", content=PLANTED).content
@@ -338,7 +342,7 @@ def test_a_sealed_tape_replays_with_its_key_and_not_without(
 
 
 def test_a_sealed_tape_without_readers_is_refused(tape: Path) -> None:
-    """Whoever seals for nobody, or for something that is no key, is told before anything runs."""
+    """Without a recipient, or with an invalid one, the error comes before anything runs."""
     with pytest.raises(UsageError, match="TRACEFORK_PASSPHRASE"):
         new_key()
     with pytest.raises(UsageError, match="age1"):
@@ -349,7 +353,7 @@ def test_a_sealed_tape_without_readers_is_refused(tape: Path) -> None:
 def test_an_invalid_identity_file_raises_a_usage_error(
     tape: Path, readers: list[Reader], monkeypatch: pytest.MonkeyPatch, text: str | None
 ) -> None:
-    """A missing, empty or garbled identity file is named."""
+    """The error names a missing, empty or garbled file."""
     recorded(tape, new_key([readers[0].public]))
     file = tape.with_name("identity")
     if text is not None:
@@ -360,10 +364,10 @@ def test_an_invalid_identity_file_raises_a_usage_error(
 
 
 @pytest.mark.parametrize("missing", ["pyrage", "cryptography"])
-def test_without_the_extra_the_message_names_it(
+def test_without_the_seal_extra_the_error_names_it(
     tape: Path, readers: list[Reader], missing: str
 ) -> None:
-    """Sealing and opening say what to install; a tape that is not sealed needs nothing."""
+    """A tape that is not sealed needs no extra."""
     recorded(tape, new_key([readers[0].public]))
     safe = recorded(tape.with_name("safe.tape"), None)
     code = f"""

@@ -1,4 +1,4 @@
-"""A signature says who vouches for a tape, and for nothing but the tape that was signed."""
+"""A signature proves which key signed a tape, and covers only that tape."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OPENSSH = (form.Encoding.PEM, form.PrivateFormat.OpenSSH)
 
 
 def keys(folder: Path, name: str = "me", *, how: str = "openssh") -> tuple[Path, Path]:
-    """Write a new pair of keys and return the files of both."""
+    """Write a new pair of keys and return both files."""
     private, public = folder / name, folder / f"{name}.pub"
     if how == "ssh-keygen":
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(private)]
@@ -87,8 +87,8 @@ def digest_of(tape: Path) -> str:
 @pytest.mark.parametrize(
     "how", ["openssh", "pem", pytest.param("ssh-keygen", marks=OPENSSH_IS_HERE)]
 )
-def test_a_signature_holds_for_its_key(tape: Path, tmp_path: Path, how: str) -> None:
-    """Keys of OpenSSH and PEM sign, and their public halves verify, with the usual fingerprint."""
+def test_a_signature_verifies_with_its_key(tape: Path, tmp_path: Path, how: str) -> None:
+    """This holds for OpenSSH and PEM keys, which have their usual fingerprint."""
     private, public = keys(tmp_path, how=how)
     digest = record(tape, b"one")
     made = sign(tape, digest, private)
@@ -101,7 +101,7 @@ def test_a_signature_holds_for_its_key(tape: Path, tmp_path: Path, how: str) -> 
 
 
 def test_every_changed_byte_of_a_tape_is_found(tape: Path, signed: tuple[str, Path]) -> None:
-    """Whichever byte of a signed file is another one, the file is not the one that was signed."""
+    """With any byte changed, the file is not the signed one."""
     digest, key = signed
     whole = tape.read_bytes()
     assert verify(tape, digest, key).file
@@ -111,7 +111,7 @@ def test_every_changed_byte_of_a_tape_is_found(tape: Path, signed: tuple[str, Pa
 
 
 def test_every_changed_byte_of_a_signature_is_found(tape: Path, signed: tuple[str, Path]) -> None:
-    """A signature, statement or form that is not as it was made does not hold."""
+    """This covers the signature, its statement and its form."""
     digest, key = signed
     file = tape.with_name(tape.name + ".sig")
     whole = file.read_bytes()
@@ -127,7 +127,7 @@ def test_every_changed_byte_of_a_signature_is_found(tape: Path, signed: tuple[st
 def test_the_key_that_a_signature_names_decides_nothing(
     tape: Path, tmp_path: Path, signed: tuple[str, Path]
 ) -> None:
-    """Whoever puts the name of a trusted key on a signature of their own is found."""
+    """A forged signature may name a trusted key."""
     digest, key = signed
     private, _ = keys(tmp_path, "mallory")
     sign(tape, digest, private, overwrite=True)
@@ -140,7 +140,7 @@ def test_the_key_that_a_signature_names_decides_nothing(
 
 
 def test_another_key_does_not_verify(tape: Path, tmp_path: Path, signed: tuple[str, Path]) -> None:
-    """The message names both keys as people compare them."""
+    """The message names both keys by their fingerprints."""
     digest, mine = signed
     _, other = keys(tmp_path, "other")
     with pytest.raises(TapeError) as raised:
@@ -149,16 +149,20 @@ def test_another_key_does_not_verify(tape: Path, tmp_path: Path, signed: tuple[s
     assert fingerprint(other.read_text()) in str(raised.value)
 
 
-def test_another_run_of_that_name_is_found(tape: Path, signed: tuple[str, Path]) -> None:
-    """A tape that takes the place of a signed one has no signature."""
+def test_a_tape_that_replaced_a_signed_one_does_not_verify(
+    tape: Path, signed: tuple[str, Path]
+) -> None:
+    """The signature is of another run."""
     _, key = signed
     tape.unlink()
     with pytest.raises(TapeError, match=tape.name):
         verify(tape, record(tape, b"one", b"three"), key)
 
 
-def test_the_same_run_in_another_file_is_told_apart(tape: Path, signed: tuple[str, Path]) -> None:
-    """A tape written anew has the signed run, and is not the signed file."""
+def test_a_new_recording_of_the_signed_run_is_not_the_signed_file(
+    tape: Path, signed: tuple[str, Path]
+) -> None:
+    """The run verifies, and the verdict says that the file is another one."""
     digest, key = signed
     tape.unlink()
     assert record(tape, b"one", b"two", caller="elsewhere.py:7") == digest
@@ -169,7 +173,7 @@ def test_the_same_run_in_another_file_is_told_apart(tape: Path, signed: tuple[st
 def test_a_log_that_is_slipped_in_beside_a_signed_tape_is_refused(
     tape: Path, signed: tuple[str, Path]
 ) -> None:
-    """SQLite would read it as a part of the tape, and no signature covers it."""
+    """SQLite would read it as part of the tape, and no signature covers it."""
     digest, key = signed
     log = tape.with_name(tape.name + "-wal")
     log.write_bytes(b"")
@@ -182,7 +186,7 @@ def test_a_log_that_is_slipped_in_beside_a_signed_tape_is_refused(
 
 
 def test_a_signature_about_something_else_does_not_count(tape: Path, tmp_path: Path) -> None:
-    """What a key signed for another purpose cannot be passed off as the signature of a tape."""
+    """A key's signature for another purpose does not pass for that of a tape."""
     private, public = keys(tmp_path)
     digest = record(tape, b"one")
     statement = Statement(digest, sha256(tape.read_bytes()), about="a letter")
@@ -241,7 +245,7 @@ def text(folder: Path) -> Path:
 def test_a_key_that_cannot_sign_raises_a_usage_error(
     tape: Path, tmp_path: Path, make: Callable[[Path], Path], reason: str
 ) -> None:
-    """The message says what is wrong with it, and no signature is left behind."""
+    """The message says what is wrong with the key, and no signature is written."""
     digest = record(tape, b"one")
     with pytest.raises(UsageError, match=reason):
         sign(tape, digest, make(tmp_path))
@@ -262,7 +266,7 @@ def test_a_key_that_cannot_sign_raises_a_usage_error(
 def test_a_key_that_cannot_verify_raises_a_usage_error(
     tape: Path, tmp_path: Path, signed: tuple[str, Path], make: Callable[[Path], Path], reason: str
 ) -> None:
-    """The message says what is wrong with it."""
+    """The message says what is wrong with the key."""
     with pytest.raises(UsageError, match=reason):
         verify(tape, signed[0], make(tmp_path))
 
@@ -273,7 +277,7 @@ def test_a_key_that_cannot_verify_raises_a_usage_error(
 def test_a_malformed_signature_raises_a_tape_error(
     tape: Path, signed: tuple[str, Path], data: bytes
 ) -> None:
-    """Anything may lie beside a tape."""
+    """A stranger may put any file beside a tape."""
     tape.with_name(tape.name + ".sig").write_bytes(data)
     with pytest.raises(TapeError, match=r"run\.tape\.sig"):
         verify(tape, *signed)
@@ -282,7 +286,7 @@ def test_a_malformed_signature_raises_a_tape_error(
 def test_another_signature_is_not_overwritten_without_the_flag(
     tape: Path, tmp_path: Path, signed: tuple[str, Path]
 ) -> None:
-    """Signing again with the same key changes nothing; with another key it has to be asked for."""
+    """Signing again with the same key changes nothing; another key needs the flag."""
     digest, mine = signed
     file = tape.with_name(tape.name + ".sig")
     before = file.read_bytes()
@@ -294,8 +298,8 @@ def test_another_signature_is_not_overwritten_without_the_flag(
     assert file.read_bytes() == before
 
 
-def test_without_the_extra_the_message_names_it(tape: Path, tmp_path: Path) -> None:
-    """Signing and verifying say what to install; opening the tape needs nothing."""
+def test_without_the_seal_extra_signing_names_it(tape: Path, tmp_path: Path) -> None:
+    """Opening a tape needs no extra."""
     private, public = keys(tmp_path)
     digest = record(tape, b"one")
     code = f"""
@@ -319,7 +323,7 @@ for verb, key in ((signature.sign, {str(private)!r}), (signature.verify, {str(pu
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 def test_a_pipe_or_a_device_is_not_read_as_a_signature(tmp_path: Path, kind: str) -> None:
-    """A pipe is not waited for, and a device not read to its end."""
+    """Reading a pipe would wait for a writer, and a device never ends."""
     tape = tmp_path / "run.tape"
     digest = TapeWriter(tape, describe()).close(Receipt(digest="", exchanges=0)).digest
     private, public = keys(tmp_path)
