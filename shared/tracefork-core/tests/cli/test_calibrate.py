@@ -258,7 +258,7 @@ def test_a_program_whose_words_may_be_in_an_exchange_is_not_said_to_be_in_none(
     done = shell.tracefork("calibrate", "agent.py")
     assert done.exit == 1, done.err
     assert "the program date is not on the tape" in done.out
-    assert "It shows in no exchange" not in done.out
+    assert "No exchange contains it" not in done.out
     assert "An exchange may contain it" in done.out
 
 

@@ -97,7 +97,7 @@ def test_a_step_that_goes_wrong_ends_the_tour(
     assert "\n✗ tracefork replay ticket.tape toy_agent.py\n" in done.err
     assert "0 (same)" in done.err
     again = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
-    assert again.exit == 2
+    assert (again.exit, "here" in again.err) == (2, True), again.err
 
 
 def test_a_demo_that_is_not_there_says_how_to_get_it(

@@ -124,8 +124,8 @@ def test_an_adapter_that_is_missing_is_said(
     [
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("raise SystemExit('a licence is needed')\n", "SystemExit: a licence is needed"),
-        ("ADAPTER = None\n", "toy_adapter:ADAPTER is no Adapter"),
-        (ADAPTER, "its instrument is broken: AttributeError: module 'toy_adapter' has no"),
+        ("ADAPTER = None\n", "toy_adapter:ADAPTER"),
+        (ADAPTER, "AttributeError: module 'toy_adapter'"),
     ],
     ids=["lacking", "exiting", "other", "instrument"],
 )
@@ -144,6 +144,7 @@ def test_a_broken_adapter_is_named(
     assert main(["doctor"]) == 0
     said = capsys.readouterr().out
     assert "✗ toy: " in said
+    assert problem in " ".join(said.split())
     assert "\n      pip install --force-reinstall tracefork-toy\n" in said
 
 

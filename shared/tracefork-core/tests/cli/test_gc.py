@@ -97,10 +97,14 @@ def test_a_run_that_is_recorded_right_now_stays(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["--older-than", "soon"], ["--keep", "-1"], ["no-such-folder"]])
-def test_a_mistake_is_said(folder: Path, words: list[str]) -> None:
-    """And removes nothing."""
+def test_an_invalid_argument_removes_nothing(
+    folder: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the option and its value."""
     before = names(folder)
     assert main(["gc", *words]) == 2
+    printed = capsys.readouterr().err
+    assert [word for word in words if word not in printed] == [], printed
     assert names(folder) == before
 
 

@@ -84,6 +84,7 @@ def test_an_empty_folder_has_no_tapes(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["ls", str(tmp_path)]) == 0
     assert "no tapes in" in capsys.readouterr().out
     assert main(["ls", str(tmp_path / "gone")]) == 2
+    assert str(tmp_path / "gone") in capsys.readouterr().err.replace("\n", "")
 
 
 def test_the_timeline_has_a_line_for_each_exchange(look: Any) -> None:
@@ -136,19 +137,23 @@ def test_bodies_come_out_as_they_were(recorded: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "fact"),
     [
-        ["show", "support.tape", "7"],
-        ["show", "support.tape", "-1"],
-        ["show", "support.tape", "--raw"],
-        ["show", "support.tape", "0", "--raw", "--request-raw"],
-        ["show", "no-such.tape"],
-        ["show"],
+        (["show", "support.tape", "7"], "exchange 7"),
+        (["show", "support.tape", "-1"], "-1"),
+        (["show", "support.tape", "--raw"], "--raw"),
+        (["show", "support.tape", "0", "--raw", "--request-raw"], "--request-raw"),
+        (["show", "no-such.tape"], "no-such.tape"),
+        (["show"], "TAPE"),
     ],
 )
-def test_what_cannot_be_shown_is_a_mistake(look: Any, words: list[str]) -> None:
-    """A number, a name or a pair of options that cannot work ends with 2 and one sentence."""
-    assert look(*words, code=2).startswith("✗ ")
+def test_an_invalid_number_name_or_option_of_show_is_refused(
+    look: Any, words: list[str], fact: str
+) -> None:
+    """The error names it."""
+    printed = look(*words, code=2)
+    assert printed.startswith("✗ ")
+    assert fact in printed
 
 
 def test_a_hostile_tape_cannot_drive_the_terminal(
@@ -231,5 +236,6 @@ def test_a_pipe_is_not_waited_for(shell: Shell, command: str) -> None:
     }
     done = shell.tracefork(*words[command])
     assert done.exit == (0 if command == "ls" else 2)
+    assert "pipe.tape" in done.out + done.err
     assert "Traceback" not in done.err
     assert (shell.folder / "pipe.tape").is_fifo()

@@ -9,9 +9,11 @@ from tracefork_core.cli.main import main
 from .conftest import Shell
 
 
-def test_no_command_at_all_is_told_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """The table of commands, and 2: a script that typed nothing meant something."""
+def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit code is 2, because a script that passes no command has a mistake."""
     assert main([]) == 2
+    printed = "".join(capsys.readouterr())
+    assert {"record", "replay", "blame"} <= set(printed.split())
 
 
 def test_a_bug_is_one_line(

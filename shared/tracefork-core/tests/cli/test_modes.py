@@ -23,7 +23,8 @@ def test_a_metadata_tape_is_shown_and_not_replayed(taped: Shell) -> None:
     assert kept.exit == 0
     assert "one" in taped.tracefork("show", "kept.tape", "0").out, "the control"
     assert "one" not in page.out
-    assert taped.tracefork("show", "m.tape", "0", "--raw").exit == 5
+    body = taped.tracefork("show", "m.tape", "0", "--raw")
+    assert (body.exit, "m.tape" in body.err, "metadata" in body.err) == (5, True, True), body.err
     replayed = taped.tracefork("replay", "m.tape")
     assert (replayed.exit, "nothing to answer with" in replayed.err) == (3, True)
     assert taped.tracefork("verify", "--integrity", "m.tape").exit == 0
@@ -46,11 +47,18 @@ def test_a_sealed_tape_is_listed_without_its_key_and_replays_with_it(taped: Shel
 
 
 @pytest.mark.parametrize(
-    "words", [["--mode", "sealed"], ["--mode", "sealed", "--to", "bob"], ["--to", "age1x"]]
+    ("words", "fact"),
+    [
+        (["--mode", "sealed"], "TRACEFORK_PASSPHRASE"),
+        (["--mode", "sealed", "--to", "bob"], "age1"),
+        (["--to", "age1x"], "sealed"),
+    ],
 )
-def test_a_seal_for_nobody_is_a_mistake(taped: Shell, words: list[str]) -> None:
+def test_sealing_without_a_valid_recipient_is_refused(
+    taped: Shell, words: list[str], fact: str
+) -> None:
     """Nothing is recorded, and the agent does not run."""
     done = taped.tracefork("record", "-o", "s.tape", *words, "agent.py")
-    assert done.exit == 2
+    assert (done.exit, fact in done.err) == (2, True), done.err
     assert done.out == ""
     assert not Path(taped.folder, "s.tape").exists()

@@ -95,6 +95,7 @@ def test_a_tape_is_forked_by_a_name_that_is_text(words: tuple[str, ...], shell: 
     before = {*shell.folder.iterdir()}
     done = shell.tracefork(words[0], f"{NO_TEXT}.tape", *words[1:])
     assert (done.exit, done.err.count("\n")) == (2, 1)
+    assert "caf\\udce9.tape" in done.err
     assert {*shell.folder.iterdir()} == before
 
 

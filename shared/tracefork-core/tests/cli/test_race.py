@@ -263,6 +263,7 @@ def test_an_order_that_is_none_is_refused(taped: Shell, order: str) -> None:
     """--order takes a seed or numbers; anything else is a mistake, and is said to be."""
     done = taped.tracefork("replay", f"--order={order}", "agent.tape", "agent.py")
     assert done.exit == 2
+    assert f"'{order}'" in done.err
     assert "--order" in done.err
 
 
@@ -286,4 +287,6 @@ def test_a_replay_keeps_the_recorded_pace(agents: Shell) -> None:
     assert (paced.exit, free.exit) == (0, 0)
     assert free.document["seconds"] < 20 * DELAYS["three"] < paced.document["seconds"]
     for speed in ("0", "-1", "nan", "fast"):
-        assert agents.tracefork("replay", f"--speed={speed}", "ordered.tape").exit == 2
+        refused = agents.tracefork("replay", f"--speed={speed}", "ordered.tape")
+        assert (refused.exit, "--speed" in refused.err) == (2, True), refused.err
+        assert speed in refused.err

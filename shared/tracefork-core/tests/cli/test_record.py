@@ -158,7 +158,8 @@ def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
     names = [shell.tracefork("record", "agent.py", "--json").document["tape"] for _ in range(2)]
     assert [Path(name).name for name in names] == ["agent.tape", "agent-2.tape"]
     refused = shell.tracefork("record", "-o", "agent.tape", "agent.py")
-    assert refused.exit == 2
+    assert (refused.exit, "agent.tape" in refused.err) == (2, True), refused.err
+    assert "--overwrite" in refused.err
     assert shell.tracefork("record", "-o", "agent.tape", "--overwrite", "agent.py").exit == 0
 
 

@@ -100,7 +100,7 @@ def test_a_parent_outside_the_folder_of_its_branch_is_refused(run: Path, name: s
     document = f'{{"name":{name!r},"at":1,"digest":""}}'.replace("'", '"').encode()
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'origin'", (document,))
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=r"parent|origin"):
         read(path)
 
 

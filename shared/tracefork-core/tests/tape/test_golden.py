@@ -62,7 +62,7 @@ def test_a_golden_tape_replays(golden: Path, http: httpx2.Client) -> None:
             assert agent(http) == [8] * 5
         assert run.digest == DIGESTS[golden.name]
         return
-    with pytest.raises(ReplayError), replay(golden):
+    with pytest.raises(ReplayError, match=golden.name), replay(golden):
         agent(http)
 
 

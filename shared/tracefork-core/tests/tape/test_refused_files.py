@@ -79,7 +79,7 @@ def test_a_truncated_tape_is_a_tape_error(recorded: Path, kept: float) -> None:
     """Reading raises no other error, wherever the file is cut."""
     data = recorded.read_bytes()
     recorded.write_bytes(data[: int(kept if kept > 1 else kept * len(data))])
-    with pytest.raises(TapeError):
+    with pytest.raises(TapeError, match=recorded.name):
         read_everything(recorded)
 
 

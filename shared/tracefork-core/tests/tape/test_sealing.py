@@ -291,7 +291,7 @@ def test_a_changed_piece_does_not_decrypt(
     with Tape.open(tape) as opened:
         assert all(exchange.response_body for exchange in opened.exchanges[:-1])
     changed(tape, change)
-    with Tape.open(tape) as opened, pytest.raises(TapeError):
+    with Tape.open(tape) as opened, pytest.raises(TapeError, match="decrypt"):
         assert [exchange.response_body for exchange in opened.exchanges] == []
 
 

@@ -120,7 +120,7 @@ def test_every_changed_byte_of_a_signature_is_found(tape: Path, signed: tuple[st
         if name[0] <= place < name[1]:
             continue  # The key it names decides nothing: the one that is given does.
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises(TapeError):
+        with pytest.raises(TapeError, match=tape.name):
             verify(tape, digest, key)
 
 
