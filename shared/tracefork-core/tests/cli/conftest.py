@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a shell, and a provider for small agents."""
+"""Share a shell for commands, and a provider for small agents, among the tests of the CLI."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ FAILING_AGENT = PLAIN_AGENT + "raise KeyError('x')\n"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command came to."""
+    """The result of a command."""
 
     exit: int
     out: str
@@ -66,18 +66,18 @@ class Done:
 
 @dataclass
 class Shell:
-    """A person in a folder who types tracefork commands, each a process of its own."""
+    """A folder in which commands run, each in a process of its own."""
 
     folder: Path
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def python_path(self) -> str:
-        """What a longer PYTHONPATH has to end with."""
+        """The PYTHONPATH of the tests, to append to a longer one."""
         return os.environ.get("PYTHONPATH", "")
 
     def full_environment(self, **environment: str) -> dict[str, str]:
-        """Return what a command finds in its environment."""
+        """Return the environment variables of a command."""
         return {**os.environ, **self.environment, **environment}
 
     def write(self, name: str, text: str) -> Path:
@@ -88,7 +88,7 @@ class Shell:
         return path
 
     def edit(self, name: str, before: str, after: str) -> None:
-        """Replace a text that is in a file."""
+        """Replace a text in a file."""
         text = (self.folder / name).read_text()
         assert before in text
         (self.folder / name).write_text(text.replace(before, after))
@@ -142,7 +142,7 @@ def shell(tmp_path: Path, provider: ProviderServer) -> Shell:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> Shell:
-    """Return a shell in a folder where agents were recorded. Look only."""
+    """Return a shell in a folder with recorded agents, which tests must not change."""
     folder = tmp_path_factory.mktemp("recorded")
     home = tmp_path_factory.mktemp("home")
     found = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(home)})

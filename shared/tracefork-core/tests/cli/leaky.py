@@ -1,4 +1,4 @@
-"""An agent that gives its secrets away, and tapes that were made of it before anybody masked."""
+"""An agent that leaks its secrets, and tapes of it that were recorded without masking."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tape(shell: Shell, name: str = "raw.tape", *options: str, mode: str = "raw")
 
 
 def write(path: Path, body: bytes, coding: str = "identity", **options: Any) -> None:
-    """Record one exchange in which body and answer are alike."""
+    """Record one exchange with equal request and response bodies."""
     writer = TapeWriter(path, describe(), **options)
     n, headers = options.get("at", 0), [("content-encoding", coding)]
     request = RequestRecord("POST", "https://model.test/v1", headers, sha256(body))

@@ -1,8 +1,8 @@
-"""A Python that has loaded the command line and waits: each command is a fork of it.
+"""A Python process that has loaded the command line, and forks for each command.
 
-What all commands load before they look at their words takes most of the time of a short one. Each
-is a process of its own still, started as `python -m tracefork_core.cli.main` starts it. A command
-whose environment Python itself reads at its start gets a Python of its own.
+A short command spends most of its time with imports that all commands share. Each command is still
+a process of its own, and starts as `python -m tracefork_core.cli.main` would. A command with other
+values in variables that Python reads when it starts gets a new Python.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _LONGEST = 1 << 20
 
 
 class Preloaded:
-    """Runs commands, one at a time; its Python starts with the first one."""
+    """Runs commands one at a time; its Python starts with the first command."""
 
     def __init__(self) -> None:
         self._started: _Waiting | None = None
 
     @property
     def process(self) -> subprocess.Popen[bytes] | None:
-        """The Python that waits, if one does."""
+        """The waiting Python, if it has started."""
         return self._started.process if self._started else None
 
     def run(
         self, words: Sequence[str], folder: Path, environment: Mapping[str, str]
     ) -> subprocess.CompletedProcess[bytes]:
-        """Return what a command came to: run in a folder, with nothing on stdin.
+        """Run a command in a folder, with an empty stdin, and return its result.
 
         Raises:
-            RuntimeError: the Python that waits has died.
+            RuntimeError: the waiting Python has died.
         """
         started = self._started
         known = started.environment if started else _of_the_start(os.environ)
@@ -67,10 +67,10 @@ class Preloaded:
                 check=False,
             )
         waiting = started or _start()
-        self._started = None  # Until it has answered: one that was cut off is not asked again.
+        self._started = None  # Until it has answered: after an interrupt, start a new one.
         outs, errs = os.pipe(), os.pipe()
         command = {"words": words, "folder": str(folder), "environment": dict(environment)}
-        with contextlib.suppress(BrokenPipeError):  # Then nobody answers either.
+        with contextlib.suppress(BrokenPipeError):  # Then `status` finds no answer either.
             socket.send_fds(waiting.asked, [json.dumps(command).encode()], [outs[1], errs[1]])
         os.close(outs[1])
         os.close(errs[1])
@@ -80,7 +80,7 @@ class Preloaded:
         return subprocess.CompletedProcess(list(words), status, out, err)
 
     def close(self) -> None:
-        """End the Python that waits."""
+        """End the waiting Python."""
         if self._started:
             self._started.asked.close()
             self._started.process.wait()
@@ -88,21 +88,21 @@ class Preloaded:
 
 @dataclass(frozen=True)
 class _Waiting:
-    """The Python that waits, how it is asked, and what it read of the environment at its start."""
+    """The waiting Python, its pipes, and the environment that it read when it started."""
 
     process: subprocess.Popen[bytes]
     asked: socket.socket
     environment: dict[str, str]
 
     def status(self) -> int:
-        """Return the exit status that it answers with."""
+        """Return the exit status that it reports."""
         with contextlib.suppress(ConnectionError):
             if answer := self.asked.recv(_LONGEST):
                 return int(answer)
         self.asked.close()
         raise RuntimeError(
-            f"The Python that waits for commands has died (exit status {self.process.wait()}): it "
-            "says above why."
+            f"The Python that waits for commands has died (exit status {self.process.wait()}). "
+            "Its stderr above has the reason."
         )
 
 
@@ -121,7 +121,7 @@ def _start() -> _Waiting:
 
 
 def _read(*pipes: int) -> list[bytes]:
-    """Read pipes until nobody holds their other end."""
+    """Read pipes until their other ends are closed."""
     found = [b""] * len(pipes)
 
     def read(place: int) -> None:
@@ -137,7 +137,7 @@ def _read(*pipes: int) -> list[bytes]:
 
 
 def serve(descriptor: int) -> None:
-    """Load what every command loads, and fork for each one that is asked for."""
+    """Load what every command loads, and fork for each request."""
     _load()
     asked = socket.socket(fileno=descriptor)
     while True:
@@ -155,18 +155,18 @@ def serve(descriptor: int) -> None:
 
 
 def _load() -> None:
-    """Load what parses words, reads tapes and runs agents: by one that finds nothing to do."""
+    """Load what parses arguments, reads tapes and runs agents, with a command of no effect."""
     for name in LOADED:
         import_module(name)
     command_line = import_module(MAIN)
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(io.StringIO()):
         assert command_line.main(["ls", empty]) == 0
-    del sys.modules[MAIN]  # It is started as Python starts a program: from its file.
-    gc.freeze()  # Nobody looks at these again, when the fork ends neither.
+    del sys.modules[MAIN]  # Each fork loads it from its file, as Python does.
+    gc.freeze()  # A fork need not collect these, not even when it ends.
 
 
 def _become(command: dict[str, Any], out: int, err: int) -> NoReturn:
-    """Be what Python is when it was started with a command."""
+    """Turn this fork into a Python that was started with a command."""
     for given, place in ((out, 1), (err, 2)):
         os.dup2(given, place)
         os.close(given)

@@ -1,4 +1,4 @@
-"""Agents that ask several things at once, for the tests of `tracefork race`: NAME behind `--`."""
+"""Agents with concurrent requests, for the tests of `tracefork race`: NAME after `--`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Model:
 
 
 async def arrival() -> None:
-    """Join in the order of arrival: the last prompt depends on it."""
+    """Join answers in the order of arrival, so that the last prompt depends on it."""
     model, came = Model(), []
 
     async def branch(word: str) -> None:
@@ -49,14 +49,14 @@ async def arrival() -> None:
 
 
 async def ordered() -> None:
-    """Join in the order of asking."""
+    """Join answers in the order of the requests."""
     model = Model()
     came = await asyncio.gather(*(model.ask(f"@say {word}") for word in WORDS))
     await model.ask("Join " + ", ".join(came))
 
 
 async def printing() -> None:
-    """Print in the order of arrival, and ask nothing else."""
+    """Print answers in the order of arrival, and make no other request."""
     model = Model()
 
     async def branch(word: str) -> None:
@@ -66,13 +66,13 @@ async def printing() -> None:
 
 
 async def addresses() -> None:
-    """Print what is another in each run."""
+    """Print something that differs in each run."""
     model = Model()
     print(os.getpid(), await asyncio.gather(*(model.ask(f"@say {word}") for word in WORDS)))
 
 
 async def impatient() -> None:
-    """Fail where the second answer is there before the first."""
+    """Fail if the second answer arrives before the first."""
     model, came = Model(), []
 
     async def branch(word: str) -> None:
@@ -84,7 +84,7 @@ async def impatient() -> None:
 
 
 async def limited() -> None:
-    """Take what is there after a while."""
+    """Use the answers that arrived before a timeout."""
     model = Model()
     tasks = [asyncio.create_task(model.ask(f"@say {word}")) for word in ("one", "three")]
     done, _ = await asyncio.wait(tasks, timeout=0.02)
@@ -93,7 +93,7 @@ async def limited() -> None:
 
 
 async def hedged() -> None:
-    """Take the first answer, and give the others up."""
+    """Use the first answer, and cancel the other requests."""
     model = Model()
     tasks = [asyncio.create_task(model.ask(f"@say {word}")) for word in WORDS]
     done, others = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -104,7 +104,7 @@ async def hedged() -> None:
 
 
 async def single() -> None:
-    """Ask one thing, and sleep meanwhile."""
+    """Make one request, and sleep meanwhile."""
     model = Model()
 
     async def nap() -> None:
@@ -118,19 +118,19 @@ async def single() -> None:
 
 
 async def silent() -> None:
-    """Sleep, and ask nothing."""
+    """Sleep, and make no request."""
     await branches(asyncio.sleep(0.01), asyncio.sleep(0.02))
 
 
 def pool() -> None:
-    """Take results of a pool as they are completed."""
+    """Use the results of a pool as they are completed."""
     with ThreadPoolExecutor(3) as executor:
         jobs = [executor.submit(ask, f"@say {word}") for word in WORDS]
         ask("Join " + ", ".join(job.result() for job in as_completed(jobs)))
 
 
 def in_threads(otherwise: Callable[[], object]) -> None:
-    """Do something else where the second answer is there before the first."""
+    """Behave differently if the second answer arrives before the first."""
     came: list[str] = []
 
     def job(word: str) -> None:
@@ -144,7 +144,7 @@ def in_threads(otherwise: Callable[[], object]) -> None:
 
 
 def gone() -> None:
-    """End at once, with nothing tidied up."""
+    """End at once, without any cleanup."""
     in_threads(lambda: os._exit(9))
 
 
@@ -154,7 +154,7 @@ def stuck() -> None:
 
 
 def sequential() -> None:
-    """Ask one thing after the other."""
+    """Make one request after another."""
     for word in WORDS:
         ask(f"@say {word}")
 

@@ -1,4 +1,4 @@
-"""What an agent makes of its standard streams is its own business: we still say what came of it."""
+"""tracefork reports the result whatever an agent does to its standard streams."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 def test_the_summary_and_the_verdict_are_printed(way: str, shell: Shell) -> None:
-    """Exit codes are those of the agent too, and its output stays what it was."""
+    """The agent's exit code and output are unchanged."""
     shell.write("own.py", OUTPUT + way + "\n")
     recorded = shell.tracefork("record", "own.py")
     assert (recorded.exit, recorded.out) == (0, "one\ntwo\n"), recorded.err
@@ -29,7 +29,7 @@ def test_the_summary_and_the_verdict_are_printed(way: str, shell: Shell) -> None
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=list(WAYS))
 def test_a_document_is_written(way: str, shell: Shell) -> None:
-    """With --json as well: one document on stdout."""
+    """With --json, stdout is one document."""
     shell.write("own.py", OUTPUT + way + "\n")
     assert shell.tracefork("record", "own.py", "--json").document["exchanges"] == 2
     assert shell.tracefork("replay", "own.tape", "--json").document["result"] == "same"

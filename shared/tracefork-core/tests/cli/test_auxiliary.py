@@ -1,4 +1,4 @@
-"""What the command line says of token counts: they are marked, and what differs is told."""
+"""Requests for token counts are marked, and a replay reports how they differ."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ COUNT, CHAT = "messages/count_tokens:one", "chat/completions:two"
 
 @pytest.fixture
 def counted(shell: Shell) -> Shell:
-    """Record a count and a question."""
+    """Record a token count and a question."""
     shell.write("agent.py", AGENT)
     assert shell.tracefork("record", "agent.py", "--", COUNT, CHAT).exit == 0
     return shell
 
 
-def test_a_count_is_marked(counted: Shell) -> None:
-    """In the timeline, on its page and in the document; a question is not."""
+def test_a_token_count_is_marked_auxiliary(counted: Shell) -> None:
+    """This holds in the timeline, on its page and in the document; a question is not marked."""
     timeline = counted.tracefork("show", "agent.tape").out.splitlines()
     assert ["auxiliary" in line for line in timeline if "gpt" in line] == [True, False]
     assert "a replay may skip it" in counted.tracefork("show", "agent.tape", "0").out
@@ -37,8 +37,8 @@ def test_a_count_is_marked(counted: Shell) -> None:
     assert [line["auxiliary"] for line in found] == [True, False]
 
 
-def test_a_replay_tells_what_of_the_counts_differs(counted: Shell) -> None:
-    """It is the same run, and not bit-exact; where nothing differs, nothing is said of it."""
+def test_a_replay_reports_differing_token_counts(counted: Shell) -> None:
+    """It is the same run, but not bit-exact; without a difference nothing is reported."""
     done = counted.tracefork("replay", "agent.tape", "agent.py", "--", COUNT, CHAT)
     assert "replayed 2 of 2 exchanges bit-exact" in done.err
     assert "token counts" not in done.err

@@ -1,4 +1,4 @@
-"""`tracefork blame` and `bisect`, typed one after another."""
+"""`tracefork blame` and `bisect` find the step that made a run fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 
 class Wrong:
-    """Goes wrong at step 2 the first time, and never again."""
+    """Answers wrongly at step 2 the first time, and never again."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -47,7 +47,7 @@ class Wrong:
 
 @pytest.fixture
 def desk(shell: Shell) -> Iterator[Shell]:
-    """Return a shell with an agent whose run went wrong."""
+    """Return a shell with an agent whose run failed."""
     shell.write("agent.py", AGENT)
     with ProviderServer(Wrong()) as server:
         shell.environment["PROVIDER"] = server.url
@@ -55,8 +55,8 @@ def desk(shell: Shell) -> Iterator[Shell]:
         yield shell
 
 
-def test_a_run_is_bisected(desk: Shell) -> None:
-    """Each position that is tried is told; the step that was wrong is named, with its line."""
+def test_bisect_names_the_failing_step_and_its_line(desk: Shell) -> None:
+    """Each tried position is reported."""
     done = desk.tracefork("bisect", "--oracle=equals:refund", "agent.tape")
     assert done.exit == 0, done.err
     assert "exchange 2 (agent.py:10 → 'deny'). 4 forks · 7 live calls" in done.out
@@ -65,8 +65,8 @@ def test_a_run_is_bisected(desk: Shell) -> None:
     assert (passes.exit, "nothing to bisect" in passes.err) == (2, True)
 
 
-def test_a_run_is_blamed(desk: Shell) -> None:
-    """By a function, in lines of JSON: how far it is, and at the end the report."""
+def test_blame_streams_its_progress_and_a_report(desk: Shell) -> None:
+    """The agent is a function; each line of the stream is JSON."""
     assert desk.tracefork("record", "-o", "fn.tape", "--agent", "agent:main").exit == 0
     words = ["blame", "fn.tape", "--agent", "agent:main", "--oracle=equals:deny"]
     asked = desk.tracefork(*words)

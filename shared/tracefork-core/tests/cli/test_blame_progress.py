@@ -1,4 +1,4 @@
-"""How far a blame is: a bar on a terminal, of the budget or of how sure it is; else lines."""
+"""The progress of a blame is a bar on a terminal, and lines elsewhere."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAID = replace(SURE, usd=1.25, left=3.75, share=0.25)
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """Be a terminal, and return what is written to it."""
+    """Write to a terminal, and return what is written."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=True, width=120, color_system=None)
     monkeypatch.setattr(screen, "stderr", lambda: console)
@@ -41,7 +41,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 
 def shown(terminal: io.StringIO, *states: Progress, expected: int | None = None) -> list[str]:
-    """Return the lines of the last picture on a terminal."""
+    """Return the last lines on a terminal."""
     with following(expected=expected) as watch:
         for state in states:
             watch(state)
@@ -50,7 +50,7 @@ def shown(terminal: io.StringIO, *states: Progress, expected: int | None = None)
 
 
 def test_a_bar_shows_how_much_of_the_budget_is_used(terminal: io.StringIO) -> None:
-    """With forks, calls, dollars spent and left, who is likeliest, and how long it may go on."""
+    """It also shows forks, calls, dollars, the likeliest step, and the longest time left."""
     bar, words = shown(terminal, BEGUN, replace(BEGUN, share=0.0), PAID)
     assert re.fullmatch(r"━{8}[╸ ━]* +25 % of the budget", bar)
     assert words == (
@@ -62,10 +62,10 @@ def test_a_bar_shows_how_much_of_the_budget_is_used(terminal: io.StringIO) -> No
     assert words.endswith("· at most 0:00 left")
 
 
-def test_without_a_budget_it_shows_how_sure_it_is(terminal: io.StringIO) -> None:
-    """Nobody knows how much is left; how long it mostly takes is told, and not when that is past.
+def test_without_a_budget_the_bar_shows_the_certainty(terminal: io.StringIO) -> None:
+    """The usual duration gives the time left, until it has passed.
 
-    Of a blame that is gone on with, what the journal had took no time.
+    In a resumed blame, the forks of the journal took no time.
     """
     read_again = replace(BEGUN, forks=11, calls=40)
     begun = replace(read_again, seconds=2.0)
@@ -77,16 +77,16 @@ def test_without_a_budget_it_shows_how_sure_it_is(terminal: io.StringIO) -> None
 
 
 def test_before_anything_is_known_there_is_no_bar(terminal: io.StringIO) -> None:
-    """A share of nothing would be made up."""
+    """Any share would be invented."""
     (words,) = shown(terminal, BEGUN)[-1:]
     assert "0 forks · 0 live calls" in words
     assert "%" not in terminal.getvalue()
 
 
-def test_work_whose_amount_is_known_shows_its_share(
+def test_work_of_a_known_size_shows_its_share(
     terminal: io.StringIO, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As bench and validate do: runs done, of all. What is printed meanwhile goes where it went."""
+    """Bench and validate show the runs done, of all. Other output is not disturbed."""
     with showing() as tell:
         print("an agent's")
         tell_runs(tell, time.monotonic() - 3, "echo n=8 seed 1", 3, 12)
@@ -95,10 +95,10 @@ def test_work_whose_amount_is_known_shows_its_share(
     assert capsys.readouterr().out == "an agent's\n"
 
 
-def test_elsewhere_it_is_lines(
+def test_without_a_terminal_the_progress_is_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No bar in a log; and what is streamed is JSON on stdout, and nothing else."""
+    """There is no bar in a log, and a stream is only JSON on stdout."""
     monkeypatch.setattr(progress, "_EVERY", 0.0)
     with following() as watch:
         watch(PAID)
@@ -112,14 +112,14 @@ def test_elsewhere_it_is_lines(
     assert (json.loads(streamed.out)["progress"]["share"], streamed.err) == (0.25, "")
 
 
-def test_who_stops_it_is_told_how_to_go_on(
+def test_an_interrupted_blame_shows_how_to_resume(
     tape: Path,
     provider: ProviderServer,
     http: httpx2.Client,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """And was told how long it mostly takes; what goes wrong otherwise is not said to go on."""
+    """Any other error does not show that."""
 
     def stopped(*words: object, watch: Callable[[Progress], None], **options: object) -> None:
         watch(BEGUN)

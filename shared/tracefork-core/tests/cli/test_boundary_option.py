@@ -1,4 +1,4 @@
-"""`--boundary`: what draws past the tape, said by `record` and `replay`."""
+"""With `--boundary`, `record` and `replay` report draws that are not on the tape."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def leaky(shell: Shell) -> Shell:
     return shell
 
 
-def test_a_warning_comes_as_it_happens_and_again_at_the_end(leaky: Shell) -> None:
-    """warn: Python's warning with its line of code, a line of the summary, the agent's own exit."""
+def test_warn_reports_a_draw_at_once_and_in_the_summary(leaky: Shell) -> None:
+    """The warning has its line of code, and the agent continues."""
     done = leaky.tracefork("record", "--boundary", "warn", "agent.py")
     assert done.exit == 0
     assert "agent.py:9: BoundaryWarning: ssl.RAND_bytes() draws in native code" in done.err
@@ -26,8 +26,8 @@ def test_a_warning_comes_as_it_happens_and_again_at_the_end(leaky: Shell) -> Non
     assert "drawn" in done.out
 
 
-def test_an_error_ends_the_agent_with_a_code_of_its_own(leaky: Shell) -> None:
-    """raise: the agent does not get past the line, and the exit code is 7."""
+def test_raise_stops_the_agent_with_exit_code_7(leaky: Shell) -> None:
+    """The agent does not get past the line."""
     done = leaky.tracefork("record", "--boundary", "raise", "agent.py")
     assert done.exit == 7
     assert f"✗ {LEAK}" in done.err
@@ -36,8 +36,8 @@ def test_an_error_ends_the_agent_with_a_code_of_its_own(leaky: Shell) -> None:
     assert (found["result"], found["error"]["kind"]) == ("boundary", "BoundaryError")
 
 
-def test_documents_list_what_was_found(leaky: Shell) -> None:
-    """note: nothing is said while the agent runs; both documents have the list."""
+def test_note_lists_the_draws_in_the_documents(leaky: Shell) -> None:
+    """No warning is printed while the agent runs."""
     recorded = leaky.tracefork("record", "--json", "--boundary", "note", "agent.py")
     replayed = leaky.tracefork("replay", "--json", "--boundary", "note", "agent.tape", "agent.py")
     for done in (recorded, replayed):
@@ -46,8 +46,8 @@ def test_documents_list_what_was_found(leaky: Shell) -> None:
         assert "BoundaryWarning" not in done.err
 
 
-def test_without_the_option_nothing_is_said(leaky: Shell) -> None:
-    """The control: guarding is asked for, never a surprise; and a mode must exist."""
+def test_without_the_option_no_draw_is_reported(leaky: Shell) -> None:
+    """The control. An unknown value is refused."""
     done = leaky.tracefork("record", "--json", "agent.py")
     assert (done.exit, done.document["leaks"]) == (0, [])
     wrong = leaky.tracefork("record", "--boundary", "loud", "agent.py")

@@ -1,4 +1,4 @@
-"""`tracefork calibrate` names what of a real agent does not repeat, and a clean one clean."""
+"""`tracefork calibrate` names what changes between runs of a real agent, and nothing else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ask(text):
     return httpx2.post(os.environ["PROVIDER"] + "/echo", json={"text": text}).text
 
 """
-# Of so many values and orders that two runs do not come out alike by chance.
+# With so many values and orders that two runs are not equal by chance.
 COVERED = f"""{HEAD}
 ask(f"It is {{datetime.datetime.now():%Y-%m-%d %H:%M:%S.%f}}, be brief.")
 ask(f"Ticket {{uuid.uuid4()}}, please.")
@@ -51,7 +51,7 @@ ask(f"Look at {{Order()}} now.")
 ask(f"I am process {{os.getpid()}} here.")
 ask(f"Ticket {{fast_ids.draw()}} too.")
 """
-# In place of extensions in Rust: what they draw, nobody sees.
+# A stand-in for extensions in Rust, whose draws tracefork cannot see.
 UUID_UTILS = """
 import sys
 def uuid4():
@@ -61,7 +61,7 @@ def uuid4():
 
 
 def calibrated(shell: Shell, *words: str, exit_code: int, **environment: str) -> dict[str, Any]:
-    """Return the document of one calibration that ends as it should."""
+    """Return the document of one calibration, and check its exit code."""
     done = shell.tracefork("calibrate", "--json", *words, **environment)
     assert done.exit == exit_code, done.out + done.err
     assert done.document["exit"] == exit_code
@@ -69,22 +69,22 @@ def calibrated(shell: Shell, *words: str, exit_code: int, **environment: str) ->
 
 
 def told(document: dict[str, Any]) -> list[tuple[list[int], str, str | None, bool]]:
-    """Return exchanges, cause, line and whether it is outside, for each finding."""
+    """Return exchanges, cause, line, and whether it is outside the boundary, for each finding."""
     found = document["findings"]
     return [(one["exchanges"], one["cause"], one["site"], one["outside"]) for one in found]
 
 
 @pytest.fixture
 def extensions(shell: Shell) -> Shell:
-    """Return a shell with two native libraries of ids installed: one is known, one is not."""
+    """Return a shell with two native libraries that draw ids: a known and an unknown one."""
     shell.write("site-packages/uuid_utils.py", UUID_UTILS)
     shell.write("site-packages/fast_ids.py", UUID_UTILS.replace("uuid4", "draw"))
     shell.environment["PYTHONPATH"] = f"{shell.folder / 'site-packages'}:{shell.python_path}"
     return shell
 
 
-def test_a_clean_agent_is_said_to_be_clean_in_one_line(shell: Shell) -> None:
-    """An agent that draws nothing: two live runs the same, both replays proven, exit 0."""
+def test_a_repeatable_agent_gets_one_line(shell: Shell) -> None:
+    """Two live runs are equal, and both replays are proven."""
     shell.write("agent.py", OPENAI_AGENT)
     done = shell.tracefork("calibrate", "agent.py", "--", "Where is order 17?")
     assert done.exit == 0
@@ -96,8 +96,8 @@ def test_a_clean_agent_is_said_to_be_clean_in_one_line(shell: Shell) -> None:
     assert list(shell.folder.glob("*.tape")) == []
 
 
-def test_what_is_on_the_tape_is_traced_to_its_line(shell: Shell) -> None:
-    """Clock, ids, random and set order differ between live runs, are named, and cost nothing."""
+def test_draws_on_the_tape_are_traced_to_their_lines(shell: Shell) -> None:
+    """Clock, ids, random and set order differ between live runs, and need no fix."""
     shell.write("agent.py", COVERED)
     found = calibrated(shell, "agent.py", exit_code=0)
     assert told(found) == [
@@ -111,8 +111,8 @@ def test_what_is_on_the_tape_is_traced_to_its_line(shell: Shell) -> None:
     assert [one["fix"] for one in found["findings"]] == [""] * 4
 
 
-def test_what_is_outside_is_named_with_its_fix(extensions: Shell) -> None:
-    """Native ids, addresses and process ids make replays differ: exit 1, each with what to do."""
+def test_sources_outside_the_boundary_are_named_with_a_fix(extensions: Shell) -> None:
+    """Native ids, addresses and process ids make replays differ."""
     extensions.write("agent.py", OUTSIDE)
     found = calibrated(extensions, "agent.py", exit_code=1)
     assert told(found) == [
@@ -127,8 +127,8 @@ def test_what_is_outside_is_named_with_its_fix(extensions: Shell) -> None:
     assert (found["proven"], found["result"]) == (0, "different")
 
 
-def test_what_both_replays_have_asked_is_no_leak_whatever_comes_after(shell: Shell) -> None:
-    """A hash and ids of Python's own come back; what differs behind them does not change that."""
+def test_a_request_that_both_replays_made_is_no_leak(shell: Shell) -> None:
+    """Later differences do not change that."""
     agent = "ask(f'{hash(chr(97))} {uuid.uuid1()}')\nask(f'{os.getpid()}')\nask('last')\n"
     shell.write("agent.py", HEAD + agent)
     found = calibrated(shell, "agent.py", exit_code=1)
@@ -137,8 +137,8 @@ def test_what_both_replays_have_asked_is_no_leak_whatever_comes_after(shell: She
     assert {n for one in found["findings"] for n in one["exchanges"]} >= {0, 1}
 
 
-def test_what_no_replay_came_to_is_perhaps_outside(shell: Shell) -> None:
-    """An id of Python's own that nobody sees drawn is not accused for what differs before it."""
+def test_a_source_that_no_replay_reached_is_perhaps_outside(shell: Shell) -> None:
+    """An earlier difference stopped both replays."""
     shell.write("agent.py", HEAD + "ask(f'{os.getpid()}')\nask(f'{uuid.uuid1()}')\n")
     done = shell.tracefork("calibrate", "agent.py")
     lines = done.out.splitlines()
@@ -152,8 +152,8 @@ def test_what_no_replay_came_to_is_perhaps_outside(shell: Shell) -> None:
     )
 
 
-def test_people_read_the_source_the_place_and_the_fix(extensions: Shell) -> None:
-    """The table for people: outside first, then what is on the tape."""
+def test_the_report_shows_source_location_and_fix(extensions: Shell) -> None:
+    """Sources outside the boundary come first, and then those on the tape."""
     agent = "import uuid_utils\nask(f'It is {time.time()}')\nask(f'Ticket {uuid_utils.uuid4()}')\n"
     extensions.write("agent.py", PLAIN + agent)
     done = extensions.tracefork("calibrate", "agent.py")
@@ -169,8 +169,10 @@ def test_people_read_the_source_the_place_and_the_fix(extensions: Shell) -> None
     assert row.split() == "0 /text a read of the clock agent.py:8".split()
 
 
-def test_without_the_live_run_the_replays_tell(extensions: Shell, provider: ProviderServer) -> None:
-    """--no-live asks the provider once; the first place where replays differ is named."""
+def test_without_a_second_live_run_the_replays_are_compared(
+    extensions: Shell, provider: ProviderServer
+) -> None:
+    """The report names the first place where they differ."""
     agent = "import uuid_utils\nask('first')\nask(f'Ticket {uuid_utils.uuid4()}')\nask('last')\n"
     extensions.write("agent.py", PLAIN + agent)
     before = len(provider.requests)
@@ -183,7 +185,7 @@ def test_without_the_live_run_the_replays_tell(extensions: Shell, provider: Prov
 
 @pytest.fixture
 def moody() -> Iterator[ProviderServer]:
-    """Serve a model that never says the same twice."""
+    """Serve a model that never gives the same answer twice."""
     numbers = itertools.count()
 
     def answer(request: ModelRequest) -> Reply:
@@ -193,10 +195,10 @@ def moody() -> Iterator[ProviderServer]:
         yield server
 
 
-def test_an_answer_that_differs_is_the_models_and_what_follows_is_its(
+def test_a_different_answer_and_the_requests_that_carry_it_are_no_leak(
     shell: Shell, moody: ProviderServer
 ) -> None:
-    """What the model said otherwise is no leak, nor is the next request, which carries it."""
+    """The model caused both differences."""
     shell.write("agent.py", HEAD + "first = ask('Say anything.')\nask('Go on.', first)\n")
     found = calibrated(shell, "agent.py", exit_code=0, PROVIDER=moody.url)
     assert told(found) == [
@@ -206,7 +208,7 @@ def test_an_answer_that_differs_is_the_models_and_what_follows_is_its(
 
 
 def test_a_tape_of_another_environment_names_the_variable(shell: Shell) -> None:
-    """--tape starts from a recording: what its machine had otherwise shows in the replays."""
+    """With --tape, the replays show how the environment of the recording differed."""
     shell.write("agent.py", PLAIN + "ask('Greet ' + os.environ['CUSTOMER_NAME'] + ' kindly.')\n")
     assert shell.tracefork("record", "agent.py", CUSTOMER_NAME="Ada Lovelace").exit == 0
     words = ["--tape", "agent.tape", "--no-live", "agent.py"]
@@ -219,8 +221,8 @@ def test_a_tape_of_another_environment_names_the_variable(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("seed", ["abc", "99999999999"])
-def test_a_strangers_seed_does_no_harm(shell: Shell, alter: Alter, seed: str) -> None:
-    """A hash seed on the tape that Python would not start with is left alone: both are proven."""
+def test_an_invalid_seed_on_a_tape_is_ignored(shell: Shell, alter: Alter, seed: str) -> None:
+    """Python would not start with it."""
     shell.tracefork("record", "agent.py", PYTHONHASHSEED="5")
     spelled = f'"hash_seed":"{seed}"'.encode()
     tape = shell.folder / "agent.tape"
@@ -229,8 +231,8 @@ def test_a_strangers_seed_does_no_harm(shell: Shell, alter: Alter, seed: str) ->
     assert (found["proven"], found["findings"]) == (2, [])
 
 
-def test_input_that_nobody_saw_is_said_to_be_unknown(shell: Shell) -> None:
-    """A counter in a file is no source we know: outside, and no guess is made."""
+def test_an_unrecognized_source_is_reported_as_unknown(shell: Shell) -> None:
+    """A counter in a file is not a known source, and no cause is guessed."""
     shell.write("count", "one ")
     counter = "text = open('count').read()\nopen('count', 'w').write(text + 'more ')\n"
     shell.write("agent.py", PLAIN + counter + "ask('Seen: ' + text)\n")
@@ -241,7 +243,7 @@ def test_input_that_nobody_saw_is_said_to_be_unknown(shell: Shell) -> None:
 
 
 def test_a_leak_that_reaches_no_exchange_is_a_note(extensions: Shell) -> None:
-    """What is drawn outside and not sent does no harm to a replay: said, and exit 0."""
+    """A value that is not sent cannot make a replay differ."""
     extensions.write("agent.py", PLAIN + "import uuid_utils\nuuid_utils.uuid4()\nask('Hello')\n")
     found = calibrated(extensions, "agent.py", exit_code=0)
     assert found["findings"] == []
@@ -249,10 +251,10 @@ def test_a_leak_that_reaches_no_exchange_is_a_note(extensions: Shell) -> None:
     assert note.startswith("agent.py:8: uuid_utils.uuid4() draws in native code")
 
 
-def test_a_program_whose_words_may_be_in_an_exchange_is_not_said_to_be_in_none(
+def test_output_of_a_program_may_be_in_an_exchange_after_a_divergence(
     shell: Shell,
 ) -> None:
-    """Where a replay left the tape nobody knows whether what a program said is why."""
+    """A replay that left the tape cannot rule it out."""
     program = "import subprocess\nsaid = subprocess.check_output(['date', '+%N'], text=True)\n"
     shell.write("agent.py", PLAIN + program + "ask(said)\n")
     done = shell.tracefork("calibrate", "agent.py")
@@ -262,8 +264,8 @@ def test_a_program_whose_words_may_be_in_an_exchange_is_not_said_to_be_in_none(
     assert "An exchange may contain it" in done.out
 
 
-def test_what_cannot_be_run_is_said(shell: Shell) -> None:
-    """No agent, or no such script: usage, and nothing was asked of anybody."""
+def test_a_missing_agent_is_refused(shell: Shell) -> None:
+    """No run starts."""
     nothing: Done = shell.tracefork("calibrate")
     assert (nothing.exit, "--agent" in nothing.err) == (2, True)
     missing = shell.tracefork("calibrate", "missing.py")
@@ -272,7 +274,7 @@ def test_what_cannot_be_run_is_said(shell: Shell) -> None:
 
 
 def test_the_store_and_the_folder_stay_as_they_were(shell: Shell, tmp_path: Path) -> None:
-    """`last` still means what was recorded last: calibration leaves no tape behind."""
+    """Calibration leaves no tape, so `last` is still the tape recorded before."""
     assert shell.tracefork("record", "agent.py").exit == 0
     before = sorted(shell.folder.rglob("*"))
     calibrated(shell, "--no-live", "agent.py", exit_code=0)
@@ -283,7 +285,7 @@ def test_the_store_and_the_folder_stay_as_they_were(shell: Shell, tmp_path: Path
 
 
 def test_a_transcript_that_is_sent_again_is_one_finding(shell: Shell) -> None:
-    """One line that draws in each of many requests is said once, with where it shows."""
+    """The line that draws is listed once, with all its exchanges."""
     loop = "said = ''\nfor n in range(5):\n    said += f'{n} at {time.time_ns()} '\n    ask(said)\n"
     shell.write("agent.py", PLAIN + loop)
     done = shell.tracefork("calibrate", "agent.py")

@@ -1,4 +1,4 @@
-"""One program, run as a script, as a module, as a function and by another program."""
+"""One program runs as a script, as a module, as a function and imported by another program."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WAYS = {
 
 
 TWO_MODULES = [("function", "packaged"), ("imported", "packaged")]
-"""Neither of both is the program: they are not taken for one."""
+"""Neither of the two modules is `__main__`, so they are not the same program."""
 PAIRS = [pair for pair in itertools.combinations(WAYS, 2) if pair not in TWO_MODULES]
 
 
@@ -53,8 +53,8 @@ def there(shell: Shell) -> Shell:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_chance_is_that_of_the_program_however_it_is_called(there: Shell, pair: list[str]) -> None:
-    """Recorded one way and replayed the other: no draw is missed."""
+def test_draws_are_found_however_the_program_is_called(there: Shell, pair: list[str]) -> None:
+    """A tape recorded one way replays another way."""
     for recorded, replayed in itertools.permutations(pair):
         tape = f"{recorded}.tape"
         done = there.tracefork("record", "-o", tape, *WAYS[recorded])
@@ -64,8 +64,8 @@ def test_chance_is_that_of_the_program_however_it_is_called(there: Shell, pair: 
         assert done.document["clock_misses"] == done.document["entropy_misses"] == 0
 
 
-def test_a_fork_goes_on_with_the_chance_of_the_program(there: Shell) -> None:
-    """And its branch replays however that is called."""
+def test_a_fork_replays_however_the_program_is_called(there: Shell) -> None:
+    """The branch continues the draws of the recorded program."""
     assert there.tracefork("record", "agent.py").exit == 0
     forked = there.tracefork(
         "fork", "agent.tape", "--at", "1", "--agent", "agent:main", "--allow-writes", "-o", "b.tape"

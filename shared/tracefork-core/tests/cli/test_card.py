@@ -38,8 +38,8 @@ def printed(found: Divergence, *, width: int = 80) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_the_card_says_where_what_and_how_to_go_on() -> None:
-    """Place, request, pointer, both values, the nearest exchange and the next commands."""
+def test_the_card_shows_the_difference_and_the_next_commands() -> None:
+    """It has step, request, pointer, both values and the nearest exchange."""
     assert printed(divergence(hints=(HINT,))) == [
         "✗ diverged at exchange 3 of 7 · step agent ▸ plan · support_agent.py:41",
         "  POST api.openai.com/v1/chat/completions",
@@ -65,8 +65,8 @@ def test_the_card_says_where_what_and_how_to_go_on() -> None:
         ("漢字 one", "漢字 two", 5),
     ],
 )
-def test_the_first_difference_is_pointed_at(recorded: str, actual: str, place: int) -> None:
-    """The mark stands under the first character that differs, as wide as it is shown."""
+def test_a_mark_points_at_the_first_difference(recorded: str, actual: str, place: int) -> None:
+    """It accounts for the width of the characters."""
     lines = printed(divergence(recorded, actual))
     assert lines[5] == " " * (14 + place) + "▲"
 
@@ -80,7 +80,7 @@ def test_invisible_differences_become_visible() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_values_fit_the_screen(width: int) -> None:
-    """Long values are cut around the difference, which stays in view."""
+    """Long values are cut around the difference, which remains visible."""
     recorded, actual = "x" * 300 + "A" + "y" * 300, "x" * 300 + "B" + "y" * 300
     lines = printed(divergence(recorded, actual), width=width)
     (place,) = (i for i, line in enumerate(lines) if line.strip() == "▲")
@@ -89,8 +89,8 @@ def test_values_fit_the_screen(width: int) -> None:
     assert (then[mark.index("▲")], now[mark.index("▲")]) == ("A", "B")
 
 
-def test_a_run_that_asks_for_more_has_no_number() -> None:
-    """After the last exchange there is nothing recorded to show or to ignore."""
+def test_a_request_too_many_has_no_exchange_number() -> None:
+    """Nothing was recorded there that could be shown or ignored."""
     extra = divergence(
         kind="extra", n=None, pointer=None, candidates=(), summary="one more request", step=None
     )
@@ -100,8 +100,8 @@ def test_a_run_that_asks_for_more_has_no_number() -> None:
     assert [line.split()[0] for line in lines[3:]] == ["see", "keep"]
 
 
-def test_the_document_says_the_same() -> None:
-    """As JSON the card has every field of the divergence, and the commands."""
+def test_the_document_has_every_field_of_the_card() -> None:
+    """It has the commands too."""
     document = card_document(divergence(), "agent.py")
     assert document["pointer"] == "/messages/0/content"
     assert document["candidates"] == ({"n": 3, "reason": "1 difference: /messages/0/content"},)

@@ -44,7 +44,7 @@ def ENVIRONMENT(url):
 
 @pytest.fixture
 def path(tmp_path: Path, shell: Shell) -> dict[str, str]:
-    """Lay a demo out as an installed distribution and return the environment that sees it."""
+    """Install a demo, and return the environment that finds it."""
     site = tmp_path / "site"
     metadata = site / "toy_demo-0.1.dist-info"
     metadata.mkdir(parents=True)
@@ -56,7 +56,7 @@ def path(tmp_path: Path, shell: Shell) -> dict[str, str]:
 
 
 def test_the_tour_runs_real_commands(shell: Shell, path: dict[str, str]) -> None:
-    """Record, replay without a provider, show, diverge, blame, fork: each command is shown."""
+    """Each command is shown before it runs."""
     done = shell.tracefork("demo", "a_toy", **path)
     assert done.exit == 0, done.err
     commands = [line[2:] for line in done.out.splitlines() if line.startswith("$ ")]
@@ -76,8 +76,8 @@ def test_the_tour_runs_real_commands(shell: Shell, path: dict[str, str]) -> None
     assert (shell.folder / "tracefork-demo" / "ticket.1.tape").exists()
 
 
-def test_the_tour_as_a_document(shell: Shell, path: dict[str, str]) -> None:
-    """With --json the steps are one document; --temp leaves the current folder alone."""
+def test_the_tour_can_be_a_document(shell: Shell, path: dict[str, str]) -> None:
+    """With --temp, the current folder is unchanged."""
     done = shell.tracefork("demo", "a_toy", "--temp", "--json", **path)
     steps = done.document["steps"]
     assert [step["exit"] for step in steps] == [step["expected"] for step in steps]
@@ -89,7 +89,7 @@ def test_the_tour_as_a_document(shell: Shell, path: dict[str, str]) -> None:
 def test_a_step_that_goes_wrong_ends_the_tour(
     shell: Shell, path: dict[str, str], tmp_path: Path
 ) -> None:
-    """Where a byte that changes nothing was edited, the tour says which step differed."""
+    """If the edited byte changes nothing, the tour names the step that should have failed."""
     agent = tmp_path / "site" / "toy_agent.py"
     agent.write_text("# one\n" + TOY_AGENT.replace('["one", "two"]', '["1"]'))
     done = shell.tracefork("demo", "a_toy", "--dir", "here", **path)
@@ -100,10 +100,10 @@ def test_a_step_that_goes_wrong_ends_the_tour(
     assert (again.exit, "here" in again.err) == (2, True), again.err
 
 
-def test_a_demo_that_is_not_there_says_how_to_get_it(
+def test_a_missing_demo_shows_the_install_command(
     shell: Shell, path: dict[str, str], tmp_path: Path
 ) -> None:
-    """An unknown demo, or one whose package is missing, ends with 2 and the install command."""
+    """The demo may be unknown, or its package missing."""
     done = shell.tracefork("demo", "no_such", **path)
     assert done.exit == 2
     assert "a_toy" in done.err

@@ -1,4 +1,4 @@
-"""What the agent read around itself, and is otherwise now: on the screen, as JSON, on a card."""
+"""Changes in what the agent reads from its surroundings are reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAID = "MODEL was 'gpt-4o' when this was recorded and is 'gpt-5' now (agent.py:2
 
 @pytest.fixture
 def reading(shell: Shell) -> Shell:
-    """Return a shell with a tape of an agent that reads a variable and sends it nowhere."""
+    """Return a shell with a tape of an agent that reads a variable and does not send it."""
     shell.write("agent.py", READING)
     assert (
         shell.tracefork("record", "agent.py", MODEL="gpt-4o", MY_API_KEY="sk-x-1234567").exit == 0
@@ -30,12 +30,12 @@ def reading(shell: Shell) -> Shell:
 
 
 def joined(text: str) -> str:
-    """Return what was printed as one line."""
+    """Return printed text as one line."""
     return " ".join(text.split())
 
 
-def test_a_difference_is_said_after_a_good_replay(reading: Shell) -> None:
-    """The replay is proven; what was read otherwise stands below, once, with no Python warning."""
+def test_a_difference_is_reported_once_after_a_proven_replay(reading: Shell) -> None:
+    """There is no Python warning."""
     done = reading.tracefork("replay", "agent.tape", "agent.py", MODEL="gpt-5")
     assert done.exit == 0
     assert f"! {SAID}" in joined(done.err)
@@ -47,8 +47,8 @@ def test_a_difference_is_said_after_a_good_replay(reading: Shell) -> None:
     assert (verified.exit, f"! {SAID}" in joined(verified.out)) == (0, True)
 
 
-def test_the_same_surroundings_say_nothing(reading: Shell) -> None:
-    """The control: the same variable, another key, and a shell that differs in what nobody read."""
+def test_equal_surroundings_report_nothing(reading: Shell) -> None:
+    """The control: the key and variables that the agent does not read may differ."""
     same = {"MODEL": "gpt-4o", "SHLVL": "7", "COLUMNS": "80", "LS_COLORS": "none"}
     done = reading.tracefork("replay", "--json", "agent.tape", "agent.py", **same)
     assert (done.exit, done.document["differences"]) == (0, [])
@@ -56,15 +56,15 @@ def test_the_same_surroundings_say_nothing(reading: Shell) -> None:
 
 
 def test_warnings_made_errors_do_not_fail_a_replay(reading: Shell) -> None:
-    """With `-W error` the command is what it is without."""
+    """`-W error` does not change the result of the command."""
     words = ["-W", "error", "-m", "tracefork_core.cli.main", "replay", "agent.tape", "agent.py"]
     done = reading.python(*words, MODEL="gpt-5")
     assert done.exit == 0, done.err
     assert f"! {SAID}" in joined(done.err)
 
 
-def test_the_card_has_it_as_a_likely_cause(shell: Shell) -> None:
-    """Where the variable reaches a request the card names it; as JSON it is among the hints."""
+def test_the_card_names_a_changed_variable_as_a_likely_cause(shell: Shell) -> None:
+    """The variable is in the request; in JSON it is a hint."""
     shell.write("agent.py", SENDING)
     shell.tracefork("record", "agent.py", MODEL="gpt-4o")
     done = shell.tracefork("replay", "agent.tape", "agent.py", MODEL="gpt-5")
@@ -74,15 +74,15 @@ def test_the_card_has_it_as_a_likely_cause(shell: Shell) -> None:
     assert found["divergence"]["hints"] == [SAID]
 
 
-def test_a_stranger_cannot_write_on_the_screen(shell: Shell, reading: Shell) -> None:
-    """Escapes in a variable are spelled out."""
+def test_escapes_in_a_variable_are_spelled_out(shell: Shell, reading: Shell) -> None:
+    """Its value must not drive the terminal."""
     done = reading.tracefork("replay", "agent.tape", "agent.py", MODEL="\x1b[2Jgone")
     assert "\x1b" not in done.err
     assert r"\x1b[2Jgone" in joined(done.err)
 
 
-def test_a_redacted_tape_has_the_placeholder(reading: Shell) -> None:
-    """A value that is a secret after all goes off the tape with `redact`; its name stays."""
+def test_redact_replaces_the_value_of_a_variable(reading: Shell) -> None:
+    """Its name remains."""
     done = reading.tracefork("redact", "--mask", "re:gpt-4o", "agent.tape")
     assert done.exit == 0, done.err
     assert reading.tracefork("scan", "--mask", "re:gpt-4o", "agent.tape").exit == 1
@@ -92,8 +92,8 @@ def test_a_redacted_tape_has_the_placeholder(reading: Shell) -> None:
     assert model.value == "tracefork-secret-PATTERN_1"
 
 
-def test_no_entropy_leaves_chance_alone(shell: Shell) -> None:
-    """Recorded with --no-entropy a random prompt diverges and the card says why; without, not."""
+def test_no_entropy_does_not_record_randomness(shell: Shell) -> None:
+    """A random prompt diverges, and the card says why. Control: without the option it replays."""
     shell.write("agent.py", PLAIN_AGENT.replace("word.encode()", "uuid.uuid4().hex.encode()"))
     shell.edit("agent.py", "import os\n", "import os, uuid\n")
     assert shell.tracefork("record", "-o", "off.tape", "--no-entropy", "agent.py").exit == 0

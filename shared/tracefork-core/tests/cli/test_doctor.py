@@ -23,7 +23,7 @@ def _afterwards_it_is_gone() -> Iterator[None]:
 
 
 def lay(folder: Path, name: str, metadata: str | bytes | None) -> Path:
-    """Lay out what is left of an installed distribution, and return its metadata's folder."""
+    """Make the files of an installed distribution, and return its metadata folder."""
     found = folder / f"{name}.dist-info"
     found.mkdir(parents=True)
     if metadata is not None:
@@ -33,7 +33,7 @@ def lay(folder: Path, name: str, metadata: str | bytes | None) -> Path:
 
 
 def install(folder: Path, requirement: str, module: str) -> None:
-    """Lay an adapter out as an installed distribution."""
+    """Install an adapter."""
     metadata = lay(
         folder,
         "tracefork_toy-0.3",
@@ -43,8 +43,8 @@ def install(folder: Path, requirement: str, module: str) -> None:
     (folder / "toy_adapter.py").write_text(module)
 
 
-def test_what_is_installed_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Python, the store, HTTP libraries with their seam, SDKs with the library they send with."""
+def test_python_libraries_and_sdks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each SDK has the HTTP libraries that it sends with."""
     assert main(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     seen = {library["name"]: library["seen"] for library in found["transports"]}
@@ -69,7 +69,7 @@ def test_what_is_installed_is_listed(capsys: pytest.CaptureFixture[str]) -> None
         ("httpcore", None, "?", None),
     ],
 )
-def test_an_adapter_says_what_it_supports(
+def test_an_adapter_shows_the_versions_it_supports(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -78,7 +78,7 @@ def test_an_adapter_says_what_it_supports(
     mark: str,
     remedy: str | None,
 ) -> None:
-    """The range comes from the adapter's own metadata; what cannot be told is not guessed."""
+    """The range is in the adapter's metadata; a range that cannot be compared is not guessed."""
     install(tmp_path, requirement, ADAPTER)
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["doctor", "--json"]) == 0
@@ -93,10 +93,10 @@ def test_an_adapter_says_what_it_supports(
     assert remedy is None or f"\n      {remedy}\n" in said
 
 
-def test_a_framework_that_is_missing_is_said(
+def test_a_missing_framework_shows_the_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An adapter whose framework is not installed is listed with what installs it."""
+    """Its adapter is installed."""
     install(tmp_path, "lacking<3,>=2", ADAPTER.replace('"httpx", (', '"lacking", ('))
     monkeypatch.syspath_prepend(tmp_path)
     assert main(["doctor"]) == 0
@@ -105,10 +105,10 @@ def test_a_framework_that_is_missing_is_said(
     assert "\n      pip install 'lacking<3,>=2'\n" in said
 
 
-def test_an_adapter_that_is_missing_is_said(
+def test_a_missing_adapter_shows_the_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A framework that has an adapter which is not installed is listed with what installs it."""
+    """Its framework is installed."""
     lay(tmp_path, "crewai-1.16.0", "Metadata-Version: 2.1\nName: crewai\nVersion: 1.16.0\n")
     assert main(["doctor"]) == 0
     assert "crewai 1.16.0" not in capsys.readouterr().out
@@ -136,7 +136,7 @@ def test_a_broken_adapter_is_named(
     module: str,
     problem: str,
 ) -> None:
-    """An adapter that cannot be loaded is listed with its error, and doctor still ends with 0."""
+    """The list has its error, and the exit code is still 0."""
     install(tmp_path, "httpx", module)
     with (tmp_path / "tracefork_toy-0.3.dist-info" / "entry_points.txt").open("a") as points:
         points.write("[tracefork.instruments]\ntoy = toy_adapter:INSTRUMENT\n")
@@ -149,13 +149,13 @@ def test_a_broken_adapter_is_named(
 
 
 @pytest.mark.parametrize("metadata", [None, "Name: groq\n", b"\xff"])
-def test_what_is_half_installed_is_said(
+def test_a_half_installed_package_shows_the_install_command(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     metadata: str | bytes | None,
 ) -> None:
-    """Metadata that is gone, cut short or no text is an entry of the list, not the end of it."""
+    """Its metadata is missing, cut or not text; the rest of the list is printed."""
     lay(tmp_path, "groq-1.0", metadata)
     install(tmp_path, "groq>=1", ADAPTER.replace('"httpx", (', '"groq", ('))
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,4 @@
-"""`tracefork fork`, `try` and `tree`, typed one after another."""
+"""`tracefork fork`, `try` and `tree` change a run and compare the results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ for question in ("Where is order 17?", "Who delivers it?", "Thank them."):
 
 @pytest.fixture
 def support(shell: Shell) -> Shell:
-    """Return a shell with an agent that was recorded."""
+    """Return a shell with a recorded agent."""
     shell.write("agent.py", AGENT)
     assert shell.tracefork("record", "agent.py").exit == 0
     return shell
@@ -41,7 +41,7 @@ def ok(done: Done) -> Done:
 
 
 def test_a_fork_is_a_branch_that_replays(support: Shell) -> None:
-    """Another answer in the middle, the rest live; the branch replays, and the tree has both."""
+    """One answer is replaced and the rest is live; the tree shows the run and its branches."""
     done = ok(support.tracefork("fork", "agent.tape", "--at=1", "--text=Nobody."))
     assert done.out.splitlines()[1] == "Nobody."
     assert "● forked agent.1.tape at 1 · 1 replayed · 1 given · 1 live" in done.err
@@ -58,7 +58,7 @@ def test_a_fork_is_a_branch_that_replays(support: Shell) -> None:
 
 
 def test_a_question_is_tried_with_another_model(support: Shell) -> None:
-    """Both answers are shown, one call was made, and nothing is left behind."""
+    """Both answers are shown, one call is made, and no file remains."""
     before = sorted(support.folder.rglob("*"))
     done = ok(support.tracefork("try", "agent.tape", "--at=1", "--model=other", "--json"))
     told = done.document
@@ -68,8 +68,8 @@ def test_a_question_is_tried_with_another_model(support: Shell) -> None:
     assert "other" in ok(support.tracefork("try", "agent.tape", "--at=1", "--model=other")).out
 
 
-def test_an_answer_comes_from_a_file(support: Shell) -> None:
-    """A document of the provider's own, as --replace; what is no JSON is said to be none."""
+def test_replace_reads_an_answer_from_a_file(support: Shell) -> None:
+    """The file must be valid JSON."""
     body = support.tracefork("show", "agent.tape", "1", "--raw").out
     document = json.loads(body)
     document["choices"][0]["message"]["content"] = "From a file."
@@ -101,7 +101,7 @@ def test_an_impossible_fork_is_refused(support: Shell, words: list[str], facts: 
 
 
 def test_a_write_stops_a_fork(shell: Shell) -> None:
-    """A plain POST may change the world: exit 4, and how to go on."""
+    """A plain POST may have side effects; the error names the options for it."""
     assert shell.tracefork("record", "agent.py").exit == 0
     stopped = shell.tracefork("fork", "agent.tape", "--at=1")
     assert (stopped.exit, "--allow-writes" in stopped.err) == (4, True)

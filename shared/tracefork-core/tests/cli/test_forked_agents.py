@@ -1,4 +1,4 @@
-"""A forked child that comes out of its program ends as Python ends it: the run is its parent's."""
+"""A forked child whose agent has finished ends as in Python; the run belongs to its parent."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
     [("", 0, ""), ("raise KeyError('x')", 1, "KeyError: 'x'"), ("sys.exit(3)", 3, "")],
     ids=["well", "error", "exit"],
 )
-def test_it_ends_as_it_would_without_us(ending: str, status: int, said: str, shell: Shell) -> None:
-    """What it asked is on the tape; it says nothing of ours, and ends with its own status."""
+def test_a_forked_child_ends_as_in_python(
+    ending: str, status: int, said: str, shell: Shell
+) -> None:
+    """Its requests are on the tape, it prints nothing of tracefork, and keeps its status."""
     shell.write("forking.py", f"{FORKING}if not child:\n    print(end='', flush=True); {ending}\n")
     for words in (("record", "forking.py"), ("replay", "forking.tape")):
         done = shell.tracefork(*words)

@@ -1,4 +1,4 @@
-"""Commands that run an agent in a process of its own: what it leaves behind does not hold them."""
+"""A command that runs an agent in a child process gets its result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ with open("left", "a") as file:
     ],
 )
 def test_a_program_that_is_left_behind_is_not_waited_for(taped: Shell, words: list[str]) -> None:
-    """An agent that leaves a program behind: the command ends while that one still runs."""
+    """The command ends although a program that the agent started still runs."""
     taped.write("agent.py", PLAIN_AGENT + LEAVING)
     done = taped.tracefork(*words)
     over = (taped.folder / "over").exists()
@@ -39,8 +39,8 @@ def test_a_program_that_is_left_behind_is_not_waited_for(taped: Shell, words: li
     assert (done.exit, over) == (0, False), done.err
 
 
-def test_what_prints_no_document_has_failed(shell: Shell) -> None:
-    """Nothing, or JSON that is no object: a failed replay, whatever the status, with its end."""
+def test_a_process_without_a_document_has_failed(shell: Shell) -> None:
+    """Whatever its status, it is a failed replay with its last lines."""
     environment = shell.full_environment(PYTHONPATH=f"{shell.folder}:{shell.python_path}")
     for printed, status in (("", 0), ("7", 0), ("[]", 9)):
         text = f"import sys\nprint({printed!r})\nsys.stderr.write('gone wrong')\nsys.exit({status})"
@@ -50,8 +50,8 @@ def test_what_prints_no_document_has_failed(shell: Shell) -> None:
         assert done.reason == f"the run ended without a result, with status {status}"
 
 
-def test_a_reason_is_taken_from_where_it_stands(shell: Shell) -> None:
-    """A document of an error has its message, one of a replay its reason, a good one neither."""
+def test_the_reason_is_read_from_the_error_or_the_verdict(shell: Shell) -> None:
+    """A good document has none."""
     environment = shell.full_environment(PYTHONPATH=f"{shell.folder}:{shell.python_path}")
     cases = {"{'error': {'message': 'm'}}": "m", "{'reason': 'r'}": "r", "{'reason': None}": ""}
     for document, reason in cases.items():

@@ -1,4 +1,4 @@
-"""`gc` removes what nothing needs, and says what."""
+"""`gc` removes files that nothing needs, and names them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY = 86_400
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make a folder with three runs of different age, a branch, and what is left over."""
+    """Make a folder with three runs of different age, a branch, and leftovers."""
     for days, name in ((40, "old"), (20, "middle"), (0, "new")):
         path = tmp_path / f"{name}.tape"
         with record(path):
@@ -39,8 +39,8 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_what_is_left_over_goes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Logs without a tape and tapes without a byte; no run and no other file."""
+def test_leftover_files_are_removed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """These are logs without a tape and empty tapes, but no run and no other file."""
     assert main(["gc", str(folder)]) == 0
     assert names(folder) == {
         "old.tape",
@@ -56,7 +56,7 @@ def test_what_is_left_over_goes(folder: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_a_dry_run_removes_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It says what would go."""
+    """It names what would be removed."""
     before = names(folder)
     assert main(["gc", "--dry-run", "--keep", "0", str(folder)]) == 0
     assert names(folder) == before
@@ -64,13 +64,13 @@ def test_a_dry_run_removes_nothing(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_a_run_that_a_branch_needs_stays_however_old(folder: Path) -> None:
-    """An older one that nothing needs goes."""
+    """Another old run is removed."""
     assert main(["gc", "--older-than", "10d", str(folder)]) == 0
     assert names(folder) == {"old.tape", "new.tape", "branch.tape", "notes.txt"}
 
 
 def test_the_newest_runs_are_kept(folder: Path) -> None:
-    """--keep counts from the newest on; a parent comes with its branch."""
+    """--keep counts from the newest; a branch keeps its parent."""
     assert main(["gc", "--keep", "1", str(folder)]) == 0
     kept = names(folder)
     assert len(kept & {"new.tape", "branch.tape"}) == 1
@@ -78,8 +78,8 @@ def test_the_newest_runs_are_kept(folder: Path) -> None:
     assert ("old.tape" in kept) == ("branch.tape" in kept)
 
 
-def test_branches_without_a_parent_go_when_asked(folder: Path) -> None:
-    """They cannot be read; still nobody removes them unasked."""
+def test_orphans_are_removed_only_with_the_option(folder: Path) -> None:
+    """They cannot be read, but may be the only copy of their exchanges."""
     (folder / "old.tape").unlink()
     assert main(["gc", str(folder)]) == 0
     assert "branch.tape" in names(folder)
@@ -88,7 +88,7 @@ def test_branches_without_a_parent_go_when_asked(folder: Path) -> None:
 
 
 def test_a_run_that_is_recorded_right_now_stays(folder: Path) -> None:
-    """Neither it nor its log and journal."""
+    """Its log and journal stay too."""
     with record(folder / "now.tape"):
         assert main(["gc", "--keep", "0", str(folder)]) == 0
         assert {"now.tape", "now.tape-wal", "now.tape-flight"} <= names(folder)
@@ -108,8 +108,8 @@ def test_an_invalid_argument_removes_nothing(
     assert names(folder) == before
 
 
-def test_what_killed_commands_left_goes_a_day_later(folder: Path) -> None:
-    """Before that somebody may be at work there; a link of that name leads elsewhere."""
+def test_scratch_folders_are_removed_after_a_day(folder: Path) -> None:
+    """A younger one may belong to a running command; a link of such a name stays."""
     for name, days in ((".tracefork-draft-a", 2), (".tracefork-try-b", 0)):
         (folder / name).mkdir()
         (folder / name / "x.tape").touch()
@@ -125,7 +125,7 @@ def test_what_killed_commands_left_goes_a_day_later(folder: Path) -> None:
 
 
 def test_a_branch_keeps_its_parent_whatever_it_is_called(folder: Path) -> None:
-    """A tape is one by what it holds."""
+    """A tape is recognized by its content."""
     (folder / "branch.tape").rename(folder / "branch")
     assert main(["gc", str(folder), "--older-than", "30d"]) == 0
     assert {"old.tape", "branch"} <= names(folder)

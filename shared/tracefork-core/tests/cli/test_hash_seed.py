@@ -53,7 +53,7 @@ def sorting(shell: Shell) -> Shell:
 
 
 def counted(shell: Shell, more: str = "") -> Path:
-    """Let every start of Python in the folder leave a line, before anything else runs."""
+    """Make every start of Python in the folder write a line, before anything else runs."""
     shell.write("site/sitecustomize.py", COUNTING + more)
     shell.environment["STARTS"] = str(shell.folder / "starts")
     shell.environment["PYTHONPATH"] = f"{shell.folder / 'site'}:{shell.python_path}"
@@ -61,7 +61,7 @@ def counted(shell: Shell, more: str = "") -> Path:
 
 
 def test_set_order_replays_in_any_process(sorting: Shell) -> None:
-    """A set in a prompt replays in fresh processes, whatever hash seed they are started with."""
+    """Each process starts with another hash seed."""
     recorded = sorting.tracefork("record", "agent.py", PYTHONHASHSEED="random")
     assert recorded.exit == 0, recorded.err
     for seed in ("random", "0", "1", "4711", ""):
@@ -72,8 +72,8 @@ def test_set_order_replays_in_any_process(sorting: Shell) -> None:
     assert "✓ agent.tape · 1 of 1 replay proven" in verified.out
 
 
-def test_without_the_seed_it_diverges(sorting: Shell) -> None:
-    """The control: the library cannot restore the seed; the run diverges and the card says why."""
+def test_a_library_replay_with_another_seed_diverges(sorting: Shell) -> None:
+    """The control: only the command can restore the seed, and the card says why."""
     sorting.tracefork("record", "agent.py", PYTHONHASHSEED="5")
     sorting.write("library.py", LIBRARY)
     same = sorting.python("library.py", "replay", "agent.tape", PYTHONHASHSEED="5")
@@ -83,8 +83,8 @@ def test_without_the_seed_it_diverges(sorting: Shell) -> None:
     assert "PYTHONHASHSEED was 5 when this was recorded and is 6 now" in other.err
 
 
-def test_a_random_process_is_said_to_be_random(sorting: Shell) -> None:
-    """A library recording under random hashes has no seed; a divergence of it says so."""
+def test_the_card_reports_a_recording_with_random_hashes(sorting: Shell) -> None:
+    """A recording by the library has no seed."""
     sorting.write("library.py", LIBRARY)
     assert sorting.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
     with Tape.open(sorting.folder / "a.tape") as tape:
@@ -99,7 +99,7 @@ def test_a_random_process_is_said_to_be_random(sorting: Shell) -> None:
 
 
 def test_an_edit_is_not_blamed_on_hashes(sorting: Shell) -> None:
-    """The control: other words are no other order, random hashes or not."""
+    """The control: other words are not another order."""
     sorting.write("library.py", LIBRARY)
     sorting.python("library.py", "record", "a.tape", PYTHONHASHSEED="random")
     sorting.edit("agent.py", "You know about", "You also know about")
@@ -109,8 +109,8 @@ def test_an_edit_is_not_blamed_on_hashes(sorting: Shell) -> None:
 
 
 @pytest.mark.parametrize("start", ["module", "options", "script"])
-def test_starting_anew_shows_in_nothing_else(shell: Shell, start: str) -> None:
-    """Options of Python, stdin, stdout and the exit status are what they are without it."""
+def test_a_restart_is_invisible_to_the_agent(shell: Shell, start: str) -> None:
+    """Options of Python, stdin, stdout and the exit status are the same."""
     shell.write("look.py", LOOKING)
     begins = {
         "module": [sys.executable, "-m", "tracefork_core.cli.main"],
@@ -139,7 +139,7 @@ def test_starting_anew_shows_in_nothing_else(shell: Shell, start: str) -> None:
 
 
 def test_a_given_seed_is_kept(shell: Shell) -> None:
-    """With a number in PYTHONHASHSEED nothing starts anew, in record or replay."""
+    """With a number in PYTHONHASHSEED, nothing restarts."""
     shell.write("look.py", LOOKING)
     starts = counted(shell)
     done = shell.tracefork("record", "look.py", PYTHONHASHSEED="42")
@@ -152,8 +152,8 @@ def test_a_given_seed_is_kept(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "more", ["os.environ.pop('PYTHONHASHSEED', None)", "os.environ['PYTHONHASHSEED'] = 'random'"]
 )
-def test_it_starts_anew_only_once(shell: Shell, more: str) -> None:
-    """Where something takes the seed away at every start, the agent runs all the same."""
+def test_the_process_restarts_only_once(shell: Shell, more: str) -> None:
+    """The agent runs even if something removes the seed at every start."""
     shell.write("look.py", LOOKING)
     starts = counted(shell, more)
     assert shell.tracefork("record", "look.py").exit == 9
@@ -161,8 +161,8 @@ def test_it_starts_anew_only_once(shell: Shell, more: str) -> None:
     assert len(starts.read_text().splitlines()) <= 4
 
 
-def test_only_the_command_starts_anew(shell: Shell) -> None:
-    """A program that calls the command line as a function is not started anew."""
+def test_a_program_that_calls_main_is_not_restarted(shell: Shell) -> None:
+    """Its process runs more than the command line."""
     starts = counted(shell)
     shell.write(
         "inside.py",
@@ -173,8 +173,8 @@ def test_only_the_command_starts_anew(shell: Shell) -> None:
     assert starts.read_text() == "start\n"
 
 
-def test_a_seed_set_too_late_is_none(sorting: Shell) -> None:
-    """PYTHONHASHSEED=0 in a running process changes nothing, and is not taken for its seed."""
+def test_a_seed_set_in_a_running_process_is_not_recorded(sorting: Shell) -> None:
+    """PYTHONHASHSEED has no effect then."""
     sorting.write("library.py", "import os\nos.environ['PYTHONHASHSEED'] = '0'\n" + LIBRARY)
     assert sorting.python("library.py", "record", "a.tape", PYTHONHASHSEED="random").exit == 0
     assert sorting.python("library.py", "record", "b.tape", PYTHONHASHSEED="0").exit == 0
@@ -187,8 +187,8 @@ def test_a_seed_set_too_late_is_none(sorting: Shell) -> None:
 
 
 @pytest.mark.parametrize("seed", ["99999999999", "x; rm"])
-def test_a_strangers_seed_does_no_harm(shell: Shell, alter: Alter, seed: str) -> None:
-    """A seed that Python would not start with is left alone."""
+def test_an_invalid_seed_on_a_tape_is_ignored(shell: Shell, alter: Alter, seed: str) -> None:
+    """Python would not start with it."""
     shell.tracefork("record", "agent.py", PYTHONHASHSEED="5")
     tape = shell.folder / "agent.tape"
     spelled = f'"hash_seed":"{seed}"'.encode()
@@ -198,8 +198,8 @@ def test_a_strangers_seed_does_no_harm(shell: Shell, alter: Alter, seed: str) ->
         assert done.exit == 0, done.err
 
 
-def test_doctor_says_what_hashes_are(shell: Shell) -> None:
-    """Random or settled, and what to do about it; as JSON the seed itself."""
+def test_doctor_shows_the_hash_seed(shell: Shell) -> None:
+    """Random hashes come with a remedy."""
     random = shell.tracefork("doctor", PYTHONHASHSEED="random")
     assert "random · sets of strings have another order in every run" in random.out
     assert "PYTHONHASHSEED=0" in " ".join(random.out.split())

@@ -17,7 +17,7 @@ HEAVY |= {"rich", "sqlite3", "time_machine", "typer", "tracefork_core.run", "tra
 
 
 def test_the_overview_loads_nothing_heavy(shell: Shell) -> None:
-    """`tracefork --help` imports neither a verb nor any library."""
+    """`tracefork --help` imports no command and no library."""
     code = (
         "import sys, json; from tracefork_core.cli.main import main; code = main(['--help']);"
         "print(json.dumps(sorted(sys.modules)))"
@@ -29,8 +29,8 @@ def test_the_overview_loads_nothing_heavy(shell: Shell) -> None:
     assert {f"tracefork_core.cli.commands.{verb}" for verb in SUMMARIES} & loaded == set()
 
 
-def test_a_verb_does_load_its_libraries(shell: Shell) -> None:
-    """The control: the same probe sees typer where a verb's own help is asked for."""
+def test_a_command_loads_its_libraries(shell: Shell) -> None:
+    """The control: the same probe sees typer in the help of a command."""
     code = (
         "import sys; from tracefork_core.cli.main import main; main(['ls', '--help']);"
         "print('typer' in sys.modules)"
@@ -39,7 +39,7 @@ def test_a_verb_does_load_its_libraries(shell: Shell) -> None:
 
 
 def test_the_overview_fits_the_narrowest_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """No line of the overview is wider than 80 columns, and every command is in it."""
+    """No line is wider than 80 columns, and every command is in it."""
     assert main(["--help"]) == 0
     overview = capsys.readouterr().out
     assert max(len(line) for line in overview.splitlines()) <= 80
@@ -48,7 +48,7 @@ def test_the_overview_fits_the_narrowest_terminal(capsys: pytest.CaptureFixture[
 
 @pytest.mark.parametrize("verb", SUMMARIES)
 def test_every_command_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each command explains itself and every option it has."""
+    """Each command describes itself and all its options."""
     from importlib import import_module
 
     assert main([verb, "--help"]) == 0
@@ -63,7 +63,7 @@ def test_every_command_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("verb", SUMMARIES)
 def test_every_command_is_in_the_reference(verb: str) -> None:
-    """docs/reference/cli.md has a section for each command that names all of its options."""
+    """Each section of docs/reference/cli.md names all options of its command."""
     from importlib import import_module
 
     sections = REFERENCE.read_text().split("\n## ")
@@ -73,7 +73,7 @@ def test_every_command_is_in_the_reference(verb: str) -> None:
     assert [name for name in names if f"`{name}" not in section] == []
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """`tracefork --version` prints the version of the package."""
     from tracefork_core import __version__
 

@@ -1,4 +1,4 @@
-"""A program that ends itself, or becomes another, has a whole tape, and its replay a verdict."""
+"""An agent that ends or replaces its process has a complete tape, and a verdict at replay."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ WAYS = {
 
 
 def leaving(shell: Shell, way: str, status: int) -> None:
-    """Write an agent that ends so."""
+    """Write an agent that ends in the given way."""
     shell.write("leaving.py", LEAVING + WAYS[way].replace("STATUS", str(status)) + "\n")
 
 
 @pytest.mark.parametrize("status", [0, 3])
 @pytest.mark.parametrize("way", list(WAYS))
-def test_its_tape_is_whole_and_replays(way: str, status: int, shell: Shell) -> None:
-    """The summary is printed, the status passed on, and the replay proven."""
+def test_the_tape_of_an_agent_that_leaves_is_complete_and_replays(
+    way: str, status: int, shell: Shell
+) -> None:
+    """The summary is printed, and the exit status is the agent's."""
     leaving(shell, way, status)
     recorded = shell.tracefork("record", "leaving.py")
     assert (recorded.exit, recorded.out) == (status, "one\ntwo\n")
@@ -56,8 +58,10 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("asked", [["one", "three"], ["one"], ["one", "two", "three"]])
-def test_a_divergence_that_it_swallowed_is_told(asked: list[str], shell: Shell) -> None:
-    """Its status is no verdict: of what differs, what is missing and what is too much."""
+def test_a_swallowed_divergence_is_reported_when_the_agent_leaves(
+    asked: list[str], shell: Shell
+) -> None:
+    """The status 0 of the agent is no verdict."""
     shell.write("leaving.py", SWALLOWING)
     assert shell.tracefork("record", "leaving.py", "--", "one", "two").exit == 0
     words = ("replay", "leaving.tape", "leaving.py", "--json", "--", *asked)
@@ -65,8 +69,10 @@ def test_a_divergence_that_it_swallowed_is_told(asked: list[str], shell: Shell) 
     assert (replayed.exit, replayed.document["result"]) == (1, "different")
 
 
-def test_a_live_call_that_it_swallowed_is_told(shell: Shell, provider: ProviderServer) -> None:
-    """What was refused ends as everywhere: 4, and its words."""
+def test_a_swallowed_refusal_is_reported_when_the_agent_leaves(
+    shell: Shell, provider: ProviderServer
+) -> None:
+    """The exit code is 4, as everywhere."""
     leaving(shell, "main thread", 0)
     assert shell.tracefork("record", "leaving.py").exit == 0
     calls = "import urllib.request\ntry: urllib.request.urlopen(os.environ['PROVIDER'])\n"
@@ -96,8 +102,8 @@ sys.exit(3)
 """
 
 
-def test_what_it_becomes_is_part_of_the_run(shell: Shell) -> None:
-    """A program that starts itself anew is recorded, and ends with the status that it ends with."""
+def test_a_program_started_by_exec_is_part_of_the_run(shell: Shell) -> None:
+    """Its exit status is that of the run."""
     shell.write("becoming.py", BECOMING)
     plain = shell.python("becoming.py")
     assert plain.out == "2\n4\n['becoming.py', 'again'] again\n"

@@ -1,4 +1,4 @@
-"""`tracefork ls` and `tracefork show`."""
+"""`tracefork ls` and `tracefork show` display tapes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HOSTILE = "\x1b[31mred\x07 \u202eevil\u200b\x9b2J"
 def look(
     recorded: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Any:
-    """Return a function that runs a command in the folder of tapes and gives its stdout."""
+    """Return a function that runs a command in the folder of tapes and returns its output."""
     monkeypatch.chdir(recorded.folder)
     monkeypatch.setenv("TRACEFORK_HOME", recorded.environment["TRACEFORK_HOME"])
     monkeypatch.setenv("COLUMNS", "80")
@@ -56,10 +56,10 @@ def test_a_folder_lists_its_tapes(look: Any) -> None:
     assert found["support.tape"]["state"] == "complete"
 
 
-def test_files_that_are_no_tapes_are_listed_as_such(
+def test_damaged_and_foreign_files_are_listed_with_their_problem(
     taped: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`ls` names what is damaged or foreign and goes on; its exit code is 0."""
+    """`ls` continues after them."""
     good = (taped.folder / "agent.tape").read_bytes()
     taped.write("foreign.tape", "hello")
     taped.write("empty.tape", "")
@@ -79,8 +79,10 @@ def test_files_that_are_no_tapes_are_listed_as_such(
     assert "! foreign.tape: " in capsys.readouterr().out
 
 
-def test_an_empty_folder_has_no_tapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`ls` of a folder without tapes says so; a folder that is not there is a mistake."""
+def test_ls_of_an_empty_folder_finds_no_tapes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A missing folder is an error."""
     assert main(["ls", str(tmp_path)]) == 0
     assert "no tapes in" in capsys.readouterr().out
     assert main(["ls", str(tmp_path / "gone")]) == 2
@@ -88,7 +90,7 @@ def test_an_empty_folder_has_no_tapes(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_the_timeline_has_a_line_for_each_exchange(look: Any) -> None:
-    """`show TAPE`: number, lane, step or caller, model, tokens in and out, time, cost."""
+    """It shows number, lane, step or caller, model, tokens in and out, time and cost."""
     head, titles, _, line, following = look("show", "support.tape").splitlines()
     assert head.startswith("support.tape · 1 exchange · 1 lane · ")
     assert titles.split() == ["#", "lane", "step", "model", "in", "→", "out", "ms", "$"]
@@ -101,7 +103,7 @@ def test_the_timeline_has_a_line_for_each_exchange(look: Any) -> None:
 def test_on_a_narrow_screen_words_give_way_to_numbers(
     look: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However little room there is, each line begins with the number to show it by."""
+    """Each line still begins with the number of its exchange."""
     monkeypatch.setenv("COLUMNS", "40")
     with tracefork.Tape.open("support.tape") as tape:
         numbers = [str(exchange.n) for exchange in tape.exchanges]
@@ -110,7 +112,7 @@ def test_on_a_narrow_screen_words_give_way_to_numbers(
 
 
 def test_an_exchange_is_shown_decoded(look: Any) -> None:
-    """`show TAPE N`: the messages, the answer, tokens, headers and chunks, without the key."""
+    """This covers messages, answer, tokens, headers and chunks, without the key."""
     text = look("show", "support.tape", "0")
     assert "exchange 0 of 1 · support.tape" in text
     assert "system       You answer support tickets. Be brief." in text
@@ -125,8 +127,8 @@ def test_an_exchange_is_shown_decoded(look: Any) -> None:
     assert found["call"]["usage"]["input_tokens"] == found["input_tokens"] > 0
 
 
-def test_bodies_come_out_as_they_were(recorded: Shell) -> None:
-    """--raw and --request-raw write exactly the recorded bytes, whose hash the tape knows."""
+def test_raw_bodies_are_written_unchanged(recorded: Shell) -> None:
+    """Their hash is the recorded one."""
     with tracefork.Tape.open(recorded.folder / "support.tape") as tape:
         request, response = tape.exchanges[0].request, tape.exchanges[0].payload.response
         assert response is not None
@@ -181,10 +183,10 @@ def test_a_hostile_tape_cannot_drive_the_terminal(
     assert r"\x1b[31mred\x07 \u202eevil\u200b\x9b2J" in capsys.readouterr().out
 
 
-def test_what_a_run_cost_is_told_where_it_is_known(
+def test_the_cost_is_the_sum_of_the_known_prices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cost shown is the sum of the prices that are known, and — where none is."""
+    """It is — if no price is known."""
     import openai
 
     monkeypatch.chdir(tmp_path)
@@ -208,7 +210,7 @@ def test_what_a_run_cost_is_told_where_it_is_known(
 def test_the_name_of_a_file_cannot_drive_the_terminal(
     taped: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is a stranger's too, where a tape was sent."""
+    """A received file may have any name."""
     monkeypatch.chdir(taped.folder)
     name = "\x1b[31mred\u202e.tape"
     (taped.folder / "agent.tape").rename(name)
@@ -225,7 +227,7 @@ def test_the_name_of_a_file_cannot_drive_the_terminal(
 
 @pytest.mark.parametrize("command", ["ls", "show", "record", "replay"])
 def test_a_pipe_is_not_waited_for(shell: Shell, command: str) -> None:
-    """In the place of a tape, it is none."""
+    """A pipe is not a tape."""
     shell.write("agent.py", "pass\n")
     os.mkfifo(shell.folder / "pipe.tape")
     words = {

@@ -1,4 +1,4 @@
-"""Secrets on the command line: what was masked is said, and how to mask more."""
+"""Commands report which secrets they masked, and mask more on request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def kept(shell: Shell, name: str) -> bytes:
     return path.read_bytes()
 
 
-def test_record_says_what_it_masked(shell: Shell) -> None:
-    """The name and how often; the value is in no file."""
+def test_record_reports_the_masked_secrets(shell: Shell) -> None:
+    """It shows name and number; the value is in no file."""
     done = shell.tracefork("record", "agent.py", "--", f"use {KEY}", SERVICE_API_KEY=KEY)
     assert done.exit == 0, done.err
     assert "  secrets masked: SERVICE_API_KEY \u00d72\n" in done.err
@@ -37,7 +37,7 @@ def test_record_says_what_it_masked(shell: Shell) -> None:
 
 
 def test_documents_name_the_mode_and_the_secrets(shell: Shell) -> None:
-    """For a program that reads them: of record and of verify."""
+    """This holds for record and verify."""
     words = ("agent.py", "--", KEY)
     done = shell.tracefork("record", "--json", *words, SERVICE_API_KEY=KEY)
     assert (done.document["mode"], done.document["secrets"]) == ("safe", {"SERVICE_API_KEY": 2})
@@ -49,15 +49,15 @@ def test_documents_name_the_mode_and_the_secrets(shell: Shell) -> None:
 
 
 def test_raw_masks_nothing(shell: Shell) -> None:
-    """Negative control: the value is in the file, and nothing is said to be masked."""
+    """Negative control: the value is in the file, and no masked secret is reported."""
     command = ("record", "--json", "--mode", "raw", "agent.py", "--", KEY)
     done = shell.tracefork(*command, SERVICE_API_KEY=KEY)
     assert (done.document["mode"], done.document["secrets"]) == ("raw", {})
     assert KEY.encode() in kept(shell, "agent.tape")
 
 
-def test_a_pattern_is_given_again_at_replay(shell: Shell) -> None:
-    """The tape has their number alone; without them a replay is a mistake, with them it runs."""
+def test_a_replay_needs_the_patterns_of_its_recording(shell: Shell) -> None:
+    """The tape stores only their number."""
     mask = r"--mask=re:ID-\d+"
     assert shell.tracefork("record", mask, "agent.py", "--", "ID-12").exit == 0
     assert b"ID-12" not in kept(shell, "agent.tape")
@@ -68,8 +68,8 @@ def test_a_pattern_is_given_again_at_replay(shell: Shell) -> None:
     assert shell.tracefork("verify", mask, "agent.tape", "agent.py", "--", "ID-14").exit == 0
 
 
-def test_an_unknown_mode_is_a_mistake(shell: Shell) -> None:
-    """It says which there are."""
+def test_an_unknown_mode_is_refused(shell: Shell) -> None:
+    """The error lists the modes."""
     done = shell.tracefork("record", "--mode", "careful", "agent.py")
     assert done.exit == 2
     assert "safe, metadata, sealed, raw" in done.err

@@ -19,7 +19,7 @@ def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture
 def test_a_bug_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A fault of tracefork itself ends with 6 and says how to see the traceback."""
+    """The exit code is 6, and the message says how to see the traceback."""
 
     def fails(path: Path) -> None:
         raise KeyError(path)
@@ -36,7 +36,7 @@ def test_a_bug_is_one_line(
 
 
 def test_colour_is_for_terminals(recorded: Shell) -> None:
-    """Without a terminal, and with NO_COLOR where rich is told to colour, no escape is written."""
+    """NO_COLOR wins over FORCE_COLOR."""
     plain = recorded.tracefork("ls")
     assert "\x1b" not in plain.out
     assert "\x1b" in recorded.tracefork("ls", FORCE_COLOR="1").out
@@ -44,7 +44,7 @@ def test_colour_is_for_terminals(recorded: Shell) -> None:
 
 
 def test_an_old_terminal_gets_escapes_not_errors(recorded: Shell) -> None:
-    """Where stdout cannot hold our marks, they are spelled out."""
+    """Characters that stdout cannot encode are spelled out."""
     done = recorded.tracefork("ls", PYTHONIOENCODING="ascii")
     assert done.exit == 0
     assert r"\u2713" in done.out

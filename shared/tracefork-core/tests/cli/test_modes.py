@@ -1,4 +1,4 @@
-"""The mode of a tape is named wherever it is shown, and nothing is offered that it cannot do."""
+"""The mode of a tape is shown, and determines what can be done with it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PASSPHRASE = {"TRACEFORK_PASSPHRASE": "correct horse battery staple"}
 
 
 def test_a_metadata_tape_is_shown_and_not_replayed(taped: Shell) -> None:
-    """It is recorded, listed and shown as what it is; a replay says why there is none."""
+    """It has no bodies to answer with."""
     done = taped.tracefork("record", "-o", "m.tape", "--mode", "metadata", "agent.py")
     assert "· metadata\n" in done.err
     assert "next: tracefork show m.tape" in done.err
@@ -31,7 +31,7 @@ def test_a_metadata_tape_is_shown_and_not_replayed(taped: Shell) -> None:
 
 
 def test_a_sealed_tape_is_listed_without_its_key_and_replays_with_it(taped: Shell) -> None:
-    """Without it each command says what is missing; with it all is as ever."""
+    """Without the key, each command names what is missing."""
     done = taped.tracefork("record", "-o", "s.tape", "--mode", "sealed", "agent.py", **PASSPHRASE)
     assert done.exit == 0
     assert "· sealed\n" in done.err

@@ -1,4 +1,4 @@
-"""Names of tapes and arguments of agents are what a file system and a shell allow."""
+"""Tapes and arguments may have any name that a file system and a shell allow."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(httpx2.post(os.environ["PROVIDER"] + "/echo", content=asked).text)
 
 
 def test_an_argument_need_not_be_unicode(shell: Shell) -> None:
-    """It is remembered as it was, and replayed with."""
+    """It is stored and passed on unchanged."""
     shell.write("odd.py", "import os, sys\nprint(os.fsencode(sys.argv[1]))\n")
     for words in (("record", "odd.py", "--", NO_TEXT), ("replay", "last")):
         done = shell.tracefork(*words)
@@ -44,7 +44,7 @@ def test_an_argument_need_not_be_unicode(shell: Shell) -> None:
 
 
 def test_the_name_of_a_tape_need_not_be_unicode(tmp_path: Path) -> None:
-    """It is written and read there."""
+    """The tape can be written and read."""
     path = tmp_path / f"{NO_TEXT}.tape"
     with record(path):
         pass
@@ -52,8 +52,8 @@ def test_the_name_of_a_tape_need_not_be_unicode(tmp_path: Path) -> None:
         assert tape.receipt is not None
 
 
-def test_nothing_that_an_agent_meets_need_be_unicode(shell: Shell) -> None:
-    """Its own name, a variable that it reads, a program that it starts, and a script in it."""
+def test_names_variables_and_programs_of_an_agent_need_not_be_unicode(shell: Shell) -> None:
+    """A script in a child process is included."""
     shell.write(f"{NO_TEXT}.py", MEETS_NO_TEXT)
     shell.write(f"child-{NO_TEXT}.py", shell.write("agent.py", ASKS_THE_TIME).read_text())
     program = shell.write(f"{NO_TEXT}.sh", "#!/bin/sh\necho $1\n")
@@ -72,7 +72,7 @@ def test_nothing_that_an_agent_meets_need_be_unicode(shell: Shell) -> None:
 
 
 def test_a_race_is_run_whatever_the_name_of_a_tape_is(shell: Shell) -> None:
-    """Its name goes from process to process."""
+    """The name is passed from process to process."""
     shell.tracefork("record", "-o", f"{NO_TEXT}.tape", "agent.py")
     done = shell.tracefork("race", f"{NO_TEXT}.tape")
     assert (done.exit, done.err) == (0, "")
@@ -89,8 +89,10 @@ def test_a_race_is_run_whatever_the_name_of_a_tape_is(shell: Shell) -> None:
     ],
     ids=lambda words: words[0],
 )
-def test_a_tape_is_forked_by_a_name_that_is_text(words: tuple[str, ...], shell: Shell) -> None:
-    """Its branches have to name it; that is said before anything is asked or written."""
+def test_a_tape_whose_name_is_not_unicode_cannot_be_forked(
+    words: tuple[str, ...], shell: Shell
+) -> None:
+    """A branch must store the name; the error comes before any request and any file."""
     shell.tracefork("record", "-o", f"{NO_TEXT}.tape", "agent.py")
     before = {*shell.folder.iterdir()}
     done = shell.tracefork(words[0], f"{NO_TEXT}.tape", *words[1:])
@@ -100,7 +102,7 @@ def test_a_tape_is_forked_by_a_name_that_is_text(words: tuple[str, ...], shell: 
 
 
 def test_a_long_name_breaks_no_line(shell: Shell) -> None:
-    """What is said of a run can be searched by line, in the log of a CI say."""
+    """The output can be searched by line, for instance in a CI log."""
     name = f"{'long-' * 20}name.tape"
     said = shell.tracefork("record", "-o", name, "agent.py").err.splitlines()
     assert said[0].startswith(f"● recorded {name} · 2 exchanges · 1 lane · ")
@@ -116,8 +118,8 @@ def test_a_long_name_breaks_no_line(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("name", ["-x.tape", "--help"])
-def test_what_looks_like_an_option_is_shown_as_a_path(name: str, shell: Shell) -> None:
-    """What is to be typed next can be typed."""
+def test_a_name_that_looks_like_an_option_is_shown_as_a_path(name: str, shell: Shell) -> None:
+    """The suggested command can be pasted."""
     recorded = shell.tracefork("record", "-o", f"./{name}", "agent.py", "--json").document
     assert recorded["next"] == f"tracefork replay ./{name} agent.py"
     assert shell.tracefork(*recorded["next"].split()[1:]).exit == 0

@@ -1,4 +1,4 @@
-"""`pack` writes one tape that needs nothing else; `unpack` takes in none that is damaged."""
+"""`pack` writes a tape that needs no other file; `unpack` refuses a damaged one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .conftest import Shell
 
 
 def test_a_packed_run_replays_elsewhere(recorded: Shell, tmp_path: Path) -> None:
-    """It has the digest of the run, and answers the same agent."""
+    """It has the digest of the run."""
     done = recorded.tracefork("pack", "support.tape", "-o", "sent.tape")
     assert done.exit == 0
     assert "● packed sent.tape · 1 exchange · " in done.out
@@ -26,7 +26,7 @@ def test_a_packed_run_replays_elsewhere(recorded: Shell, tmp_path: Path) -> None
 
 
 def test_a_packed_run_is_named_after_its_tape(taped: Shell) -> None:
-    """Without -o; and nothing is overwritten, by either command."""
+    """No file is overwritten, by either command."""
     assert (
         taped.tracefork("pack", "--json", "agent.tape")
         .document["packed"]
@@ -39,8 +39,8 @@ def test_a_packed_run_is_named_after_its_tape(taped: Shell) -> None:
 
 
 @pytest.mark.parametrize("place", [0.4, 0.7, 0.9])
-def test_a_damaged_tape_is_not_taken_in(taped: Shell, place: float) -> None:
-    """One flipped byte, and nothing is written."""
+def test_unpack_refuses_a_damaged_tape(taped: Shell, place: float) -> None:
+    """No file is written."""
     taped.tracefork("pack", "agent.tape", "-o", "sent.tape")
     data = bytearray((taped.folder / "sent.tape").read_bytes())
     data[int(place * len(data))] ^= 1
@@ -51,8 +51,8 @@ def test_a_damaged_tape_is_not_taken_in(taped: Shell, place: float) -> None:
     assert list((taped.folder / "inbox").iterdir()) == []
 
 
-def test_what_was_cut_off_is_packed_with_what_was_in_flight(taped: Shell) -> None:
-    """The journal's exchange is in the one file, which stays incomplete."""
+def test_pack_includes_the_exchange_in_flight(taped: Shell) -> None:
+    """The packed tape stays incomplete, and has no journal."""
     taped.write(
         "cut.py",
         "import os, httpx\n"

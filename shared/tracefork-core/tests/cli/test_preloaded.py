@@ -1,4 +1,4 @@
-"""The Python that waits for commands runs those of its own environment, and says when it died."""
+"""The waiting Python runs commands of its own environment, and reports when it has died."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from .preloaded import Preloaded
 
 
-def test_a_dead_one_is_named_and_another_environment_is_not_asked_of_it(
+def test_a_dead_python_is_reported_and_other_environments_get_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What Python reads at its start is that of the one that waits, whatever was set since."""
+    """Python reads some variables only when it starts."""
     waits = Preloaded()
     assert waits.run(["--version"], tmp_path, os.environ).returncode == 0
     assert waits.process is not None

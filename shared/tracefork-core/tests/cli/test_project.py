@@ -1,4 +1,4 @@
-"""A project's folder is an agent, where an adapter says what its framework would run in it."""
+"""A project folder is an agent if an adapter knows what its framework would run in it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ for words in (("returned",), ()):
 
 @pytest.fixture
 def desk(shell: Shell) -> Shell:
-    """Return a shell in a folder with a project, and with the adapter of its framework."""
+    """Return a shell in a folder with a project, with the adapter of its framework installed."""
     shell.write("site/desk_adapter.py", ADAPTER)
     shell.write("site/desk_adapter-1.0.dist-info/METADATA", "Name: desk-adapter\nVersion: 1.0\n")
     points = "[tracefork.projects]\ngone = gone:find\ndesk = desk_adapter:find\n"
@@ -53,7 +53,7 @@ def desk(shell: Shell) -> Shell:
 
 
 def test_a_project_is_recorded_and_replayed(desk: Shell) -> None:
-    """In its folder, with its variables; again by its tape alone, from another folder."""
+    """It runs in its folder with its variables, and replays from another folder."""
     done = desk.tracefork("record", "office", "--", "now")
     assert (done.exit, done.out) == (0, "upstairs office now\n"), done.err
     assert "next: tracefork replay office.tape office -- now" in done.err
@@ -64,8 +64,8 @@ def test_a_project_is_recorded_and_replayed(desk: Shell) -> None:
     assert (other.exit, "diverged" in other.err) == (1, True)
 
 
-def test_a_folder_that_nobody_knows_is_refused(desk: Shell) -> None:
-    """Who was asked, and what to do; a broken adapter is named, and hides nobody."""
+def test_a_folder_that_no_adapter_recognizes_is_refused(desk: Shell) -> None:
+    """The error names the adapters, broken ones too, and a remedy."""
     (desk.folder / "office/desk.toml").unlink()
     done = desk.tracefork("record", "office")
     words = " ".join(done.err.split())
@@ -76,7 +76,7 @@ def test_a_folder_that_nobody_knows_is_refused(desk: Shell) -> None:
 
 
 def test_a_project_is_graded_by_what_it_returns_or_prints(desk: Shell) -> None:
-    """As `blame` and `bisect` run it: its function's value; without one, all that it printed."""
+    """`blame` and `bisect` use its function's result, or else its output."""
     done = desk.python("-c", GRADED)
     assert done.out.splitlines() == [
         "'upstairs office returned'",

@@ -1,4 +1,4 @@
-"""`tracefork race` finds what depends on the order in which answers come, and only that."""
+"""`tracefork race` finds results that depend on the order of answers, and nothing else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DELAYS = {"one": 0.05, "two": 0.15, "three": 0.25}
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[ProviderServer]:
-    """Serve answers of which the first is there first."""
+    """Serve answers with delays, so that the first one arrives first."""
 
     def answer(request: ModelRequest) -> Reply:
         word = request.last_user_text.removeprefix("@say ")
@@ -55,13 +55,13 @@ def record(shell: Shell, name: str) -> None:
 
 
 def raced(shell: Shell, name: str, *words: str, seeds: int = 5) -> Done:
-    """Record an agent and look for its races."""
+    """Record an agent and search for races."""
     record(shell, name)
     return shell.tracefork("race", f"--seeds={seeds}", f"{name}.tape", *words)
 
 
 def documented(shell: Shell, name: str, seeds: int = 5) -> dict[str, Any]:
-    """Return the document of the same."""
+    """Record an agent, search for races, and return the document."""
     done = raced(shell, name, "--json", seeds=seeds)
     assert done.document["exit"] == done.exit, done.err
     return done.document
@@ -69,13 +69,13 @@ def documented(shell: Shell, name: str, seeds: int = 5) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", ["arrival", "pool"])
 def test_a_join_in_arrival_order_is_a_race(agents: Shell, name: str) -> None:
-    """Tasks and threads: the place of the next prompt is told, and two answers that swap do it."""
+    """The report names the place in the next prompt, and two answers to swap."""
     found = documented(agents, name)
     assert (found["exit"], found["result"], found["overlapping"]) == (1, "race", 3)
     as_recorded, other = found["outcomes"]
     assert (as_recorded["kind"], as_recorded["orders"]) == ("same", 1)
     assert (other["kind"], other["where"]) == ("asks", "exchange 3 /messages/0/content")
-    with Tape.open(agents.folder / f"{name}.tape") as tape:  # Threads may have come in any order.
+    with Tape.open(agents.folder / f"{name}.tape") as tape:  # Threads may have sent in any order.
         asked = json.loads(tape.exchanges[3].request_body)
     assert other["recorded"] == asked["messages"][0]["content"] != other["now"]
     assert 1 < found["orders"] == as_recorded["orders"] + other["orders"]
@@ -85,8 +85,8 @@ def test_a_join_in_arrival_order_is_a_race(agents: Shell, name: str) -> None:
     assert smallest["order"] == f"{early},{late[0]}"
 
 
-def test_people_read_which_two_and_what_to_type(agents: Shell) -> None:
-    """The smallest reordering in words, and its command shows the divergence again."""
+def test_the_report_shows_two_answers_to_swap_and_a_command(agents: Shell) -> None:
+    """The command shows the divergence again."""
     done = raced(agents, "arrival", "agents.py", "--", "arrival")
     assert done.exit == 1
     lines = done.out.splitlines()
@@ -106,8 +106,8 @@ def test_people_read_which_two_and_what_to_type(agents: Shell) -> None:
     assert "✗ diverged at exchange 3 of 4" in again.err
 
 
-def test_the_same_agent_without_the_race_is_clean(agents: Shell) -> None:
-    """The control: results in the order of asking, the same answers overlapping: exit 0."""
+def test_an_agent_that_joins_in_request_order_has_no_race(agents: Shell) -> None:
+    """The control: the same answers overlap."""
     found = documented(agents, "ordered")
     assert (found["exit"], found["result"], found["smallest"]) == (0, "no race", None)
     assert (found["overlapping"], found["prints_compared"]) == (3, True)
@@ -118,16 +118,16 @@ def test_the_same_agent_without_the_race_is_clean(agents: Shell) -> None:
     assert " · 3 of 4 exchanges overlap · 5 runs · $0 · " in done.out
 
 
-def test_an_agent_that_asks_one_thing_at_a_time_is_run_once(agents: Shell) -> None:
-    """Nothing overlaps: there is no other order, and that is said at once."""
+def test_a_sequential_agent_is_run_once(agents: Shell) -> None:
+    """Nothing overlaps, so there is no other order."""
     done = raced(agents, "sequential")
     assert done.exit == 0
     told = "✓ sequential.tape · nothing overlaps in 3 exchanges, so there is no other order · 1 run"
     assert done.out.splitlines() == [told]
 
 
-def test_who_was_given_up_cannot_win(agents: Shell) -> None:
-    """What the losers of a race would have answered is on no tape: it is said, and no order is."""
+def test_a_cancelled_request_cannot_win(agents: Shell) -> None:
+    """The tape has no answer to it, and the report says so."""
     found = documented(agents, "hedged")
     with Tape.open(agents.folder / "hedged.tape") as tape:
         given_up = [one.n for one in tape.exchanges if one.end == "cancelled"]
@@ -143,23 +143,23 @@ def test_who_was_given_up_cannot_win(agents: Shell) -> None:
     )
 
 
-def test_what_is_printed_in_arrival_order_is_told(agents: Shell) -> None:
-    """An agent that asks the same and prints something else has an outcome of its own."""
+def test_different_output_is_an_outcome(agents: Shell) -> None:
+    """The requests are the same."""
     found = documented(agents, "printing")
     assert found["exit"] == 1
     assert [one["kind"] for one in found["outcomes"]] == ["same", "prints"]
     assert found["outcomes"][1]["recorded"] != found["outcomes"][1]["now"]
 
 
-def test_what_prints_something_else_each_time_is_not_compared(agents: Shell) -> None:
-    """A process id in the output differs in the recorded order too: no race, and that is said."""
+def test_output_that_differs_in_every_run_is_not_compared(agents: Shell) -> None:
+    """A process id differs in the recorded order too, and the report says so."""
     done = raced(agents, "addresses", seeds=2)
     assert done.exit == 0
     assert "the output differs even between equal runs, so it was not compared" in done.out
 
 
-def test_another_end_is_an_outcome(agents: Shell) -> None:
-    """An exception that only one order brings about is told by its class, with its order."""
+def test_a_different_end_is_an_outcome(agents: Shell) -> None:
+    """It is named by the class of the exception, with an order that causes it."""
     found = documented(agents, "impatient")
     assert found["exit"] == 1
     other = found["outcomes"][1]
@@ -167,8 +167,8 @@ def test_another_end_is_an_outcome(agents: Shell) -> None:
     assert found["smallest"]["order"] == "1,0"
 
 
-def test_a_process_that_is_gone_is_an_outcome(agents: Shell) -> None:
-    """A run that leaves no result behind is told by its status."""
+def test_a_process_without_a_result_is_an_outcome(agents: Shell) -> None:
+    """It is named by its status."""
     other = documented(agents, "gone")["outcomes"][1]
     assert (other["kind"], other["where"]) == ("ends", "status 9, no result")
 
@@ -176,7 +176,7 @@ def test_a_process_that_is_gone_is_an_outcome(agents: Shell) -> None:
 def test_a_run_that_does_not_end_is_an_outcome(
     agents: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An order in which the agent waits for ever is given up after a while, and told."""
+    """It is stopped after a time limit."""
     record(agents, "stuck")
     path = agents.folder / "stuck.tape"
     with Tape.open(path) as tape:
@@ -190,8 +190,8 @@ def test_a_run_that_does_not_end_is_an_outcome(
     assert runs.attempt((first, last)).kind == "same"
 
 
-def test_a_replay_that_is_not_the_run_stops_the_search(agents: Shell) -> None:
-    """An agent that was changed diverges in the recorded order: card, exit 1, nothing is tried."""
+def test_a_divergence_in_the_recorded_order_stops_the_search(agents: Shell) -> None:
+    """The agent was changed; no other order is tried."""
     record(agents, "ordered")
     agents.edit("agents.py", '"Join "', '"Joined "')
     done = agents.tracefork("race", "ordered.tape")
@@ -204,7 +204,7 @@ def test_a_replay_that_is_not_the_run_stops_the_search(agents: Shell) -> None:
 
 
 def test_an_agent_that_fails_by_itself_stops_the_search(agents: Shell) -> None:
-    """An agent that fails now and did not then: exit 3, with the end of what it said."""
+    """The report has the last lines of its stderr."""
     record(agents, "ordered")
     agents.write("agents.py", f"{AGENTS}\n1 / 0\n")
     done = agents.tracefork("race", "ordered.tape")
@@ -213,8 +213,8 @@ def test_an_agent_that_fails_by_itself_stops_the_search(agents: Shell) -> None:
     assert "│ ZeroDivisionError: division by zero" in done.err
 
 
-def test_what_is_ignored_is_no_race(agents: Shell) -> None:
-    """--ignore takes the place out of the comparison, and the command that is told has it."""
+def test_an_ignored_place_is_no_race(agents: Shell) -> None:
+    """The suggested command has the option too."""
     record(agents, "arrival")
     words = ["race", "--seeds=2", "arrival.tape"]
     assert agents.tracefork(*words, "--ignore=/messages/0/content").exit == 0
@@ -224,8 +224,8 @@ def test_what_is_ignored_is_no_race(agents: Shell) -> None:
     assert "--ignore=/elsewhere arrival.tape" in done.out
 
 
-def test_an_answer_that_beats_a_limit_is_a_race(agents: Shell) -> None:
-    """A limit that was over keeps its place among the answers: one may come before it, or after."""
+def test_an_answer_before_or_after_a_timeout_is_a_race(agents: Shell) -> None:
+    """An expired timeout has its place among the answers."""
     done = raced(agents, "limited")
     assert done.exit == 1
     assert "  smallest  exchange " in done.out
@@ -234,10 +234,10 @@ def test_an_answer_that_beats_a_limit_is_a_race(agents: Shell) -> None:
 @pytest.mark.parametrize(
     ("name", "order", "completed"), [("single", "0,", [0]), ("silent", ",", [])]
 )
-def test_an_order_of_less_than_two_is_told_apart_from_a_seed(
+def test_an_order_of_one_or_no_exchange_is_not_a_seed(
     agents: Shell, name: str, order: str, completed: list[int]
 ) -> None:
-    """Sleeps beside one exchange, or none: what is told is what --order takes for that list."""
+    """It is printed as `--order` reads it."""
     (as_recorded, *_) = documented(agents, name, seeds=2)["outcomes"]
     assert (as_recorded["kind"], as_recorded["order"]) == ("same", order)
     done = agents.tracefork("replay", "--json", f"--order={order}", f"{name}.tape")
@@ -245,8 +245,8 @@ def test_an_order_of_less_than_two_is_told_apart_from_a_seed(
 
 
 @pytest.mark.parametrize("order", [0, 7, (), (0,), (7,), (2, 0, 1)])
-def test_an_order_that_is_told_is_read_as_told(order: Order) -> None:
-    """A seed stays a seed and a list a list, in the command too that shows a race again."""
+def test_a_printed_order_is_read_back(order: Order) -> None:
+    """A seed stays a seed and a list a list, in the suggested command too."""
     numbers = order if isinstance(order, int) else list(order)
     assert options.order_of(order_words(order)) == numbers
     changed = Outcome("ends", "KeyError")
@@ -259,16 +259,16 @@ def test_an_order_that_is_told_is_read_as_told(order: Order) -> None:
 
 
 @pytest.mark.parametrize("order", ["x", "1,,2", "1,,", ",,", ",1", "-1", "1,x", ""])
-def test_an_order_that_is_none_is_refused(taped: Shell, order: str) -> None:
-    """--order takes a seed or numbers; anything else is a mistake, and is said to be."""
+def test_an_invalid_order_is_refused(taped: Shell, order: str) -> None:
+    """--order takes a seed or a list of numbers."""
     done = taped.tracefork("replay", f"--order={order}", "agent.tape", "agent.py")
     assert done.exit == 2
     assert f"'{order}'" in done.err
     assert "--order" in done.err
 
 
-def test_a_replay_in_another_order_tells_its_order(agents: Shell) -> None:
-    """--order with a list and with a seed: the document has the order that came of it."""
+def test_a_replay_in_another_order_documents_its_order(agents: Shell) -> None:
+    """This holds for a list and for a seed."""
     record(agents, "ordered")
     words = ["replay", "--json", "ordered.tape"]
     assert agents.tracefork(*words).document["completed"] == []
@@ -280,7 +280,7 @@ def test_a_replay_in_another_order_tells_its_order(agents: Shell) -> None:
 
 
 def test_a_replay_keeps_the_recorded_pace(agents: Shell) -> None:
-    """--speed 0.05 takes twenty times as long as the answers did; without it none is waited for."""
+    """--speed 0.05 takes 20 times as long as the answers; without it, a replay does not wait."""
     record(agents, "ordered")
     words = ["replay", "--json", "ordered.tape"]
     paced, free = agents.tracefork(*words, "--speed=0.05"), agents.tracefork(*words)

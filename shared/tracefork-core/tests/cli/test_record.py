@@ -26,16 +26,16 @@ print(json.dumps({
 """
 
 
-def test_what_a_script_finds_in_itself_is_what_python_puts_there(shell: Shell) -> None:
-    """The names of its module, as without us."""
+def test_a_script_has_the_module_globals_of_python(shell: Shell) -> None:
+    """Its annotations are equal too."""
     shell.write("names.py", "x: int = 1\nprint(sorted(globals()), __annotations__)\n")
     done = shell.tracefork("record", "names.py")
     assert done.exit == 0, done.err
     assert done.out == shell.python("names.py").out
 
 
-def test_a_script_sees_what_python_gives_it(shell: Shell) -> None:
-    """argv, the path, __main__ and its attributes are those of `python SCRIPT ARGS`."""
+def test_a_script_has_the_argv_and_path_of_python(shell: Shell) -> None:
+    """`__main__` and its attributes are equal too."""
     shell.write("sub/probe.py", PROBE)
     plain = shell.python("sub/probe.py", "a", "--flag")
     recorded = shell.tracefork("record", "sub/probe.py", "--", "a", "--flag")
@@ -44,8 +44,8 @@ def test_a_script_sees_what_python_gives_it(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("module", ["pkg.probe", "pkg"])
-def test_a_module_sees_what_python_gives_it(shell: Shell, module: str) -> None:
-    """-m runs a module, or a package's __main__, as `python -m` does."""
+def test_a_module_has_the_argv_and_path_of_python(shell: Shell, module: str) -> None:
+    """It may be a package with a `__main__`."""
     shell.write("pkg/__init__.py", "")
     shell.write("pkg/probe.py", PROBE)
     shell.write("pkg/__main__.py", PROBE)
@@ -55,16 +55,16 @@ def test_a_module_sees_what_python_gives_it(shell: Shell, module: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["def", "async def"])
-def test_a_function_is_called_with_the_words(shell: Shell, kind: str) -> None:
-    """--agent imports a module from the current folder and calls or awaits its function."""
+def test_a_function_is_called_with_the_arguments(shell: Shell, kind: str) -> None:
+    """Its module is imported from the current folder; an async function is awaited."""
     shell.write("pkg/calls.py", f"{kind} run(*words):\n    print('called with', words)\n")
     done = shell.tracefork("record", "--agent", "pkg.calls:run", "--", "x", "y")
     assert (done.exit, done.out) == (0, "called with ('x', 'y')\n")
     assert (shell.folder / "calls.tape").exists()
 
 
-def test_an_exception_looks_and_ends_as_without_us(shell: Shell) -> None:
-    """The traceback and the exit status are Python's own; the tape is complete and says so."""
+def test_an_exception_has_the_traceback_and_status_of_python(shell: Shell) -> None:
+    """The tape is complete and names the exception."""
     shell.write("broken.py", "def fail():\n    raise ValueError('no')\nfail()\n")
     plain = shell.python("broken.py")
     done = shell.tracefork("record", "broken.py")
@@ -87,7 +87,7 @@ def test_an_exception_looks_and_ends_as_without_us(shell: Shell) -> None:
     ],
 )
 def test_the_exit_status_is_passed_on(shell: Shell, ending: str, status: int, stderr: str) -> None:
-    """However the agent ends, record ends with its status and its words on stderr."""
+    """The agent's stderr is unchanged too."""
     shell.write("ends.py", f"import sys\n{ending}\n")
     done = shell.tracefork("record", "ends.py")
     assert done.exit == status
@@ -95,10 +95,10 @@ def test_the_exit_status_is_passed_on(shell: Shell, ending: str, status: int, st
     assert said.endswith(stderr)
 
 
-def test_what_runs_after_the_main_thread_is_recorded(
+def test_threads_pools_and_exit_handlers_are_recorded(
     shell: Shell, provider: ProviderServer
 ) -> None:
-    """Threads, thread pools and exit handlers belong to the run, and so to its tape."""
+    """They run after the main thread, and belong to the run."""
     shell.write(
         "late.py",
         "import atexit, os, threading\n"
@@ -118,7 +118,7 @@ def test_what_runs_after_the_main_thread_is_recorded(
 
 
 def test_a_thread_that_ends_with_the_main_thread_ends(shell: Shell) -> None:
-    """An exporter that goes on while the main thread is alive is not waited for for ever."""
+    """An exporter that polls the main thread must not block the end."""
     shell.write(
         "exports.py",
         "import atexit, threading, time\n"
@@ -134,8 +134,8 @@ def test_a_thread_that_ends_with_the_main_thread_ends(shell: Shell) -> None:
         assert shell.tracefork(*command).out == "ended\nFalse\n"
 
 
-def test_a_process_pool_that_nobody_shuts_down_ends_with_the_program(shell: Shell) -> None:
-    """Python lets its workers go before it joins the thread that waits for them, and so do we."""
+def test_a_process_pool_without_shutdown_ends_with_the_program(shell: Shell) -> None:
+    """Its workers are released before the thread that waits for them is joined."""
     shell.write(
         "pool.py",
         "import os\n"
@@ -153,8 +153,8 @@ def test_a_process_pool_that_nobody_shuts_down_ends_with_the_program(shell: Shel
     assert (replayed.exit, replayed.out) == (0, recorded.out)
 
 
-def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
-    """A taken default name gets a number; a taken -o is refused, until --overwrite."""
+def test_record_overwrites_nothing_without_the_flag(shell: Shell) -> None:
+    """A taken default name gets a number."""
     names = [shell.tracefork("record", "agent.py", "--json").document["tape"] for _ in range(2)]
     assert [Path(name).name for name in names] == ["agent.tape", "agent-2.tape"]
     refused = shell.tracefork("record", "-o", "agent.tape", "agent.py")
@@ -163,8 +163,8 @@ def test_nothing_is_overwritten_unasked(shell: Shell) -> None:
     assert shell.tracefork("record", "-o", "agent.tape", "--overwrite", "agent.py").exit == 0
 
 
-def test_the_summary_says_what_matters(shell: Shell) -> None:
-    """The notes have the count, the digest, the coverage its subprocess, and what to type next."""
+def test_the_summary_shows_count_digest_coverage_and_next_command(shell: Shell) -> None:
+    """The coverage names the subprocess."""
     shell.edit(
         "agent.py", "import httpx2\n", "import httpx2, subprocess\nsubprocess.run(['true'])\n"
     )
@@ -178,7 +178,9 @@ def test_the_summary_says_what_matters(shell: Shell) -> None:
     assert "next: tracefork replay agent.tape agent.py -- 'a b' c" in done.err
 
 
-def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -> None:
+def test_record_names_connections_it_could_not_capture(
+    shell: Shell, provider: ProviderServer
+) -> None:
     """A connection of a library without a seam is counted, and the summary names its target."""
     shell.write(
         "stray.py",
@@ -188,8 +190,8 @@ def test_what_crossed_no_seam_is_named(shell: Shell, provider: ProviderServer) -
     assert f"captured 0 of 1 connection; not captured: 127.0.0.1:{provider.port}" in done.err
 
 
-def test_what_nothing_sees_is_named_where_it_is_loaded(shell: Shell) -> None:
-    """Sockets that are opened in native code: all crossed a seam, as far as that can be told."""
+def test_record_names_loaded_libraries_with_native_sockets(shell: Shell) -> None:
+    """Their connections are not counted."""
     shell.write("zmq.py", "")
     shell.edit("agent.py", "import httpx2\n", "import httpx2\nif 'blind' in sys.argv: import zmq\n")
     words = "! not watched: sockets in native code (zmq)"
@@ -205,7 +207,7 @@ def test_what_nothing_sees_is_named_where_it_is_loaded(shell: Shell) -> None:
 
 
 def test_a_document_has_stdout_to_itself(shell: Shell) -> None:
-    """With --json stdout is one document; what the agent and its children print is on stderr."""
+    """With --json, the agent and its children print to stderr."""
     shell.edit(
         "agent.py", "import httpx2\n", "import httpx2, subprocess\nsubprocess.run(['echo', 'hi'])\n"
     )
@@ -219,7 +221,7 @@ def test_a_document_has_stdout_to_itself(shell: Shell) -> None:
 
 
 def test_offline_refuses_connections(shell: Shell) -> None:
-    """With --offline an agent that connects ends with 4; one that does not is recorded."""
+    """An agent that does not connect is recorded."""
     shell.write("quiet.py", "print('here')")
     shell.write("calls.py", "import socket; socket.create_connection(('127.0.0.1', 9))")
     assert shell.tracefork("record", "--offline", "quiet.py").exit == 0
@@ -229,7 +231,7 @@ def test_offline_refuses_connections(shell: Shell) -> None:
 
 
 def test_no_subprocess_refuses_programs(shell: Shell) -> None:
-    """With --no-subprocess starting a program ends the run with 4."""
+    """With --no-subprocess, starting a program ends the run with 4."""
     shell.write("starts.py", "import subprocess\nsubprocess.run(['true'])\n")
     done = shell.tracefork("record", "--no-subprocess", "starts.py")
     assert done.exit == 4
@@ -238,7 +240,7 @@ def test_no_subprocess_refuses_programs(shell: Shell) -> None:
 
 
 def test_an_agent_that_was_killed_leaves_a_tape(shell: Shell) -> None:
-    """After kill -9 the tape lists as incomplete, shows, and replays until it ends: exit 3."""
+    """The tape is incomplete, can be shown, and replays up to its end."""
     shell.write(
         "killed.py",
         "import os, signal, httpx\n"

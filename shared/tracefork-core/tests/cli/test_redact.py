@@ -1,4 +1,4 @@
-"""`redact` makes of a tape what mode safe would have recorded, and leaves the tape alone."""
+"""`redact` writes the tape that mode safe would have recorded, and keeps the old tape."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOLDEN = Path(__file__).parents[1] / "tape" / "golden"
 
 
 def redact(shell: Shell, *words: str, **environment: str) -> str:
-    """Redact a tape and return what was said."""
+    """Redact a tape and return the output."""
     done = shell.tracefork("redact", *words, **{"SERVICE_API_KEY": KEY, **environment})
     assert done.exit == 0, done.err
     return done.out
@@ -32,7 +32,7 @@ def digest_of(path: Path) -> str:
 
 
 def test_a_redacted_tape_is_what_safe_would_have_recorded(shell: Shell) -> None:
-    """The same digest, the same chunks, the same steps, the same receipt."""
+    """Digest, chunks, steps and receipt are the same."""
     leaky.tape(shell)
     leaky.tape(shell, "safe.tape", mode="safe")
     redact(shell, "raw.tape")
@@ -57,7 +57,7 @@ def test_a_redacted_tape_is_what_safe_would_have_recorded(shell: Shell) -> None:
 
 
 def test_a_redacted_tape_replays_with_another_key(shell: Shell) -> None:
-    """Control: the tape as it was does not, because the key is in the prompt."""
+    """Control: the old tape does not, because the key is in the prompt."""
     leaky.tape(shell)
     redact(shell, "raw.tape", "-o", "clean.tape")
     words = ("leaky.py",)
@@ -71,8 +71,8 @@ def test_a_redacted_tape_replays_with_another_key(shell: Shell) -> None:
     assert verified.exit == 0, verified.err
 
 
-def test_nothing_is_found_after_it(shell: Shell) -> None:
-    """Not by scan, not in the bytes; the new tape is undamaged and the old one untouched."""
+def test_a_redacted_tape_holds_no_secret(shell: Shell) -> None:
+    """scan finds none, the bytes show none, the new tape is undamaged, the old one unchanged."""
     leaky.tape(shell)
     before = (shell.folder / "raw.tape").read_bytes()
     redact(shell, "raw.tape")
@@ -84,8 +84,8 @@ def test_nothing_is_found_after_it(shell: Shell) -> None:
     assert KEY.encode() not in (shell.folder / "raw-redacted.tape").read_bytes()
 
 
-def test_it_says_what_became_of_the_tape(shell: Shell) -> None:
-    """How many exchanges changed, both digests, what it takes to replay, what to delete."""
+def test_the_report_shows_changes_digests_and_what_to_delete(shell: Shell) -> None:
+    """It also says what a replay needs."""
     leaky.tape(shell)
     (shell.folder / "raw.tape.sig").write_text("a signature")
     said = redact(shell, "raw.tape").splitlines()
@@ -105,8 +105,8 @@ def test_it_says_what_became_of_the_tape(shell: Shell) -> None:
     assert KEY not in "\n".join(said) + done.out + done.err
 
 
-def test_a_tape_without_secrets_comes_out_as_it_was(shell: Shell) -> None:
-    """The same digest, and nothing to delete."""
+def test_a_tape_without_secrets_keeps_its_digest(shell: Shell) -> None:
+    """There is nothing to delete."""
     leaky.tape(shell, "safe.tape", mode="safe")
     said = redact(shell, "safe.tape")
     digest = digest_of(shell.folder / "safe.tape")
@@ -116,8 +116,8 @@ def test_a_tape_without_secrets_comes_out_as_it_was(shell: Shell) -> None:
     assert digest_of(shell.folder / "safe-redacted.tape") == digest
 
 
-def test_nothing_is_overwritten(shell: Shell) -> None:
-    """Not another tape, and not the tape itself."""
+def test_redact_overwrites_nothing(shell: Shell) -> None:
+    """This includes the tape itself."""
     leaky.tape(shell)
     before = (shell.folder / "raw.tape").read_bytes()
     done = shell.tracefork("redact", "raw.tape", "-o", "raw.tape")
@@ -125,8 +125,8 @@ def test_nothing_is_overwritten(shell: Shell) -> None:
     assert (shell.folder / "raw.tape").read_bytes() == before
 
 
-def test_a_token_known_by_its_look_is_told_apart(shell: Shell) -> None:
-    """Where a variable holds it at replay, it has another name: it replays only without one."""
+def test_a_token_known_by_its_form_is_reported(shell: Shell) -> None:
+    """If a variable holds it at replay, its placeholder is another one, and the run diverges."""
     assert shell.tracefork("record", "--mode", "raw", "agent.py", "--", TOKEN).exit == 0
     said = redact(shell, "agent.tape")
     assert "github_token" in said
@@ -135,8 +135,8 @@ def test_a_token_known_by_its_look_is_told_apart(shell: Shell) -> None:
     assert shell.tracefork(*words, GITHUB_TOKEN=words[-1]).exit == 1
 
 
-def test_a_pattern_is_given_again_at_replay(shell: Shell) -> None:
-    """The tape notes that there was one; a placeholder is no secret, even where it matches."""
+def test_a_replay_needs_the_patterns_of_the_redaction(shell: Shell) -> None:
+    """A placeholder is not a secret, even if a pattern matches it."""
     assert shell.tracefork("record", "--mode", "raw", "agent.py", "--", "ID-12").exit == 0
     mask = r"--mask=re:(ID-\d+|[\w-]{20,60})"
     said = redact(shell, mask, "agent.tape")
@@ -146,13 +146,13 @@ def test_a_pattern_is_given_again_at_replay(shell: Shell) -> None:
     without = shell.tracefork("replay", *words)
     assert (without.exit, "1 pattern" in without.err) == (2, True), without.err
     assert shell.tracefork("replay", mask, *words).exit == 0
-    # What the tape was recorded with has to be given here, too: it would be lost.
+    # The pattern of the tape is needed here too, or the new tape would lose it.
     again = shell.tracefork("redact", "agent-redacted.tape")
     assert (again.exit, "pattern" in again.err) == (2, True)
 
 
-def test_a_tape_that_was_cut_off_stays_one(shell: Shell) -> None:
-    """What was in flight is masked, the journal is among what is to be deleted."""
+def test_a_redacted_cut_off_tape_stays_incomplete(shell: Shell) -> None:
+    """Exchanges in flight are masked, and the journal must be deleted too."""
     shell.write(
         "cut.py",
         "import os, sys, httpx2\n"
@@ -175,8 +175,8 @@ def test_a_tape_that_was_cut_off_stays_one(shell: Shell) -> None:
     assert list(shell.folder.glob("cut-redacted.tape-*")) == []
 
 
-def test_what_nobody_knows_is_kept_and_masked(shell: Shell, alter: Alter) -> None:
-    """Events and fields of a later version: their texts, and the names in them."""
+def test_unknown_events_and_fields_are_kept_and_masked(shell: Shell, alter: Alter) -> None:
+    """A later version may have written them."""
     leaky.tape(shell)
     later = b'{"kind":"later","payload":{"deep":[{"text":"a %b","n":7}]},"aside":{"%b":1}}\n'
 
@@ -209,7 +209,7 @@ def test_a_golden_tape_is_redacted(shell: Shell, name: str) -> None:
 
 
 def test_a_sealed_tape_stays_sealed(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For the same readers; to nobody else is there anything to redact (5)."""
+    """It has the same readers; others cannot redact it."""
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four words are enough")
     write(shell.folder / "sealed.tape", TOKEN.encode(), mode="sealed", key=new_key())
     assert "1 of 1 exchange changed" in redact(shell, "sealed.tape")
@@ -222,7 +222,7 @@ def test_a_sealed_tape_stays_sealed(shell: Shell, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_damaged_tape_is_not_redacted(shell: Shell) -> None:
-    """What cannot be read could hold anything: nothing is written."""
+    """An unreadable part may hold anything, so nothing is written."""
     leaky.tape(shell)
     data = bytearray((shell.folder / "raw.tape").read_bytes())
     data[len(data) // 2] ^= 1

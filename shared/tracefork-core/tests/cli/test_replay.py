@@ -22,7 +22,7 @@ sys.exit(0)
 
 
 def test_a_replay_needs_no_provider(shell: Shell) -> None:
-    """With the provider gone the agent prints the same, and the digest is the tape's."""
+    """The agent prints the same, and the digest is that of the tape."""
     shell.write("agent.py", OPENAI_AGENT)
     with ProviderServer() as server:
         recorded = shell.tracefork("record", "agent.py", PROVIDER=server.url)
@@ -36,7 +36,7 @@ def test_a_replay_needs_no_provider(shell: Shell) -> None:
 
 
 def test_a_replay_reports_as_a_document(taped: Shell) -> None:
-    """With --json the verdict is one document on stdout, the agent's own output on stderr."""
+    """With --json, the agent's output goes to stderr."""
     done = taped.tracefork("replay", "agent.tape", "agent.py", "--json")
     found = done.document
     assert (found["exit"], found["result"], found["bit_exact"]) == (0, "same", True)
@@ -46,8 +46,8 @@ def test_a_replay_reports_as_a_document(taped: Shell) -> None:
     assert "one\ntwo\n" in done.err
 
 
-def test_a_program_that_is_not_watched_is_named(shell: Shell) -> None:
-    """What `true` would send is live at replay: it is said, where 0 sockets alone would not."""
+def test_a_replay_names_programs_that_it_cannot_watch(shell: Shell) -> None:
+    """Their requests would be live, and are not among the counted sockets."""
     shell.write("starts.py", "import subprocess\nsubprocess.run(['true'])\n")
     shell.write("quiet.py", "pass\n")
     assert shell.tracefork("record", "-o", "run.tape", "starts.py").exit == 0
@@ -66,10 +66,10 @@ def test_a_program_that_is_not_watched_is_named(shell: Shell) -> None:
     ],
     ids=["other", "extra", "missing"],
 )
-def test_a_swallowed_divergence_is_told(
+def test_a_swallowed_divergence_is_reported(
     taped: Shell, words: list[str], kind: str, said: str
 ) -> None:
-    """An agent that catches everything and exits with 0 still replays with 1, and a card."""
+    """The agent exits with 0, but the replay with 1 and a card."""
     taped.write("agent.py", SWALLOWING)
     done = taped.tracefork("replay", "agent.tape", "agent.py", "--", *words)
     assert done.exit == 1
@@ -79,14 +79,14 @@ def test_a_swallowed_divergence_is_told(
     assert (found.exit, found.document["divergence"]["kind"]) == (1, kind)
 
 
-def test_the_swallowing_agent_replays_when_it_asks_the_same(taped: Shell) -> None:
-    """The control: the same agent with the recorded words is the recorded run."""
+def test_an_agent_that_swallows_errors_can_replay(taped: Shell) -> None:
+    """The control: its requests are the recorded ones."""
     taped.write("agent.py", SWALLOWING)
     assert taped.tracefork("replay", "agent.tape", "agent.py", "--", "one", "two").exit == 0
 
 
 def test_an_ignored_place_may_differ(shell: Shell) -> None:
-    """--ignore lets one place of a JSON body differ, and says that it was not compared."""
+    """The report says that it was not compared."""
     shell.edit("agent.py", "content=word.encode()", 'json={"word": word, "kept": 1}')
     shell.tracefork("record", "agent.py", "--", "a")
     assert shell.tracefork("replay", "agent.tape", "agent.py", "--", "b").exit == 1
@@ -98,8 +98,8 @@ def test_an_ignored_place_may_differ(shell: Shell) -> None:
     assert shell.tracefork("replay", "--ignore=/word", "agent.tape", "agent.py").exit == 1
 
 
-def test_an_agent_that_fails_as_it_did_is_the_same(taped: Shell) -> None:
-    """A recorded failure that comes again is a faithful replay: 0, with the agent's traceback."""
+def test_a_recorded_failure_replays(taped: Shell) -> None:
+    """The exit code is 0, and the agent's traceback is printed."""
     taped.write("agent.py", FAILING_AGENT)
     done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 0
@@ -109,7 +109,7 @@ def test_an_agent_that_fails_as_it_did_is_the_same(taped: Shell) -> None:
 
 @pytest.mark.parametrize("line", ["raise KeyError('x')", "import sys; sys.exit(4)"])
 def test_an_agent_that_fails_by_itself_fails_the_replay(taped: Shell, line: str) -> None:
-    """An agent that asked for everything and then failed, but did not then, ends with 3."""
+    """It made every recorded request, and did not fail when it was recorded."""
     taped.write("agent.py", f"{PLAIN_AGENT}{line}\n")
     done = taped.tracefork("replay", "agent.tape", "agent.py")
     assert done.exit == 3
@@ -117,7 +117,7 @@ def test_an_agent_that_fails_by_itself_fails_the_replay(taped: Shell, line: str)
 
 
 def test_an_agent_that_fails_earlier_fails_the_replay(taped: Shell) -> None:
-    """The same exception before everything was asked for is not the same run: 3."""
+    """The exception is the recorded one, but requests are missing."""
     taped.write("agent.py", "raise KeyError('x')\n")
     done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 3
@@ -125,14 +125,14 @@ def test_an_agent_that_fails_earlier_fails_the_replay(taped: Shell) -> None:
 
 
 def test_an_agent_that_no_longer_fails_is_different(taped: Shell) -> None:
-    """Where the recorded agent failed and this one ends well, the run is another one: 1."""
+    """The recorded one ended with an exception."""
     done = taped.tracefork("replay", "failing.tape", "agent.py")
     assert done.exit == 1
     assert "KeyError" in done.err
 
 
-def test_another_door_is_refused(shell: Shell, provider: ProviderServer) -> None:
-    """A connection past every seam ends a replay with 4, swallowed or not; --allow lets it by."""
+def test_a_connection_past_the_seams_is_refused(shell: Shell, provider: ProviderServer) -> None:
+    """It does not matter if the agent swallows the error; --allow permits the connection."""
     shell.write(
         "door.py",
         "import os, urllib.request\n"
@@ -152,7 +152,7 @@ def test_another_door_is_refused(shell: Shell, provider: ProviderServer) -> None
 
 
 def test_a_bad_tape_is_refused(shell: Shell) -> None:
-    """A file that is no tape ends with 5, before anything of the agent runs."""
+    """Nothing of the agent runs."""
     shell.write("agent.py", "print('ran')\n")
     shell.write("bad.tape", "not a database at all" * 100)
     done = shell.tracefork("replay", "bad.tape", "agent.py")
@@ -161,8 +161,8 @@ def test_a_bad_tape_is_refused(shell: Shell) -> None:
     assert "Traceback" not in done.err
 
 
-def test_the_last_command_is_known(shell: Shell, tmp_path: Path) -> None:
-    """Without a command the one that recorded the tape here runs, from any folder."""
+def test_a_replay_without_an_agent_runs_the_stored_command(shell: Shell, tmp_path: Path) -> None:
+    """It works in any folder."""
     shell.tracefork("record", "-o", "mine.tape", "agent.py", "--", "a b")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -173,7 +173,7 @@ def test_the_last_command_is_known(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_a_strangers_tape_runs_nothing(shell: Shell) -> None:
-    """Another tape at a known path does not run the known command: the digest decides."""
+    """The stored command of the path has another digest."""
     shell.tracefork("record", "-o", "mine.tape", "agent.py", "--", "a")
     shell.tracefork("record", "-o", "other.tape", "agent.py", "--", "b")
     (shell.folder / "other.tape").replace(shell.folder / "mine.tape")
@@ -183,8 +183,8 @@ def test_a_strangers_tape_runs_nothing(shell: Shell) -> None:
     assert "agent.py -- b" not in done.err
 
 
-def test_an_unknown_command_is_asked_for(taped: Shell) -> None:
-    """A tape that was recorded elsewhere says how to replay it: 2."""
+def test_a_tape_from_another_machine_needs_the_agent(taped: Shell) -> None:
+    """The error shows the command to type."""
     done = taped.tracefork("replay", "agent.tape")
     assert (done.exit, done.out) == (2, "")
     assert "agent.tape SCRIPT.py" in done.err
@@ -194,7 +194,7 @@ WATCHDOG = PLAIN_AGENT + "raise KeyboardInterrupt\n"
 
 
 def test_an_agent_that_interrupts_itself_is_proven(shell: Shell) -> None:
-    """As one that fails is: a watchdog does that each time. One by hand, in the middle, is not."""
+    """A watchdog may do so in every run. An interrupt midway proves nothing."""
     shell.write("agent.py", WATCHDOG)
     with ProviderServer() as server:
         recorded = shell.tracefork("record", "agent.py", PROVIDER=server.url)
@@ -207,7 +207,7 @@ def test_an_agent_that_interrupts_itself_is_proven(shell: Shell) -> None:
     assert (cut.exit, "bit-exact" in cut.err) == (130, False)
 
 
-# Not by `print`: Python itself aborts where a daemon holds the lock of its stdout at the end.
+# Not with `print`: Python aborts if a daemon thread holds the lock of stdout at the end.
 TICKING = """\
 import os, threading, time
 
@@ -221,8 +221,8 @@ time.sleep(0.05)
 
 
 @pytest.mark.parametrize("command", ["record", "replay", "verify"])
-def test_what_a_daemon_prints_last_is_in_no_document(shell: Shell, command: str) -> None:
-    """It prints as long as it lives, and stdout is the document's."""
+def test_output_of_a_daemon_thread_is_not_in_the_document(shell: Shell, command: str) -> None:
+    """It prints until the process ends."""
     shell.write("agent.py", TICKING)
     shell.tracefork("record", "-o", "run.tape", "agent.py")
     words = {

@@ -1,4 +1,4 @@
-"""`scan` finds the secrets on tapes that are there already, and tells their names alone."""
+"""`scan` finds secrets on existing tapes, and shows only their names."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .leaky import KEY, TOKEN, write
 
 
 def found(document: dict[str, Any], tape: int = 0) -> set[tuple[int | None, str, str, int]]:
-    """Return what was found on a tape: exchange, place, name and how often."""
+    """Return what was found on a tape: exchange, place, name and number."""
     entries = document["tapes"][tape]["found"]
     return {(one["exchange"], one["where"], one["secret"], one["count"]) for one in entries}
 
 
-def test_each_place_is_named_and_no_value(shell: Shell) -> None:
-    """Bodies, packed ones too, URLs, headers, steps; for people and as a document."""
+def test_each_place_of_a_secret_is_named_without_its_value(shell: Shell) -> None:
+    """These are bodies, packed ones too, URLs, headers and steps."""
     leaky.tape(shell)
     shown = shell.tracefork("scan", "raw.tape", SERVICE_API_KEY=KEY)
     document = shell.tracefork("scan", "--json", "raw.tape", SERVICE_API_KEY=KEY)
@@ -57,8 +57,8 @@ def test_each_place_is_named_and_no_value(shell: Shell) -> None:
         assert part not in shown.out + shown.err + document.out + document.err
 
 
-def test_a_masked_tape_has_none(shell: Shell) -> None:
-    """Negative control: the same run in mode safe; and a raw one where nobody knows the key."""
+def test_a_masked_tape_has_no_secrets(shell: Shell) -> None:
+    """Negative control. Without the key in the environment, a raw tape has none either."""
     leaky.tape(shell, "safe.tape", mode="safe")
     done = shell.tracefork("scan", "safe.tape", SERVICE_API_KEY=KEY)
     assert (done.exit, done.out) == (0, "no secrets on 1 tape\n")
@@ -78,7 +78,7 @@ def test_a_masked_tape_has_none(shell: Shell) -> None:
 def test_content_codings_are_undone(
     shell: Shell, coding: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    """Of requests and of answers."""
+    """This holds for requests and answers."""
     write(shell.folder / "packed.tape", pack(b'{"token": "%b"}' % TOKEN.encode()), coding)
     done = shell.tracefork("scan", "--json", "packed.tape")
     assert found(done.document) == {
@@ -87,8 +87,8 @@ def test_content_codings_are_undone(
     }
 
 
-def test_a_coding_that_cannot_be_undone_is_told(shell: Shell) -> None:
-    """What is in such a body is not known: that is no clean bill."""
+def test_a_body_that_cannot_be_decoded_is_reported(shell: Shell) -> None:
+    """It may hold secrets that scan cannot see."""
     write(shell.folder / "odd.tape", b"\x00\x01" + TOKEN.encode(), "lzma, odd")
     done = shell.tracefork("scan", "odd.tape")
     assert "lzma, odd" in done.err
@@ -96,8 +96,8 @@ def test_a_coding_that_cannot_be_undone_is_told(shell: Shell) -> None:
     assert shell.tracefork("scan", "--json", "odd.tape").document["tapes"][0]["not_unpacked"]
 
 
-def test_what_nobody_knows_is_searched_too(shell: Shell, alter: Alter) -> None:
-    """Events of a later version, fields of a later version, names in their documents."""
+def test_unknown_events_and_fields_are_searched(shell: Shell, alter: Alter) -> None:
+    """A later version may have written them."""
     write(shell.folder / "later.tape", b"nothing")
     later = b'{"kind":"later","payload":{"deep":[{"text":"a \\n%b"}]},"aside":{"%b":1}}\n'
 
@@ -116,8 +116,8 @@ def test_what_nobody_knows_is_searched_too(shell: Shell, alter: Alter) -> None:
     }
 
 
-def test_what_is_in_flight_is_searched(shell: Shell) -> None:
-    """The agent was killed: its request and what came of the answer are in the journal."""
+def test_the_exchange_in_flight_is_searched(shell: Shell) -> None:
+    """The agent was killed, so it is in the journal."""
     shell.write(
         "cut.py",
         "import os, httpx\n"
@@ -137,8 +137,8 @@ def test_what_is_in_flight_is_searched(shell: Shell) -> None:
     assert "exchange 0 (journal) · request body · SERVICE_API_KEY \u00d71" in left.out
 
 
-def test_a_folder_is_scanned_with_all_in_it(shell: Shell) -> None:
-    """A tape that cannot be read is told (5); the others are scanned all the same."""
+def test_a_folder_is_scanned_with_its_subfolders(shell: Shell) -> None:
+    """An unreadable tape is reported, and the others are scanned."""
     leaky.tape(shell)
     (shell.folder / "deep" / "er").mkdir(parents=True)
     (shell.folder / "raw.tape").replace(shell.folder / "deep" / "er" / "raw.tape")
@@ -152,8 +152,8 @@ def test_a_folder_is_scanned_with_all_in_it(shell: Shell) -> None:
     assert "secrets on 1 of 3 tapes" in done.out
 
 
-def test_a_hostile_tape_is_told(shell: Shell, alter: Alter) -> None:
-    """What is nested beyond reason, and a URL that is none, are told, each for its tape (5)."""
+def test_a_hostile_tape_is_reported(shell: Shell, alter: Alter) -> None:
+    """It has deep nesting, or an invalid URL."""
     deep = b'{"kind":"later","payload":{"a":' + b"[" * 990 + b"]" * 990 + b'},"aside":{}}\n'
     write(shell.folder / "deep.tape", TOKEN.encode())
     alter(shell.folder / "deep.tape", events=lambda line: line + deep)
@@ -167,8 +167,10 @@ def test_a_hostile_tape_is_told(shell: Shell, alter: Alter) -> None:
         assert (redacted.exit, fact in redacted.err) == (5, True), redacted.err
 
 
-def test_a_sealed_tape_is_opened_or_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without its key nothing of it is known: 5, not 0."""
+def test_a_sealed_tape_without_its_key_is_reported(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit code is 5, not 0, because its content is unknown."""
     monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four words are enough")
     write(shell.folder / "sealed.tape", TOKEN.encode(), mode="sealed", key=new_key())
     assert shell.tracefork("scan", "sealed.tape").exit == 1
@@ -177,8 +179,8 @@ def test_a_sealed_tape_is_opened_or_told(shell: Shell, monkeypatch: pytest.Monke
     assert (done.exit, "is sealed" in done.err) == (5, True)
 
 
-def test_more_is_a_secret_where_it_is_named(shell: Shell) -> None:
-    """A variable of any name, and a pattern; neither is asked for what the format needs."""
+def test_mask_names_more_secrets(shell: Shell) -> None:
+    """It takes a variable of any name, or a pattern; values that the format needs do not match."""
     write(shell.folder / "named.tape", b"of Globex, ID-12 and ID-13")
     mask = ("--mask", "CUSTOMER", "--mask", r"re:ID-\d+", "--mask", "re:[0-9a-f]{64}|eof|main")
     done = shell.tracefork("scan", "--json", *mask, "named.tape", CUSTOMER="Globex")
@@ -198,14 +200,16 @@ def test_more_is_a_secret_where_it_is_named(shell: Shell) -> None:
         ((), "PATH"),
     ],
 )
-def test_mistakes_are_no_clean_bill(shell: Shell, words: tuple[str, ...], message: str) -> None:
-    """A name that is wrong must not look like a tape without secrets."""
+def test_a_wrong_argument_does_not_pass_for_a_clean_tape(
+    shell: Shell, words: tuple[str, ...], message: str
+) -> None:
+    """A misspelled name must not end with 0."""
     done = shell.tracefork("scan", *words)
     assert (done.exit, message in done.err) == (2, True), done.err
 
 
-def test_a_branch_brings_its_parent(shell: Shell) -> None:
-    """What it shares lies there, and is told of that tape alone."""
+def test_a_branch_is_scanned_with_its_parent(shell: Shell) -> None:
+    """Shared exchanges are reported only for the parent."""
     write(shell.folder / "run.tape", TOKEN.encode())
     with Tape.open(shell.folder / "run.tape") as parent:
         write(shell.folder / "branch.tape", b"own", parent=parent, at=1)
@@ -215,7 +219,7 @@ def test_a_branch_brings_its_parent(shell: Shell) -> None:
 
 
 def test_progress_is_for_terminals(shell: Shell) -> None:
-    """There it is on stderr; in a pipe neither stream has it."""
+    """It is on stderr there, and nowhere if stderr is a pipe."""
     write(shell.folder / "one.tape", b"one")
     assert shell.tracefork("scan", ".").err == ""
     ours, theirs = pty.openpty()

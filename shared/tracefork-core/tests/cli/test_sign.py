@@ -33,13 +33,13 @@ def key_pair(private: Path) -> tuple[Path, Path]:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> tuple[Path, Path]:
-    """Return the files of a pair of keys, with names that have to be quoted."""
+    """Return the files of a pair of keys, with names that need quotes."""
     return key_pair(tmp_path / "my key")
 
 
 @pytest.fixture
 def tape(recorded: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copy a recorded tape into the folder one is in."""
+    """Copy a recorded tape into the current folder."""
     monkeypatch.chdir(tmp_path)
     return Path(shutil.copy(recorded.folder / "plain.tape", tmp_path))
 
@@ -48,10 +48,10 @@ def verify(public: Path, *words: str) -> int:
     return main(["verify", "--signed-by", str(public), *words])
 
 
-def test_signing_says_what_was_signed_and_what_to_type_next(
+def test_sign_shows_digest_key_file_and_next_command(
     tape: Path, keys: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The digest, the file, the fingerprint, where the signature lies, and how it is checked."""
+    """It also shows the fingerprint, and the path of the signature."""
     private, public = keys
     assert main(["sign", "plain.tape", "--key", str(private)]) == 0
     out = capsys.readouterr().out
@@ -64,10 +64,10 @@ def test_signing_says_what_was_signed_and_what_to_type_next(
     assert "✓ plain.tape" in capsys.readouterr().out
 
 
-def test_the_documents_say_the_same(
+def test_the_documents_of_sign_and_verify_agree(
     tape: Path, keys: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """--json has everything that is printed, of both commands."""
+    """They have everything that is printed."""
     private, public = keys
     assert main(["sign", "plain.tape", "--key", str(private), "--json"]) == 0
     signed = json.loads(capsys.readouterr().out)
@@ -84,7 +84,7 @@ def test_the_documents_say_the_same(
 def test_a_file_that_was_not_signed_is_different(
     tape: Path, keys: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A signed run in a file that is another one is 1, and says what that leaves open."""
+    """It holds the signed run, so the exit code is 1."""
     private, public = keys
     assert main(["sign", "plain.tape", "--key", str(private)]) == 0
     with tape.open("r+b") as file:
@@ -97,7 +97,7 @@ def test_a_file_that_was_not_signed_is_different(
 def test_only_complete_tapes_are_signed(
     tape: Path, keys: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A recording that was cut off is not whole; nothing is left beside it."""
+    """No signature is written for a recording that was cut off."""
     import sqlite3
     from contextlib import closing
 
@@ -111,17 +111,17 @@ def test_only_complete_tapes_are_signed(
 def test_a_tape_is_not_signed_with_a_public_key(
     tape: Path, keys: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A mistake of use is one line, and 2."""
+    """The error is one line, without a traceback."""
     assert main(["sign", str(tape), "--key", str(keys[1])]) == 2
     err = capsys.readouterr().err
     assert ".pub" in err
     assert "Traceback" not in err
 
 
-def test_what_does_not_verify_has_its_exit_code(
+def test_an_unsigned_tape_and_a_foreign_signature_have_different_exit_codes(
     tape: Path, keys: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nobody takes an unsigned tape for one that passed, or for one that was signed by another."""
+    """Neither may pass for verified."""
     private, public = keys
     assert verify(public, "plain.tape") == 2
     assert "plain.tape.sig" in capsys.readouterr().err

@@ -18,8 +18,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def test_a_command_is_remembered_for_its_owner_alone(home: Path, tmp_path: Path) -> None:
-    """The folder is 0700, the file 0600, and the command comes back as it was."""
+def test_only_the_owner_can_read_a_stored_command(home: Path, tmp_path: Path) -> None:
+    """The folder has mode 0700 and the file 0600."""
     command_store.remember(run(tmp_path / "x.tape"))
     (file,) = (home / "runs").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -30,7 +30,7 @@ def test_a_command_is_remembered_for_its_owner_alone(home: Path, tmp_path: Path)
 
 
 def test_the_newest_command_of_a_path_counts(home: Path, tmp_path: Path) -> None:
-    """A tape recorded again at the same path replaces what was known of it."""
+    """A tape recorded again at the same path replaces the older command."""
     for digest in ("old", "new"):
         command_store.remember(run(tmp_path / "x.tape", digest))
     found = command_store.recall(tmp_path / "x.tape")
@@ -40,7 +40,7 @@ def test_the_newest_command_of_a_path_counts(home: Path, tmp_path: Path) -> None
 
 
 def test_a_path_is_the_same_however_it_is_written(home: Path, tmp_path: Path) -> None:
-    """A tape is known by another way to it: through `..`, or through a link."""
+    """The path may contain `..`, or a link."""
     (tmp_path / "runs").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "runs")
     command_store.remember(run(tmp_path / "runs" / "x.tape"))
@@ -50,10 +50,8 @@ def test_a_path_is_the_same_however_it_is_written(home: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("harm", ["garbage", "writable"])
-def test_what_others_could_have_written_is_not_believed(
-    home: Path, tmp_path: Path, harm: str
-) -> None:
-    """A file that is no command, or that others may write, is as good as none."""
+def test_a_file_that_others_may_write_is_ignored(home: Path, tmp_path: Path, harm: str) -> None:
+    """A file that holds no command is ignored too."""
     command_store.remember(run(tmp_path / "x.tape"))
     (file,) = (home / "runs").iterdir()
     if harm == "garbage":
@@ -64,8 +62,8 @@ def test_what_others_could_have_written_is_not_believed(
     assert list(command_store.runs()) == []
 
 
-def test_the_store_lies_where_data_lies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """TRACEFORK_HOME, else XDG_DATA_HOME, else ~/.local/share."""
+def test_the_store_is_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is TRACEFORK_HOME, else in XDG_DATA_HOME, else in ~/.local/share."""
     assert command_store.home() == tmp_path / "home"
     monkeypatch.delenv("TRACEFORK_HOME")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))

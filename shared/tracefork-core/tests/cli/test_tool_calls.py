@@ -1,4 +1,4 @@
-"""How calls of tools look on the command line."""
+"""Calls of tools are shown on the command line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_the_timeline_shows_arguments_and_results(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each call has its name, what it was given and what came of it, in one line of 80 columns."""
+    """Each call with its name, arguments and result fits one line of 80 columns."""
     lines = [line.split() for line in shown(capsys).splitlines() if line[:1].isdigit()]
     name, given, arrow, *came = lines[0][3:-1]
     assert (name, arrow, came[0]) == ("search", "→", '["cats')
@@ -56,7 +56,7 @@ def test_the_timeline_shows_arguments_and_results(capsys: pytest.CaptureFixture[
 
 
 def test_a_call_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
-    """With its effect, arguments and result, and as JSON."""
+    """This covers its effect, arguments and result, and JSON."""
     page = [line.split(maxsplit=1) for line in shown(capsys, "0").splitlines()]
     assert ["CALL", "tool:search"] in page
     assert ["effect", "read"] in page

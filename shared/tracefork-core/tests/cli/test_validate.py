@@ -1,4 +1,4 @@
-"""`tracefork validate`: faults are planted in a real agent; a blame that is wrong is told."""
+"""`tracefork validate` plants faults in a real agent, and notices a blame that is wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORKS = 2
 
 
 def flip_rates(path: Path, agent: Agent, oracle: Oracle) -> list[float]:
-    """Decide again at each exchange of a run, and return how often that saves it."""
+    """Ask again at each exchange of a run, and return how often that repairs it."""
     with Tape.open(path) as tape:
         size = len(tape.exchanges)
     rates = []
@@ -43,7 +43,7 @@ def flip_rates(path: Path, agent: Agent, oracle: Oracle) -> list[float]:
 
 
 def blame_by_flip_rate(path: Path, agent: Agent, oracle: Oracle, **options: Any) -> Report:
-    """Name the exchange that flips the run most often, as others do: mostly the first."""
+    """Name the exchange that repairs the run most often when asked again: mostly the first."""
     report = BLAME(path, agent, oracle, **{**options, "budget": "0 calls"})
     if report.result.verdict.kind == "passed":
         return report
@@ -64,8 +64,10 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Shell, Done]:
     return shell, shell.tracefork(*SUBSET, "--json", "--write", "report.json")
 
 
-def test_what_is_planted_is_found_and_nobody_else_accused(validated: tuple[Shell, Done]) -> None:
-    """Two faults, their paraphrases and a coin: the planted exchange is named, and no other."""
+def test_planted_faults_are_found_and_no_other_exchange_is_named(
+    validated: tuple[Shell, Done],
+) -> None:
+    """The case covers two faults, their paraphrases and a coin."""
     shell, done = validated
     assert done.exit == 0, done.err
     outcomes = {one["name"]: one for one in done.document["report"]["outcomes"]}
@@ -76,15 +78,15 @@ def test_what_is_planted_is_found_and_nobody_else_accused(validated: tuple[Shell
     assert json.loads((shell.folder / "report.json").read_text()) == done.document["report"]
 
 
-def test_a_second_run_is_the_same_and_a_difference_is_told(
+def test_one_seed_gives_one_report_and_check_shows_differences(
     validated: tuple[Shell, Done],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The same seed gives the same report; what is otherwise in the one given is told, and is 1.
+    """A report that differs from the given one is 1, and its own report is 0.
 
-    The document has nothing in it that is timed; compared with its own report, the exit is 0.
+    The document holds no times.
     """
     shell, done = validated
     kept = done.document["report"]
@@ -108,8 +110,8 @@ def test_a_second_run_is_the_same_and_a_difference_is_told(
     assert capsys.readouterr().out == done.out
 
 
-def test_a_case_that_is_no_longer_run_is_told() -> None:
-    """Of the whole validation; where only some cases were asked for, the others are not missed."""
+def test_a_missing_case_is_reported() -> None:
+    """If only some cases were requested, the others are not missing."""
     one, other = (
         Outcome(name=name, holds=True, verdict="", forks=0, live_calls=0) for name in "ab"
     )
@@ -118,10 +120,10 @@ def test_a_case_that_is_no_longer_run_is_told() -> None:
     assert changed(before, after, whole=False) == changed(before, before, whole=True) == []
 
 
-def test_a_blame_that_is_wrong_is_told(
+def test_a_wrong_blame_is_reported(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The control: one that names what flips the run most often names what comes before."""
+    """The control: blame by flip rate names an earlier exchange."""
     monkeypatch.setattr(blaming, "blame", blame_by_flip_rate)
     words = ["validate", "--faults", "tool-output", "--positions", "6", "--json"]
     assert main(words) == 1

@@ -24,7 +24,7 @@ httpx2.post(os.environ["PROVIDER"] + "/echo", content=word.encode())
 
 
 def test_the_receipt_proves_each_replay(recorded: Shell) -> None:
-    """--times N replays in N processes; the receipt has both digests, in full, and no socket."""
+    """--times N replays in N processes. The receipt has both digests in full, and no socket."""
     with Tape.open(recorded.folder / "support.tape") as tape:
         digest = tape.digest
     done = recorded.tracefork("verify", "support.tape", "support.py", "--times", "2")
@@ -37,7 +37,7 @@ def test_the_receipt_proves_each_replay(recorded: Shell) -> None:
 
 
 def test_one_replay_in_three_that_differs_is_found(shell: Shell) -> None:
-    """The control: an agent whose third run differs is caught by the replay that differs."""
+    """The control: the third run of the agent differs."""
     shell.write("agent.py", STATEFUL)
     shell.tracefork("record", "agent.py")
     done = shell.tracefork("verify", "--times", "3", "--json", "agent.tape", CHANGES_AT="3")
@@ -50,8 +50,8 @@ def test_one_replay_in_three_that_differs_is_found(shell: Shell) -> None:
     assert "✗ diverged at exchange 0 of 1" in again.out
 
 
-def test_what_a_failed_replay_said_is_shown(taped: Shell) -> None:
-    """The end of the agent's own stderr comes with the verdict, escapes spelled out."""
+def test_the_stderr_of_a_failed_replay_is_shown(taped: Shell) -> None:
+    """Escapes in it are spelled out."""
     taped.write("agent.py", "import os\nos.write(2, b'gone \\x1b[31mwrong')\nos.abort()\n")
     done = taped.tracefork("verify", "agent.tape", "agent.py")
     assert done.exit == 3
@@ -60,14 +60,12 @@ def test_what_a_failed_replay_said_is_shown(taped: Shell) -> None:
 
 
 def integrity(path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """Return the exit code of `verify --integrity` and what it prints."""
+    """Return the exit code of `verify --integrity` and its output."""
     code = main(["verify", "--integrity", str(path)])
     return code, capsys.readouterr().out
 
 
-def test_an_undamaged_tape_is_undamaged(
-    recorded: Shell, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_undamaged_tape_passes(recorded: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     """--integrity reads every event and body, and runs nothing."""
     assert main(["verify", "--integrity", "--json", str(recorded.folder / "plain.tape")]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -101,7 +99,7 @@ def removed(kind: str) -> Callable[[bytes], bytes]:
 def test_damage_is_named(
     taped: Shell, harm: Any, named: str, alter: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whatever is changed in a tape, --integrity names it and ends with 5."""
+    """--integrity names the damaged part, and ends with 5."""
     path = taped.folder / "support.tape"
     alter(path, **harm)
     code, out = integrity(path, capsys)
@@ -113,7 +111,7 @@ def test_damage_is_named(
 def test_one_flipped_bit_anywhere_is_found(
     recorded: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """In a header, a page nobody uses or a body: the file is not what was closed."""
+    """The bit may be in a header, an unused page or a body."""
     path = recorded.folder / "support.tape"
     data = path.read_bytes()
     places = {*range(100), *range(100, len(data), 97), len(data) - 1}
@@ -127,8 +125,10 @@ def test_one_flipped_bit_anywhere_is_found(
     assert main(["verify", "--integrity", str(path)]) == 0
 
 
-def test_torn_pages_are_no_traceback(taped: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    """A tape whose middle was overwritten is damaged, in words."""
+def test_torn_pages_are_reported_as_damage(
+    taped: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is no traceback."""
     path = taped.folder / "agent.tape"
     data = path.read_bytes()
     path.write_bytes(data[:2048] + b"\xff" * (len(data) - 2048))
