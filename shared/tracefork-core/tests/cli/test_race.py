@@ -289,4 +289,3 @@ def test_a_replay_keeps_the_recorded_pace(agents: Shell) -> None:
     for speed in ("0", "-1", "nan", "fast"):
         refused = agents.tracefork("replay", f"--speed={speed}", "ordered.tape")
         assert (refused.exit, "--speed" in refused.err) == (2, True), refused.err
-        assert speed in refused.err
