@@ -162,7 +162,7 @@ def test_a_hostile_tape_is_reported(shell: Shell, alter: Alter) -> None:
     done = shell.tracefork("scan", ".")
     assert (done.exit, "✗ deep.tape: " in done.err) == (5, True), done.err
     assert "exchange 0" in done.err
-    for name, fact in (("deep.tape", "(later)"), ("url.tape", "exchange 0")):
+    for name, fact in (("deep.tape", "deep.tape is corrupt"), ("url.tape", "exchange 0")):
         redacted = shell.tracefork("redact", name)
         assert (redacted.exit, fact in redacted.err) == (5, True), redacted.err
 
