@@ -154,17 +154,19 @@ def test_a_folder_is_scanned_with_its_subfolders(shell: Shell) -> None:
 
 def test_a_hostile_tape_is_reported(shell: Shell, alter: Alter) -> None:
     """It has deep nesting, or an invalid URL."""
-    deep = b'{"kind":"later","payload":{"a":' + b"[" * 990 + b"]" * 990 + b'},"aside":{}}\n'
+    nested = b'{"kind":"later","payload":{"a":' + b"[" * 990 + b"]" * 990 + b'},"aside":{}}\n'
     write(shell.folder / "deep.tape", TOKEN.encode())
-    alter(shell.folder / "deep.tape", events=lambda line: line + deep)
+    alter(shell.folder / "deep.tape", events=lambda line: line + nested)
     write(shell.folder / "url.tape", TOKEN.encode())
     alter(shell.folder / "url.tape", events=lambda line: line.replace(b"//model", b"//["))
     done = shell.tracefork("scan", ".")
     assert (done.exit, "✗ deep.tape: " in done.err) == (5, True), done.err
     assert "exchange 0" in done.err
-    for name, fact in (("deep.tape", "deep.tape is corrupt"), ("url.tape", "exchange 0")):
+    # Python 3.11 cannot read the event; later versions read it, and name its kind.
+    deep = ("(later)", "deep.tape is corrupt")
+    for name, facts in (("deep.tape", deep), ("url.tape", ("exchange 0",))):
         redacted = shell.tracefork("redact", name)
-        assert (redacted.exit, fact in redacted.err) == (5, True), redacted.err
+        assert (redacted.exit, any(fact in redacted.err for fact in facts)) == (5, True)
 
 
 def test_a_sealed_tape_without_its_key_is_reported(
