@@ -8,6 +8,8 @@ from pathlib import Path
 
 from docs.pages import follow
 
+from tracefork_core import Tape
+
 _OF_ONE_RACE = r"\d+of\d+orders|\d+orders?|exchange[0-2](?=\()|--order[0-2],[0-2]|\d+runs"
 """How many orders were tried, and which exchange is which: that is who was quicker to ask."""
 
@@ -30,6 +32,16 @@ def test_a_race_is_found_as_the_guide_says(tmp_path: Path) -> None:
 def test_a_tool_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
     """A tool is answered from the tape when its database is gone; other arguments diverge."""
     follow("docs/how-to/record-a-tool.md", tmp_path)
+
+
+def test_a_service_records_one_request_as_the_guide_says(tmp_path: Path) -> None:
+    """Of two requests at once, one tape holds the recorded one alone."""
+    follow("docs/how-to/use-it-in-a-service.md", tmp_path)
+    (tape,) = tmp_path.rglob("17.tape")
+    with Tape.open(tape) as recorded:
+        assert len(recorded.exchanges) == 1
+        assert b"order 17" in recorded.exchanges[0].request_body
+    assert not list(tmp_path.rglob("18.tape"))
 
 
 def test_a_run_is_forked_as_the_guide_says(tmp_path: Path) -> None:

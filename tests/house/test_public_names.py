@@ -39,6 +39,7 @@ PUBLIC = {
         "bind",
         "bisect",
         "blame",
+        "carry",
         "fork",
         "record",
         "replay",

@@ -1,7 +1,7 @@
 """Time-travel debugging for AI agents: record a run at the wire, replay it for $0, and prove it.
 
 `record`, `replay`, `fork`, `blame` and `bisect` work on runs; `tool` and `bind` capture calls of an
-agent; `Tape` reads a recording.
+agent; `carry` hands its work to an older thread; `Tape` reads a recording.
 
 The rooms, from the top; each imports only what is below it:
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         UsageError,
         WriteError,
     )
+    from tracefork_core.exchange.carry import carry
     from tracefork_core.run.fork import Forking, fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
@@ -91,6 +92,7 @@ _HOMES = {
     "bind": "seams",
     "bisect": "blaming.bisect",
     "blame": "blaming.blame",
+    "carry": "exchange.carry",
     "fork": "run",
     "record": "run",
     "replay": "run",
@@ -125,6 +127,7 @@ __all__ = [
     "bind",
     "bisect",
     "blame",
+    "carry",
     "fork",
     "record",
     "replay",

@@ -29,8 +29,8 @@ from typing import Protocol
 
 from tracefork_core.checkpoints.contract import Checkpoints, RecordedRun
 from tracefork_core.exchange import lane
+from tracefork_core.exchange.contract import Lane
 from tracefork_core.exchange.current import ask_where, current_session, current_step
-from tracefork_core.exchange.lane import Lane
 from tracefork_core.patching.instrument import Instrument
 from tracefork_core.seams.tools.framework_tools import (
     FrameworkValues,
@@ -195,20 +195,12 @@ def end_step(
 
 
 def in_session() -> bool:
-    """Return whether this code runs under a session.
-
-    Raises:
-        UsageError: two sessions are open, and nothing in this context tells which one is meant.
-    """
+    """Return whether this code runs under a session."""
     return current_session() is not None
 
 
 def session_here() -> Session | None:
-    """Return the session that this code runs under, to compare it with others; None outside.
-
-    Raises:
-        UsageError: two sessions are open, and nothing in this context tells which one is meant.
-    """
+    """Return the session that this code runs under, to compare it with others; None outside."""
     return current_session()
 
 

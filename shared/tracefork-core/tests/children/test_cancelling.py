@@ -19,7 +19,7 @@ from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.child.remote import Remote
 from tracefork_core.children.invitation import Invitation
 from tracefork_core.exchange.contract import Head, Request
-from tracefork_core.exchange.lane import main_lane
+from tracefork_core.exchange.lane import opened as under_session
 
 HEAD = Head(200, "OK", (("content-type", "text/plain"),))
 
@@ -41,7 +41,7 @@ def joined(gate: Shut) -> Iterator[Member]:
     subprocess.run([sys.executable, "-c", "pass"], check=True)  # It opens the door.
     invitation = Invitation.read(json.loads(os.environ["TRACEFORK_EGRESS"])["invitation"])
     member = Member(invitation, lambda member: Remote(member, lambda threads: gate))
-    with main_lane(member, invitation.lane):
+    with under_session(member, invitation.lane):
         yield member
         member.leave(clock=0, entropy=0)
 
@@ -52,7 +52,7 @@ def opened(member: Member, name: str) -> Any:
 
 def record_two(tape: Path) -> None:
     """Record two exchanges of a child; the second continues when the first has ended."""
-    with record(tape), joined(Shut()) as member:
+    with record(tape, scope="process"), joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
         first.head(HEAD)
         second.head(HEAD)
@@ -74,7 +74,7 @@ def test_a_task_cancelled_before_its_piece_is_delivered_releases_the_exchange(ta
     """The piece waits for a quiet event loop; the rest of the response is dropped."""
     record_two(tape)
     gate = Shut()
-    with replay(tape) as run, joined(gate) as member:
+    with replay(tape, scope="process") as run, joined(gate) as member:
         first, second = opened(member, "first"), opened(member, "second")
         assert first.receive_head() == second.receive_head() == HEAD
         asyncio.run(cancelled(first.areceive_chunk(), gate.somebody_waits.wait()))
@@ -85,7 +85,7 @@ def test_a_task_cancelled_before_its_piece_is_delivered_releases_the_exchange(ta
 def test_a_task_cancelled_while_waiting_releases_the_exchange(tape: Path) -> None:
     """Its call has no answer yet, and no other exchange may receive that answer."""
     record_two(tape)
-    with replay(tape) as run, joined(Shut()) as member:
+    with replay(tape, scope="process") as run, joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
         assert first.receive_head() == HEAD
         asyncio.run(cancelled(first.areceive_chunk(), asyncio.sleep(0)))
@@ -97,7 +97,7 @@ def test_a_task_cancelled_while_waiting_releases_the_exchange(tape: Path) -> Non
 def test_an_exchange_that_is_not_closed_delays_the_next(tape: Path) -> None:
     """The negative control: a response that is neither read nor closed holds up the next one."""
     record_two(tape)
-    with replay(tape) as run, joined(Shut()) as member:
+    with replay(tape, scope="process") as run, joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
         assert first.receive_head() == second.receive_head() == HEAD
         assert (second.receive_chunk(), second.receive_chunk()) == (b"two", None)

@@ -162,7 +162,7 @@ def test_a_connection_without_the_token_is_refused(tape: Path) -> None:
     from tracefork_core.children import messages
     from tracefork_core.children.messages import frame
 
-    with record(tape) as run:
+    with record(tape, scope="process") as run:
         with socket.socket(socket.AF_UNIX) as stranger:
             stranger.connect(door())
             stranger.sendall(frame(messages.encode(messages.Hello("guess", "1", "main"))))
@@ -181,7 +181,7 @@ def test_garbage_closes_only_its_own_connection(
     garbage: bytes, tape: Path, moody: ProviderServer
 ) -> None:
     """The receipt names it, and another child is still served."""
-    with record(tape) as run:
+    with record(tape, scope="process") as run:
         with socket.socket(socket.AF_UNIX) as stranger:
             stranger.connect(door())
             stranger.sendall(garbage)
@@ -195,7 +195,7 @@ def test_garbage_closes_only_its_own_connection(
 
 def test_only_this_user_can_open_the_socket(tape: Path) -> None:
     """By the permissions of its folder and of itself."""
-    with record(tape):
+    with record(tape, scope="process"):
         address = Path(door())
         assert address.stat().st_mode & 0o777 == 0o600
         assert address.parent.stat().st_mode & 0o777 == 0o700
@@ -206,7 +206,7 @@ def test_a_child_without_our_libraries_is_named(tape: Path, tmp_path: Path) -> N
     import venv
 
     venv.create(tmp_path / "other", with_pip=False)
-    with record(tape) as run:
+    with record(tape, scope="process") as run:
         subprocess.run([str(tmp_path / "other" / "bin" / "python"), "-c", "pass"], check=True)
     assert run.receipt is not None
     (named,) = run.receipt.subprocesses
@@ -217,7 +217,7 @@ def test_a_secret_of_a_child_is_masked(tape: Path, moody: ProviderServer, writte
     """Also a secret that only the child's environment holds; the tape still replays."""
     secret = "hunter2-hunter2-hunter2"
     url, environment = moody.url, {**os.environ, "CHILD_API_KEY": secret}
-    with record(tape):
+    with record(tape, scope="process"):
         start(SCRIPT, "ask", url, f"my key is {secret}", env=environment).communicate()
     assert secret.encode() not in written(tape)
     with replay(tape):

@@ -182,8 +182,12 @@ def test_a_python_that_ignores_the_guard_counts_as_another_program(
 
 
 def test_the_block_restores_environment_and_popen(empty: Path) -> None:
-    """After the block both are the same as before."""
+    """After the block both are the same as before. Only process scope changes the environment."""
     before = dict(os.environ), subprocess.Popen.__init__
     with replay(empty):
+        assert "TRACEFORK_EGRESS" not in os.environ
+        assert subprocess.Popen.__init__ is not before[1]
+    assert (dict(os.environ), subprocess.Popen.__init__) == before
+    with replay(empty, scope="process"):
         assert "TRACEFORK_EGRESS" in os.environ
     assert (dict(os.environ), subprocess.Popen.__init__) == before

@@ -24,15 +24,18 @@ def test_an_exchange_without_order_is_changed_by_its_number(
     def run(texts: str) -> list[str]:
         return [elder(partial(ask, url, text)) for text in texts]
 
-    with record(tape):
+    with record(tape, scope="process"):
         assert run("abcd") == ["answer 1", "answer 2", "answer 3", "answer 4"]
-    with fork(tape, at=1, change={2: Replace("changed")}, hold=[3]) as branch:
+    with fork(tape, at=1, change={2: Replace("changed")}, hold=[3], scope="process") as branch:
         assert run("adcb") == ["answer 1", "answer 4", "changed", "answer 5"]
     assert (branch.replayed, branch.given, branch.live) == (2, 1, 1)
     with Tape.open(branch.path) as taken:
         assert [exchange.aside.place for exchange in taken.exchanges] == [None, 3, 2, 1]
-    with fork(tape, at=1, change={2: Replace("changed")}) as other:
+    with fork(tape, at=1, change={2: Replace("changed")}, scope="process") as other:
         assert run("abxc") == ["answer 1", "answer 6", "answer 7", "changed"]
     assert (other.given, other.live) == (1, 2)
-    with pytest.raises(DivergenceError, match="exchange 2"), fork(tape, at=2, replace="changed"):
+    with (
+        pytest.raises(DivergenceError, match="exchange 2"),
+        fork(tape, at=2, replace="changed", scope="process"),
+    ):
         run("abx")

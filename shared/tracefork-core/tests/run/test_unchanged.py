@@ -130,7 +130,7 @@ def test_a_failing_start_leaves_no_session_behind(
 def test_inside_a_block_the_process_differs(tape: Path) -> None:
     """The negative control: the comparison sees what a session changes."""
     before = surroundings()
-    with record(tape):
+    with record(tape, scope="process"):
         inside = surroundings()
     changed = {name for name in before if inside[name] != before[name]}
     assert {"environ", "popen", "httpx2.Client", "httpx.AsyncClient", "session"} <= changed

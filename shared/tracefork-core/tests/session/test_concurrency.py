@@ -235,21 +235,21 @@ def test_a_job_in_a_copied_context_gets_its_own_lane(
 def test_threads_older_than_the_session_have_no_order(
     tape: Path, provider: ProviderServer, elder: Callable[[Callable[[], Any]], Any]
 ) -> None:
-    """Their calls may come in any order, but all of them must come."""
+    """Process scope covers them. Their calls may come in any order, but all of them must come."""
 
     def run(client: httpx2.Client, *texts: str) -> None:
         for text in texts:
             elder(partial(ask_sync, client, provider.url, text))
 
     with httpx2.Client(verify=False) as client:
-        with record(tape):
+        with record(tape, scope="process"):
             run(client, "a", "b", "c")
         with Tape.open(tape) as recorded:
             assert {exchange.lane for exchange in recorded.exchanges} == {"threads"}
-        with replay(tape):
+        with replay(tape, scope="process"):
             run(client, "c", "b", "a")
         for texts in (["c", "b"], ["c", "b", "b"]):
-            with pytest.raises(DivergenceError), replay(tape):
+            with pytest.raises(DivergenceError), replay(tape, scope="process"):
                 run(client, *texts)
 
 

@@ -25,13 +25,14 @@ from tracefork_core.chance import system_clock
 from tracefork_core.chance.draws import PerSession, observers, report_draw
 from tracefork_core.exchange.call_sites import KnownSites, call_site, is_loading
 from tracefork_core.exchange.contract import Session
-from tracefork_core.exchange.current import is_crossing_seam, is_rebuilding, running_task
-from tracefork_core.exchange.lane import (
-    current_lane,
-    drawing_lane,
-    draws_new_values,
+from tracefork_core.exchange.current import (
+    is_crossing_seam,
+    is_rebuilding,
     lane_of_context,
+    running_task,
 )
+from tracefork_core.exchange.generators import frames
+from tracefork_core.exchange.lane import current_lane, drawing_lane, draws_new_values
 from tracefork_core.patching.patch import Patches, Shared
 from tracefork_core.patching.real_clock import monotonic_ns
 from tracefork_core.tape.event import Reads
@@ -146,18 +147,18 @@ class _Sessions(PerSession[RecordedClock]):
         a tenth of a microsecond.
         """
         lane = lane_of_context()
-        if lane is not None and not (is_crossing_seam() or observers):
+        if lane is not None and not (is_crossing_seam() or observers or frames):
             events = sys.modules.get("asyncio.events")
             on_loop = events is not None and events._get_running_loop() is not None  # noqa: SLF001 - in `__all__`
             if (id(running_task()) if on_loop else get_ident()) in lane.owners:
                 frame = sys._getframe(1)
                 site = f"{frame.f_globals.get('__name__')}:{frame.f_code.co_qualname}"
                 if site in self._readers:
-                    for clock in self.all:
-                        if clock.session is lane.session and clock.is_plain:
-                            now = system_clock.real_ns()
-                            clock.note((lane.name, site, now))
-                            return now
+                    clock = self.of(lane.session)
+                    if clock is not None and clock.is_plain:
+                        now = system_clock.real_ns()
+                        clock.note((lane.name, site, now))
+                        return now
         return self._time_ns(sys._getframe(1))
 
     def _time_ns(self, direct: FrameType) -> int:
@@ -185,12 +186,12 @@ _sessions = _Sessions()
 def start(clock: RecordedClock) -> None:
     """Answer reads of the process's wall clock from `clock`, in the code of its session."""
     _patches.on()
-    _sessions.all.append(clock)
+    _sessions.add(clock)
 
 
 def stop(clock: RecordedClock) -> None:
     """Undo `start`."""
-    _sessions.all.remove(clock)
+    _sessions.remove(clock)
     _patches.off()
 
 

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Generic, Protocol, TypeVar
 
-from tracefork_core.errors import UsageError
-from tracefork_core.exchange.current import current_session, is_crossing_seam, lone_session
+from tracefork_core.exchange.current import current_session, is_crossing_seam
 
 
 class OfSession(Protocol):
@@ -29,26 +28,31 @@ class PerSession(Generic[T]):
     """The objects of one kind that the open sessions have, one each: their clocks, say."""
 
     def __init__(self) -> None:
-        self.all: list[T] = []
+        self._by_session: dict[int, T] = {}
         if hasattr(os, "register_at_fork"):  # To compare process ids costs more than all the rest.
-            os.register_at_fork(after_in_child=self.all.clear)
+            os.register_at_fork(after_in_child=self._by_session.clear)
+
+    def __len__(self) -> int:
+        return len(self._by_session)
+
+    def add(self, member: T) -> None:
+        """Use an object for the code of its session."""
+        self._by_session[id(member.session)] = member
+
+    def remove(self, member: T) -> None:
+        """Undo `add`."""
+        self._by_session.pop(id(member.session), None)
+
+    def of(self, session: object) -> T | None:
+        """Return the object of a session."""
+        return self._by_session.get(id(session))
 
     def here(self) -> T | None:
         """Return the object of the session that the calling code runs under."""
-        if not self.all or is_crossing_seam():
+        if not self._by_session or is_crossing_seam():
             return None
-        session = lone_session() or _session_here()
-        for member in self.all:
-            if member.session is session:
-                return member
-        return None
-
-
-def _session_here() -> object:
-    try:
-        return current_session()
-    except UsageError:
-        return None  # Two sessions are open, and this thread has neither: a draw must not fail.
+        session = current_session()
+        return None if session is None else self._by_session.get(id(session))
 
 
 Observer = Callable[[str, object, FrameType | None], None]

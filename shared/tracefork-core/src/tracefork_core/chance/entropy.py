@@ -60,7 +60,7 @@ class RecordedEntropy:
         self._known = KnownSites()
         self.give(recorded.reads if recorded else ())
         self.generators = LaneGenerators(
-            session, self._fallback, recorded, alone=lambda: len(sessions.all) < 2
+            session, self._fallback, recorded, alone=lambda: len(sessions) < 2
         )
 
     def give(self, recorded: Iterable[Reads]) -> None:

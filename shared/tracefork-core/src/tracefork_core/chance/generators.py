@@ -1,9 +1,11 @@
 """The global generator of `random`, one for each lane, and its state on a tape.
 
 The first lane that draws continues from the state of the real global generator: a program that
-seeded it before gets the values that it would get without tracefork. Other lanes get generators
-that are seeded from that state and the lane's name. If the program seeds the generator itself, all
-lanes share one generator from there on, as in plain Python.
+seeded it before gets the values that it would get without tracefork. The real generator is moved
+to another state meanwhile, so that other work of the process does not draw the same values. After
+the run it continues where the run left it, unless other work has drawn from it. Other lanes get
+generators that are seeded from the first state and the lane's name. If the program seeds the
+generator itself, all lanes share one generator from there on, as in plain Python.
 
 Generators of numpy use the same algorithm (Mersenne Twister), and their states are stored alike.
 """
@@ -55,6 +57,7 @@ class LaneGenerators:
         self._alone = alone
         self._replaying = recorded is not None
         self._goes_on = False
+        self._meanwhile: tuple[Any, ...] | None = None
         self._given = recorded_state(recorded, NAME)
         self._begun: GeneratorState | None = None
         self._written = False
@@ -76,6 +79,7 @@ class LaneGenerators:
             if self._one is None:
                 self._one = seeded(b"")
                 self._goes_on = not self._replaying and self._alone()
+                self._meanwhile = global_state() if self._goes_on else None
             self._for_all = True
             return self._one
 
@@ -90,7 +94,9 @@ class LaneGenerators:
     @property
     def state(self) -> tuple[Any, ...] | None:
         """The state that the real generator gets after the run; None if it keeps its own."""
-        return self._one.getstate() if self._one is not None and self._goes_on else None
+        if self._one is None or not self._goes_on or global_state() != self._meanwhile:
+            return None
+        return self._one.getstate()
 
     def _begin(self, lane: str) -> random.Random:
         with self._lock:
@@ -109,7 +115,12 @@ class LaneGenerators:
 
     def _start(self) -> bytes:
         self._goes_on = not self._replaying and self._alone()
-        return packed_state(global_state() if self._goes_on else self._fallback().getstate())
+        if not self._goes_on:
+            return packed_state(self._fallback().getstate())
+        start = packed_state(global_state())
+        set_global_state(seeded(hashlib.sha256(start).digest()).getstate())
+        self._meanwhile = global_state()
+        return start
 
 
 def packed_state(state: tuple[Any, ...]) -> bytes:
@@ -123,6 +134,14 @@ def global_state() -> tuple[Any, ...]:
     inst = random._inst  # noqa: SLF001
     words = super(random.Random, inst).getstate()
     return VERSION, words, vars(inst).get("gauss_next")
+
+
+def set_global_state(state: tuple[Any, ...]) -> None:
+    """Undo `global_state`."""
+    inst = random._inst  # noqa: SLF001
+    _, words, gauss = state
+    super(random.Random, inst).setstate(words)
+    vars(inst)["gauss_next"] = gauss
 
 
 def seeded(seed: bytes) -> random.Random:

@@ -85,13 +85,6 @@ def put_in(patches: Patches) -> None:
     patches.replace(_Plain, "seed", _seed)
 
 
-def go_on_from(state: tuple[Any, ...]) -> None:
-    """Set the real global generator to the state in which a recorded run left it."""
-    _, words, gauss = state
-    super(_Plain, _inst).setstate(words)
-    vars(_inst)["gauss_next"] = gauss
-
-
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     """Seed any generator; if no seed is given, from the entropy of the session."""
     _real_seed(self, _fresh_seed() if a is None else a, version)

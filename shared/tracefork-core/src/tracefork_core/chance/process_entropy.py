@@ -16,6 +16,7 @@ from typing import Any
 
 from tracefork_core.chance import global_random, uuids
 from tracefork_core.chance.entropy import OS_SWAPS, RecordedEntropy, sessions
+from tracefork_core.chance.generators import set_global_state
 from tracefork_core.exchange.call_sites import call_site
 from tracefork_core.patching.bound_names import Swaps
 from tracefork_core.patching.patch import Patches, Shared
@@ -28,16 +29,16 @@ _real_rng = vars(_Names)["rng"]
 def start(entropy: RecordedEntropy) -> None:
     """Answer draws of this process from `entropy`, in the code of its session."""
     _patches.on()
-    sessions.all.append(entropy)
+    sessions.add(entropy)
 
 
 def stop(entropy: RecordedEntropy) -> None:
     """Undo `start`. After a recording, the real generator continues where the run left it."""
-    sessions.all.remove(entropy)
+    sessions.remove(entropy)
     _patches.off()
     state = entropy.generators.state
     if state is not None:
-        global_random.go_on_from(state)
+        set_global_state(state)
 
 
 def _put_in(patches: Patches) -> None:

@@ -159,11 +159,11 @@ _iterated = _Iterated()
 def on_the_lookout(lookout: Lookout) -> Iterator[None]:
     """Report to `lookout` what its session's agent reads of its environment."""
     _patches.on()
-    lookouts.all.append(lookout)
+    lookouts.add(lookout)
     try:
         yield
     finally:
-        lookouts.all.remove(lookout)
+        lookouts.remove(lookout)
         _patches.off()
 
 

@@ -1,9 +1,11 @@
 """Pass the guard and the session on to Python child processes, whatever environment they get.
 
 A child finds our `sitecustomize` first on its PYTHONPATH. One variable tells it whether to refuse
-or count connections, which hosts are allowed, where to report, and how to join the session. Both
-are in `os.environ` while a session is open. `subprocess.Popen` is wrapped too, for children that
-get an environment of their own, and so that a child of one of several sessions joins its own.
+or count connections, which hosts are allowed, where to report, and how to join the session.
+
+A session with process scope puts both into `os.environ`. Another session must not: other work of
+the process starts programs too. So the functions that start programs are wrapped. `Popen` gets an
+environment with both; the others find them in `os.environ` for the length of their call.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import inspect
 import json
 import os
 import subprocess
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -21,49 +25,126 @@ from typing import Any
 from tracefork_core.egress.guard import Inviting, Watch, watches_here
 from tracefork_core.egress.programs import ENVIRONMENT, Report, child_name
 from tracefork_core.exchange.current import is_crossing_seam
+from tracefork_core.patching.on_import import OnImport
+from tracefork_core.patching.patch import Patches, Shared
 
 _BOOT = str(Path(__file__).parent / "boot")
 _PATH = "PYTHONPATH"
-_lock = threading.Lock()
+_STARTERS = ("system", "posix_spawn", "posix_spawnp", "execv", "execve")
+"""Functions of `os` that start a program; all others there end in one of these or in `Popen`."""
+_MULTIPROCESSING = "multiprocessing.util"
+"""Its `spawnv_passfds` starts spawned processes and the fork server."""
+_lock = threading.RLock()
 _handed: list[Watch] = []
+_announced: list[Watch] = []
+"""The watches in `os.environ`; the last one counts."""
 _popen_init = subprocess.Popen.__init__
 _popen_arguments = inspect.signature(_popen_init)
 
 
-def hand_on(watch: Watch, inviting: Inviting | None = None) -> None:
-    """Pass `watch` and the invitations of `inviting` on to children that start from now on."""
-    global _popen_init
+def hand_on(watch: Watch, inviting: Inviting | None = None, *, everywhere: bool = True) -> None:
+    """Pass a watch and the invitations of `inviting` on to children that start from now on.
+
+    `everywhere` passes them to every child of this process, not only to those of its session.
+    """
+    watch.inviting = inviting
+    _patches.on()
     with _lock:
-        watch.inviting = inviting
-        if not _handed:
-            _popen_init = subprocess.Popen.__init__
-            subprocess.Popen.__init__ = _guarded_init  # type: ignore[method-assign]
-            os.environ[_PATH] = _with_boot(os.environ)
         _handed.append(watch)
-        os.environ[ENVIRONMENT] = _task(watch)
+        if everywhere:
+            _announce(watch)
 
 
 def take_back(watch: Watch) -> None:
     """Undo `hand_on`, but keep what the program itself changed meanwhile."""
     with _lock:
         _handed.remove(watch)
-        if _handed:
-            os.environ[ENVIRONMENT] = _task(_handed[-1])
-            return
-        os.environ.pop(ENVIRONMENT, None)
-        if (rest := _without_boot(os.environ)) is None:
-            os.environ.pop(_PATH, None)
-        else:
-            os.environ[_PATH] = rest
-        if subprocess.Popen.__init__ is _guarded_init:
-            subprocess.Popen.__init__ = _popen_init  # type: ignore[method-assign]
+        if watch in _announced:
+            _withdraw(watch)
+    _patches.off()
 
 
-def announce() -> None:
-    """Update the variable for processes started unseen: the door is open now."""
+def announce(*, everywhere: bool = False) -> None:
+    """Update the variable for processes started unseen: the door is open now.
+
+    `everywhere` puts in the latest watch if there is none: a forked child is of one session.
+    """
     with _lock:
-        if _handed:
-            os.environ[ENVIRONMENT] = _task(_handed[-1])
+        if everywhere and _handed and not _announced:
+            _announce(_handed[-1])
+        elif _announced:
+            os.environ[ENVIRONMENT] = _task(_announced[-1])
+
+
+def _announce(watch: Watch) -> None:
+    if not _announced:
+        os.environ[_PATH] = _with_boot(os.environ)
+    _announced.append(watch)
+    os.environ[ENVIRONMENT] = _task(watch)
+
+
+def _withdraw(watch: Watch) -> None:
+    _announced.remove(watch)
+    if _announced:
+        os.environ[ENVIRONMENT] = _task(_announced[-1])
+        return
+    os.environ.pop(ENVIRONMENT, None)
+    if (rest := _without_boot(os.environ)) is None:
+        os.environ.pop(_PATH, None)
+    else:
+        os.environ[_PATH] = rest
+
+
+@contextmanager
+def _announced_here() -> Iterator[None]:
+    """Have the watch of this code's session in `os.environ`."""
+    watch = _watch_here()
+    if watch is None or watch in _announced:
+        yield
+        return
+    with _lock:
+        if watch.inviting is not None and not is_crossing_seam():
+            watch.inviting.open()
+        _announce(watch)
+    try:
+        yield
+    finally:
+        with _lock:
+            _withdraw(watch)
+
+
+def _watch_here() -> Watch | None:
+    return next((watch for watch in watches_here() if watch in _handed), None)
+
+
+def _put_in(patches: Patches) -> None:
+    global _popen_init
+    _popen_init = subprocess.Popen.__init__
+    patches.replace(subprocess.Popen, "__init__", _guarded_init)
+    for name in _STARTERS:
+        if hasattr(os, name):
+            patches.wrap(os, name, _starter)
+
+    def wrap_multiprocessing() -> None:
+        patches.wrap(sys.modules[_MULTIPROCESSING], "spawnv_passfds", _starter)
+
+    if _MULTIPROCESSING in sys.modules:
+        wrap_multiprocessing()
+    else:
+        on_import = OnImport(_MULTIPROCESSING, wrap_multiprocessing)
+        patches.switch(on_import.on, on_import.off)
+
+
+_patches = Shared(_put_in)
+
+
+def _starter(start: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(start)
+    def start_announced(*args: Any, **kwargs: Any) -> Any:
+        with _announced_here():
+            return start(*args, **kwargs)
+
+    return start_announced
 
 
 def install_from_environment(task: str) -> tuple[Watch, dict[str, object] | None]:
@@ -116,18 +197,25 @@ def _without_boot(environment: Mapping[str, str]) -> str | None:
 
 @wraps(_popen_init)
 def _guarded_init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
-    if _handed:
-        bound = _popen_arguments.bind(self, *args, **kwargs)
-        given = bound.arguments.get("env")
-        environment = dict(os.environ if given is None else given)
+    watch = _watch_here()
+    if watch is None and not _announced:
+        _popen_init(self, *args, **kwargs)
+        return
+    bound = _popen_arguments.bind(self, *args, **kwargs)
+    given = bound.arguments.get("env")
+    environment = dict(os.environ if given is None else given)
+    if watch is None:  # Other work, while a starter of a session has its variables in `os.environ`.
+        environment.pop(ENVIRONMENT, None)
+        if (rest := _without_boot(environment)) is None:
+            environment.pop(_PATH, None)
+        else:
+            environment[_PATH] = rest
+    else:
         environment[_PATH] = _with_boot(environment)
-        here = next((watch for watch in watches_here() if watch in _handed), _handed[-1])
         program, words = bound.arguments.get("executable"), bound.arguments["args"]
         # File names need not be text. `tape` has a function for that, but needs msgspec.
         name = child_name(program, words).encode("utf-8", "backslashreplace").decode()
-        environment[ENVIRONMENT] = _task(here, name)
-        bound.arguments["env"] = environment
-        _, *args_now = bound.args
-        _popen_init(self, *args_now, **bound.kwargs)
-    else:
-        _popen_init(self, *args, **kwargs)
+        environment[ENVIRONMENT] = _task(watch, name)
+    bound.arguments["env"] = environment
+    _, *args_now = bound.args
+    _popen_init(self, *args_now, **bound.kwargs)

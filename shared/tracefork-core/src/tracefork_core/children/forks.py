@@ -17,6 +17,8 @@ from tracefork_core.children.child.joined_process import JoinedProcess, arrive
 from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.environment import announce
 from tracefork_core.children.invitation import Descent, Invitation
+from tracefork_core.egress.guard import pass_on_watch
+from tracefork_core.exchange.current import current_session
 
 NAME = "fork"
 
@@ -48,8 +50,9 @@ def forget(descent: Descent) -> None:
 
 
 def descents() -> list[Descent]:
-    """Return the `Descent` of each session that is open in this process."""
-    return [descent for descent in _descents if descent.session.active]
+    """Return the `Descent` of the session that this code runs under: a child would join that."""
+    session = current_session()
+    return [descent for descent in _descents if descent.session is session]
 
 
 def _before() -> None:
@@ -80,13 +83,14 @@ def _in_child() -> None:
             descent.session.forget()
         earlier = before.get(id(descent))
         member = arrive(invitation)
+        pass_on_watch(descent.session, member)
         descent.continue_in_fork(member, invitation)
         joined_processes.append(joined := JoinedProcess(member, descent))
         # A child without a draw so far is switched on at its first draw, forked or not.
         if earlier is None or earlier.chance is not None:
             joined.start_chance()
     if invited:
-        announce()
+        announce(everywhere=True)
         atexit.register(leave)
         # Most forked children end with `os._exit`, which runs no `atexit` handlers.
         os._exit = _leaving_first(os._exit)  # type: ignore[assignment]

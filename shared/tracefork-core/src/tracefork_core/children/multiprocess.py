@@ -23,8 +23,9 @@ from tracefork_core.children import forks
 from tracefork_core.children.invitation import Invitation
 from tracefork_core.egress.guard import watches_here
 from tracefork_core.exchange.caller import caller
-from tracefork_core.exchange.current import crossing_seam, current_step, is_crossing_seam
-from tracefork_core.exchange.lane import Lane, name_of, on_lane, set_lane
+from tracefork_core.exchange.contract import Lane
+from tracefork_core.exchange.current import crossing_seam, current_step, is_crossing_seam, set_lane
+from tracefork_core.exchange.lane import name_of, on_lane
 from tracefork_core.patching.instrument import Instrument, Undo
 from tracefork_core.patching.patch import Patches
 

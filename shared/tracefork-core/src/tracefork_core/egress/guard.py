@@ -30,7 +30,7 @@ from tracefork_core.egress.target import (
     descriptor,
     target,
 )
-from tracefork_core.errors import EgressError, UsageError
+from tracefork_core.errors import EgressError
 from tracefork_core.exchange.caller import ABOUT_THE_MACHINE, caller
 from tracefork_core.exchange.current import current_session, is_crossing_seam
 from tracefork_core.exchange.kind import takes_reports
@@ -215,18 +215,19 @@ _installed = False
 
 
 def watches_here() -> list[Watch]:
-    """Return the watch of the current session, or all watches if the session is unknown.
+    """Return the watch of the session that this code runs under, and that of a child process.
 
-    The watch that a child process inherited is always included.
+    Other work of the process has none: it is not watched.
     """
-    if len(_watches) < 2:
-        return list(_watches)
-    try:
-        session = current_session()
-    except UsageError:
-        session = None
-    own = [watch for watch in _watches if watch.session in (None, session)]
-    return own if any(watch.session is session for watch in own) else list(_watches)
+    session = current_session()
+    return [watch for watch in _watches if watch.session is None or watch.session is session]
+
+
+def pass_on_watch(session: object, member: object) -> None:
+    """Let the watch of a session watch the forked child that has joined it as `member`."""
+    for watch in _watches:
+        if watch.session is session:
+            watch.session = member
 
 
 def _install_once() -> None:

@@ -210,3 +210,39 @@ class Session(Protocol):
     @property
     def fork_point(self) -> int | None:
         """The number of the exchange that it forks at; None if it is no fork."""
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """A lane of one session.
+
+    `owners` identify the tasks and threads that run on it, one at a time. `in_step` is its name
+    with numbers counted from the beginning of the step around it: the same in a run that begins in
+    the middle of the recorded one.
+    """
+
+    name: str
+    session: Session
+    owners: set[int]
+    in_step: str
+    _children: dict[str, int] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)
+
+    def child(self, name: str) -> Lane:
+        """Return the lane of the next `name` that is started from here."""
+        number = self._children[name] = self._children.get(name, 0) + 1
+        nth = number - self._before.get(name, 0)
+        in_step = f"{self.in_step}/{name}.{nth}"
+        return Lane(f"{self.name}/{name}.{number}", self.session, set(), in_step)
+
+    def branch(self, name: str, owner: int) -> Lane:
+        """Return the lane of a branch that `owner` runs in parallel to this one."""
+        return Lane(f"{self.name}.{name}", self.session, {owner}, f"{self.in_step}.{name}")
+
+    def began_at(self, lane: Lane) -> bool:
+        """Return whether this was started from a lane, directly or through others."""
+        return self.session is lane.session and self.name.startswith(f"{lane.name}/")
+
+    def begin_step(self) -> None:
+        """Number what is started from here from 1 again, in `in_step`."""
+        self._before = dict(self._children)

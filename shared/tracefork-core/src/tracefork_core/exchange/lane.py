@@ -10,13 +10,21 @@ to the lane `threads`, which has no order.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import Context, ContextVar
-from dataclasses import dataclass, field
+from contextvars import Context
 
-from tracefork_core.exchange.contract import Redraw, Session
-from tracefork_core.exchange.current import carried, running_task
+from tracefork_core.exchange.contract import Lane, Redraw, Session
+from tracefork_core.exchange.current import (
+    carried,
+    entered,
+    given,
+    lane_of_context,
+    owner,
+    running_task,
+    set_lane,
+)
+from tracefork_core.exchange.generators import frames, running_place
 
 MAIN = "main"
 """The first lane of a session."""
@@ -24,70 +32,23 @@ UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
 
 
-@dataclass(slots=True, eq=False)
-class Lane:
-    """A lane of one session.
-
-    `owners` identify the tasks and threads that run on it, one at a time. `in_step` is its name
-    with numbers counted from the beginning of the step around it: the same in a run that begins in
-    the middle of the recorded one.
-    """
-
-    name: str
-    session: Session
-    owners: set[int]
-    in_step: str
-    _children: dict[str, int] = field(default_factory=dict)
-    _before: dict[str, int] = field(default_factory=dict)
-
-    def child(self, name: str) -> Lane:
-        """Return the lane of the next `name` that is started from here."""
-        number = self._children[name] = self._children.get(name, 0) + 1
-        nth = number - self._before.get(name, 0)
-        in_step = f"{self.in_step}/{name}.{nth}"
-        return Lane(f"{self.name}/{name}.{number}", self.session, set(), in_step)
-
-    def branch(self, name: str, owner: int) -> Lane:
-        """Return the lane of a branch that `owner` runs in parallel to this one."""
-        return Lane(f"{self.name}.{name}", self.session, {owner}, f"{self.in_step}.{name}")
-
-    def began_at(self, lane: Lane) -> bool:
-        """Return whether this was started from a lane, directly or through others."""
-        return self.session is lane.session and self.name.startswith(f"{lane.name}/")
-
-    def begin_step(self) -> None:
-        """Number what is started from here from 1 again, in `in_step`."""
-        self._before = dict(self._children)
-
-
-_lane: ContextVar[Lane | None] = ContextVar("tracefork_lane", default=None)
-lane_of_context: Callable[[], Lane | None] = _lane.get
-"""Return the lane that this context carries, if any. Only its `owners` run on it."""
-_given: dict[int, Lane] = {}
-"""The lanes of awaited tasks and of threads that run a job. Their context may carry another lane:
-an `asyncio.Runner` runs everything in one context, which carries none or that of an earlier
-session,
-and `pool.submit(context.run, work)` uses the context of the origin."""
-
-
-def _owner() -> int:
-    """Identify the running task, or the thread where no event loop runs."""
-    task = running_task()
-    return threading.get_ident() if task is None else id(task)
-
-
 @contextmanager
-def main_lane(session: Session, name: str = MAIN) -> Iterator[None]:
-    """Run the code inside on the first lane of a session."""
-    around = _lane.get()
-    lane = Lane(name, session, {_owner()}, name)
-    _let_go(lane)
-    _lane.set(lane)
-    work_here(lane)
-    try:
+def opened(session: Session, name: str = MAIN, *, everywhere: bool = False) -> Iterator[None]:
+    """Run the code inside under a session, on its first lane.
+
+    Raises:
+        UsageError: another session with process scope is open.
+    """
+    with entered(session, begun(session, name), everywhere=everywhere):
         yield
-    finally:
-        _lane.set(around)
+
+
+def begun(session: Session, name: str) -> Lane:
+    """Return a lane of a session that this code runs on from now on."""
+    lane = Lane(name, session, {owner()}, name)
+    _let_go(lane)
+    work_here(lane)
+    return lane
 
 
 def current_lane(session: Session) -> str:
@@ -109,9 +70,9 @@ def lane_names(session: Session) -> tuple[str, str]:
 
 def drawing_lane(session: Session) -> str:
     """Return the name under which this lane draws: with a salt where a fork draws new values."""
-    lane = _lane.get()
+    lane = lane_of_context()
     # Called for every draw. For nearly all of them the context carries the right lane.
-    if lane is not None and lane.session is session and _owner() in lane.owners:
+    if lane is not None and lane.session is session and owner() in lane.owners and not frames:
         name = lane.name
     else:
         name = current_lane(session)
@@ -150,13 +111,15 @@ def lane_here(session: Session) -> Lane | None:
 
 def branch_lane(origin: Lane | None, name: str) -> None:
     """Name the lane of this task or job after its branch, if it runs in parallel to `origin`."""
-    owner = _owner()
-    if origin is not None and owner not in origin.owners:
-        _lane.set(origin.branch(name, owner))
+    here = owner()
+    if origin is not None and here not in origin.owners:
+        set_lane(origin.branch(name, here))
 
 
 def session_of_lane() -> Session | None:
     """Return the open session whose lane this code runs on, or None."""
+    if (place := running_place()) is not None:
+        return place.session
     lane = _current()
     return lane.session if lane is not None and lane.session.active else None
 
@@ -166,7 +129,7 @@ def outlived() -> Lane | None:
 
     The code that opened the session may continue after it, so its lane does not count.
     """
-    lane = _lane.get()
+    lane = lane_of_context()
     if lane is None or lane.session.active or "/" not in lane.name:
         return None
     return lane
@@ -176,11 +139,6 @@ def spawned(name: str) -> Lane | None:
     """Return the lane for a task or thread that is about to be started; None outside a session."""
     lane = _mine()
     return None if lane is None or not lane.session.active else lane.child(name)
-
-
-def set_lane(lane: Lane | None) -> None:
-    """Let this context carry `lane`. The first task or thread that uses it there owns it."""
-    _lane.set(lane)
 
 
 @contextmanager
@@ -226,50 +184,51 @@ def program_of_lane(program: int) -> Iterator[None]:
 
 @contextmanager
 def on_lane(lane: Lane) -> Iterator[None]:
-    """Run a thread, or a job of a pool, on `lane` and under its session."""
-    lane.owners.add(threading.get_ident())
-    token = _lane.set(lane)
-    try:
-        with carried(lane.session), serving(lane):
-            yield
-    finally:
-        _lane.reset(token)
+    """Run this thread, task or job of a pool on `lane` and under its session."""
+    lane.owners.add(owner())
+    _let_go(lane)
+    with carried(lane), serving(lane):
+        yield
 
 
 @contextmanager
 def serving(lane: Lane) -> Iterator[None]:
-    """Let this thread run on `lane` though its context may carry another lane."""
+    """Let this thread or task run on `lane` though its context may carry another lane."""
     work_here(lane)
-    with _giving(threading.get_ident(), lane):
+    with _giving(owner(), lane):
         yield
 
 
 @contextmanager
 def _giving(owner: int, lane: Lane) -> Iterator[None]:
-    before = _given.get(owner)
-    _given[owner] = lane
+    before = given.get(owner)
+    given[owner] = lane
     try:
         yield
     finally:
         if before is None:
-            del _given[owner]
+            del given[owner]
         else:
-            _given[owner] = before
+            given[owner] = before
 
 
 def _mine() -> Lane | None:
     """Return the lane of this code: a new one if the context only carries that of its origin."""
+    if (place := running_place()) is not None:
+        if place.lane is not None:
+            work_here(place.lane)
+        return place.lane
     lane = _current()
     if lane is None:
         return None
-    owner = _owner()
-    if owner in lane.owners:
+    here = owner()
+    if here in lane.owners:
         return lane
     if lane.owners:
-        given = _given.get(owner)
-        lane = given if given and given.began_at(lane) else lane.child(_running())
-        _lane.set(lane)
-    lane.owners.add(owner)
+        served = given.get(here)
+        lane = served if served and served.began_at(lane) else lane.child(_running())
+        set_lane(lane)
+    lane.owners.add(here)
     _let_go(lane)
     work_here(lane)
     return lane
@@ -281,16 +240,16 @@ def _let_go(lane: Lane) -> None:
     Code that runs in the same context afterwards stays on the lane.
     """
     if (task := running_task()) is not None:
-        owner = id(task)
-        task.add_done_callback(lambda _: lane.owners.discard(owner), context=Context())
+        ended = id(task)
+        task.add_done_callback(lambda _: lane.owners.discard(ended), context=Context())
 
 
 def _current() -> Lane | None:
     """Return the lane of this context, that of an open session if there is one."""
-    lane = _lane.get()
-    if _given and (lane is None or not lane.session.active):
-        lane = _given.get(_owner(), lane)
-        _lane.set(lane)
+    lane = lane_of_context()
+    if given and (lane is None or not lane.session.active):
+        lane = given.get(owner(), lane)
+        set_lane(lane)
     return lane
 
 

@@ -2,9 +2,10 @@
 
 They start in the same order in every run, but do not make their first request in the same order.
 While a session is open, these are wrapped: `create_task` and `run_until_complete` of asyncio's own
-loops, `Thread.start`, and `ThreadPoolExecutor.submit`. Other loops and pools are not; the tasks and
-threads that they start are named at their first request (see `exchange.lane`). A thread that is
-started below a seam stays below it, even if it does not inherit the context.
+loops, `Thread.start`, `ThreadPoolExecutor.submit`, and `add_done_callback` of its futures. Other
+loops and pools are not; the tasks and threads that they start are named at their first request (see
+`exchange.lane`). A thread that is started below a seam stays below it, even if it does not inherit
+the context.
 """
 
 from __future__ import annotations
@@ -17,13 +18,12 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from tracefork_core.exchange.current import crossing_seam, is_crossing_seam
+from tracefork_core.exchange.contract import Lane
+from tracefork_core.exchange.current import crossing_seam, is_crossing_seam, set_lane
 from tracefork_core.exchange.lane import (
-    Lane,
     name_of,
     on_lane,
     serving,
-    set_lane,
     shared_with,
     spawned,
     works_for,
@@ -35,6 +35,7 @@ _create_task = asyncio.BaseEventLoop.create_task
 _run_until_complete = asyncio.BaseEventLoop.run_until_complete
 _start = threading.Thread.start
 _submit = ThreadPoolExecutor.submit
+_add_done_callback = Future.add_done_callback
 
 
 def _put_in(patches: Patches) -> None:
@@ -42,6 +43,7 @@ def _put_in(patches: Patches) -> None:
     patches.replace(asyncio.BaseEventLoop, "run_until_complete", _continued)
     patches.replace(threading.Thread, "start", _named_thread)
     patches.replace(ThreadPoolExecutor, "submit", _named_job)
+    patches.replace(Future, "add_done_callback", _named_callback)
 
 
 _patches = Shared(_put_in)
@@ -57,7 +59,7 @@ def stop() -> None:
     _patches.off()
 
 
-def _lane_of(started: object) -> Lane | None:
+def lane_for(started: object) -> Lane | None:
     """Return a lane for a task or thread of the agent, None for one that a live call starts."""
     return None if is_crossing_seam() else spawned(name_of(started))
 
@@ -69,7 +71,7 @@ def _named_task(
     # Other tasks may share a context that the caller passes, so no lane is set in it.
     if context is not None:
         return _create_task(self, coro, context=context, **more)
-    if (lane := _lane_of(coro)) is None:
+    if (lane := lane_for(coro)) is None:
         return _create_task(self, coro, **more)
     context = contextvars.copy_context()
     context.run(set_lane, lane)
@@ -93,7 +95,7 @@ def _named_thread(self: threading.Thread) -> None:
     target = getattr(self, "_target", None) or self.run
     # The threads of a pool take the lane of each job.
     pooled = getattr(target, "__module__", None) == "concurrent.futures.thread"
-    lane = None if pooled else _lane_of(self if target == self.run else target)
+    lane = None if pooled else lane_for(self if target == self.run else target)
     if lane is not None or (is_crossing_seam() and not pooled):
         run = self.run
 
@@ -115,7 +117,7 @@ def _named_job(
     self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
 ) -> Future[Any]:
     job, contexts = _in_contexts(fn, args)
-    lane = _lane_of(job)
+    lane = lane_for(job)
     if lane is None:
         given = (_below_seam, fn) if is_crossing_seam() else (fn,)
         return _submit(self, *given, *args, **kwargs)
@@ -131,6 +133,20 @@ def _named_job(
         works_for(lane, thread)
     note(future)
     return future
+
+
+@functools.wraps(_add_done_callback)
+def _named_callback(self: Future[Any], fn: Callable[[Future[Any]], Any]) -> None:
+    """Give a callback a lane: a pool's thread calls it after its job, which has ended then."""
+    # asyncio's own callbacks only wake an event loop.
+    if getattr(fn, "__module__", None) == "asyncio.futures" or (lane := lane_for(fn)) is None:
+        return _add_done_callback(self, fn)
+
+    def call_on_lane(future: Future[Any]) -> Any:
+        with on_lane(lane):
+            return fn(future)
+
+    return _add_done_callback(self, call_on_lane)
 
 
 def _below_seam(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -22,7 +22,7 @@ from tracefork_core.errors import (
 )
 from tracefork_core.run.fork_point import Place, number_of
 from tracefork_core.run.replay import answering, masking_of
-from tracefork_core.run.scope import Scope, Switches
+from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.surroundings import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.libraries import check_kind
@@ -232,6 +232,7 @@ def fork(
     match: Sequence[str] = (),
     mask: Sequence[str] = (),
     boundary: Boundary | None = None,
+    scope: Covers = "context",
 ) -> Scope[Forking]:
     """Run what is inside again: as recorded up to a point, changed there, and live from there on.
 
@@ -269,6 +270,7 @@ def fork(
         match: as for `replay`, for what comes before the fork point.
         mask: as for `replay`.
         boundary: as for `record`.
+        scope: as for `record`.
 
     Raises:
         UsageError: there is no such tape, place or change; the branch exists.
@@ -294,5 +296,5 @@ def fork(
         match=match,
         mask=mask,
     )
-    switches = Switches(ambient, clock, entropy, subprocesses, boundary)
+    switches = Switches(ambient, clock, entropy, subprocesses, boundary, scope)
     return _Fork(Path(path), switches, options)

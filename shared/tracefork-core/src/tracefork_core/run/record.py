@@ -13,7 +13,7 @@ from tracefork_core.chance.nondet_source import NondetSource
 from tracefork_core.errors import TapeError, TraceforkError, UsageError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
-from tracefork_core.run.scope import Scope, Switches
+from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.session import Session
 from tracefork_core.tape import Receipt, TapeWriter
@@ -107,6 +107,7 @@ def record(
     seal_to: Sequence[str] = (),
     strict: bool = False,
     boundary: Boundary | None = None,
+    scope: Covers = "context",
 ) -> Scope[Recording]:
     """Record what runs inside: a sync or async `with`, or a function it decorates.
 
@@ -128,6 +129,8 @@ def record(
         strict: stop the agent, too, where the tape cannot be written any more.
         boundary: name the lines that draw from sources the tape does not hold: `warn` with a
             BoundaryWarning for each, `raise` with a BoundaryError.
+        scope: what the session covers. "context" is what is started from the block: its tasks,
+            threads, jobs of pools and child processes. "process" is everything in this process.
 
     Raises:
         UsageError: the tape exists, or its folder does not; no such mode; nothing to be masked.
@@ -138,5 +141,5 @@ def record(
     """
     # What keeps no bodies does not replay: its chance stays real, and unknown.
     entropy = entropy and mode != "metadata"
-    switches = Switches(ambient, clock, entropy, subprocesses, boundary)
+    switches = Switches(ambient, clock, entropy, subprocesses, boundary, scope)
     return _Record(Path(path), switches, _Options(overwrite, offline, mode, mask, seal_to, strict))

@@ -15,7 +15,7 @@ from tracefork_core.egress import Watch
 from tracefork_core.errors import ReplayError, TraceforkError, UsageError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
-from tracefork_core.run.scope import Scope, Switches
+from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.surroundings import (
     compare_surroundings,
     other_versions,
@@ -44,7 +44,9 @@ class Replaying:
         sockets: how many connections were let through, by `allow` alone.
         subprocesses: the programs that were started, once the block has ended.
         leaks: what went past the tape, where a boundary is guarded.
-        differences: what the agent read of its surroundings that was otherwise when recorded.
+        differences: what the agent read of its surroundings that differs from the recording.
+        left_alone: requests that other work of this process made meanwhile, once the block has
+            ended.
     """
 
     tape: Tape
@@ -61,6 +63,7 @@ class Replaying:
     subprocesses: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    left_alone: int = 0
 
 
 class _Replay(Scope[Replaying]):
@@ -131,6 +134,7 @@ class _Replay(Scope[Replaying]):
         )
 
     def _finish(self, error: BaseException | None) -> TraceforkError | None:
+        self._run.left_alone = self._left_alone
         poison, left_over = self._session.poison, self._session.left_over
         if poison is not None:
             return poison
@@ -202,6 +206,7 @@ def replay(
     boundary: Boundary | None = None,
     speed: float | None = None,
     order: Order | None = None,
+    scope: Covers = "context",
 ) -> Scope[Replaying]:
     """Replay what runs inside from a tape: a sync or async `with`, or a decorated function.
 
@@ -221,6 +226,7 @@ def replay(
         order: deliver what overlaps in another order: that of a seed, or the exchanges with these
             numbers one after another. Everything else is as recorded, so an outcome that changes is
             a race.
+        scope: as for `record`.
 
     Raises:
         UsageError: there is no such tape, a matcher has no such name, patterns are missing, or the
@@ -233,7 +239,7 @@ def replay(
     """
     return _Replay(
         Path(path),
-        Switches(ambient, clock, entropy, subprocesses, boundary, allow),
+        Switches(ambient, clock, entropy, subprocesses, boundary, scope, allow),
         matchers=match,
         mask=mask,
         speed=speed,

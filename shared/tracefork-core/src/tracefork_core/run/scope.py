@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast, get_args
 
 from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard import guard_switch
@@ -30,11 +30,15 @@ from tracefork_core.egress.guard import Mode
 from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
-from tracefork_core.exchange.current import entered
-from tracefork_core.exchange.lane import main_lane
+from tracefork_core.exchange.current import check_process_is_free, requests_left_alone
+from tracefork_core.exchange.lane import opened
 from tracefork_core.order import spawning, waiting
+from tracefork_core.order.thread_pools import THREAD_POOLS
 from tracefork_core.seams import AMBIENT, of_adapters
 from tracefork_core.session import Session
+
+Covers = Literal["context", "process"]
+"""What a session covers: what is started from its block, or everything in the process."""
 
 _PASSES = (KeyboardInterrupt, GeneratorExit)
 """What leaves a block as it is: somebody stops the program, not the run."""
@@ -54,6 +58,7 @@ class Switches:
     entropy: bool
     subprocesses: bool
     boundary: Boundary | None
+    scope: Covers
     allow: Collection[str] = ()
 
 
@@ -63,9 +68,14 @@ class Scope(ABC, Generic[R]):
     def __init__(self, switches: Switches) -> None:
         self._boundary = as_boundary(switches.boundary)
         check_allowed(switches.allow)
+        if switches.scope not in get_args(Covers):
+            raise UsageError(
+                f'tracefork: scope must be "context" or "process" (got {switches.scope!r}).'
+            )
         self._switches = switches
         self._stack: ExitStack | None = None
         self._pid = 0
+        self._left_alone = 0
 
     @abstractmethod
     def _begin(self, stack: ExitStack) -> R:
@@ -81,9 +91,13 @@ class Scope(ABC, Generic[R]):
     def __enter__(self) -> R:
         if self._stack is not None:
             raise UsageError("tracefork: this block is open already; make another for each run.")
+        if self._switches.scope == "process":
+            check_process_is_free()  # Before a tape is made.
         self._leaks: list[str] = []
+        before = requests_left_alone()
         with ExitStack() as stack:
             run = self._begin(stack)
+            stack.callback(self._count_left_alone, before)
             self._stack = stack.pop_all()
         self._pid = os.getpid()
         return run
@@ -115,6 +129,9 @@ class Scope(ABC, Generic[R]):
         else:
             raise again(verdict) from error
         return False
+
+    def _count_left_alone(self, before: int) -> None:
+        self._left_alone = requests_left_alone() - before
 
     async def __aenter__(self) -> R:
         return self.__enter__()
@@ -157,12 +174,13 @@ class Scope(ABC, Generic[R]):
         chance: Chance,
     ) -> Watch:
         """Make the session current and switch seams, chance and guard on, in this order."""
-        stack.enter_context(main_lane(session))
-        stack.enter_context(entered(session))
+        stack.enter_context(opened(session, everywhere=self._switches.scope == "process"))
         self._processes = Hosting(session, chance, ambient=self._switches.ambient)
         self._processes.close_with(stack)
         spawning.start()
         stack.callback(spawning.stop)
+        THREAD_POOLS.on()
+        stack.callback(THREAD_POOLS.off)
         waiting.start()
         stack.callback(waiting.stop)
         for instrument in (*AMBIENT, *of_adapters()):
@@ -180,7 +198,7 @@ class Scope(ABC, Generic[R]):
             programs=self._switches.subprocesses,
             on_refused=session.poison_with,
         )
-        hand_on(watch, self._processes.descent)
+        hand_on(watch, self._processes.descent, everywhere=self._switches.scope == "process")
         stack.callback(take_back, watch)
         self._processes.begin(stack, watch)
         watch.start()

@@ -52,7 +52,9 @@ class Writing(Scope[R]):
             return broken
         assert self._watch is not None
         try:
-            return self._writer.close(receipt_of(self._watch, self._session.masking, error))
+            return self._writer.close(
+                receipt_of(self._watch, self._session.masking, error, self._left_alone)
+            )
         except TapeError as unfinished:
             return unfinished
 
@@ -63,7 +65,9 @@ def environment_under(masking: Masking) -> Environment:
     return msgspec.structs.replace(describe(), masks=masks)
 
 
-def receipt_of(watch: Watch, masking: Masking, error: BaseException | None) -> Receipt:
+def receipt_of(
+    watch: Watch, masking: Masking, error: BaseException | None, left_alone: int
+) -> Receipt:
     """Return what a run that ended with `error` says about itself.
 
     The writer of the tape adds the digest and the counts as it closes.
@@ -77,4 +81,5 @@ def receipt_of(watch: Watch, masking: Masking, error: BaseException | None) -> R
         subprocesses=[masking.text(program) for program in watch.subprocesses],
         outcome="ok" if error is None else type(error).__name__,
         secrets=masking.counts,
+        left_alone=left_alone,
     )

@@ -217,7 +217,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Seams made `crossed` of its `connections`; `strays` names the others, and `subprocesses` the
     programs that it started. `outcome` is "ok" or the name of the exception. `secrets` counts
-    masked secrets by name.
+    masked secrets by name. `left_alone` counts the requests that other work of the process made.
     """
 
     digest: str
@@ -229,6 +229,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     subprocesses: list[str] = []
     outcome: str = "ok"
     secrets: dict[str, int] = {}
+    left_alone: int = 0
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -21,6 +21,8 @@ from multiprocessing.resource_tracker import ensure_running
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from tracefork_core.blaming.engine.probe import Trial
 from tracefork_core.blaming.trials.trial import FATAL, Agent, Job, Oracle, VerdictError, carry_out
 from tracefork_core.errors import UnwritableError, UsageError
@@ -101,6 +103,8 @@ class Pool:
                 yield carry_out(job, self._agent, self._oracle)
             return
         left = list(jobs)
+        if self._given is not None:  # Its workers may be threads of this process.
+            left = [msgspec.structs.replace(job, alone=False) for job in left]
         for attempt in range(_ATTEMPTS):
             failed: list[Job] = []
             for future, job in self._submitted(left):

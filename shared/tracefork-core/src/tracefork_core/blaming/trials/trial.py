@@ -86,6 +86,7 @@ class Job(msgspec.Struct, frozen=True):
         regrades: how many times the outcome is graded again, if all units are held or it is good.
         grading: maximum calls of the oracle in total, including earlier ones; None for no limit.
         tail: as for `fork`.
+        alone: whether this process carries out one job at a time, so that a fork can cover it.
     """
 
     number: int
@@ -102,6 +103,7 @@ class Job(msgspec.Struct, frozen=True):
     regrades: int = 0
     grading: int | None = None
     tail: Edit | None = None
+    alone: bool = True
 
 
 def check_functions(agent: object, oracle: object) -> None:
@@ -189,6 +191,7 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
         to=to,
         overwrite=True,
         mask=job.mask,
+        scope="process" if job.alone else "context",
     )
 
 

@@ -53,7 +53,7 @@ def start(guard: BoundaryGuard, program_name: ProgramName) -> None:
     global _installed, _program_name
     with _lock:
         _program_name = program_name
-        guards.all.append(guard)
+        guards.add(guard)
         wrapped_calls.wrap(door for door in DOORS if door.source not in guard.on_tape)
         if CLOCK not in guard.on_tape:
             _clocks[guard] = _SeenClock(guard)
@@ -66,10 +66,10 @@ def start(guard: BoundaryGuard, program_name: ProgramName) -> None:
 def stop(guard: BoundaryGuard) -> None:
     """Undo `start`."""
     with _lock:
-        guards.all.remove(guard)
+        guards.remove(guard)
         if (seen := _clocks.pop(guard, None)) is not None:
             clock.stop(seen)
-        if not guards.all:
+        if not guards:
             wrapped_calls.unwrap()
 
 
@@ -93,7 +93,7 @@ def _spawn_arguments(frame: FrameType) -> tuple[object, ...]:
 
 
 def _hook(event: str, args: tuple[object, ...]) -> None:
-    if not guards.all or event not in _EVENTS or (guard := guards.here()) is None:
+    if not guards or event not in _EVENTS or (guard := guards.here()) is None:
         return
     if event == "os.fork":
         event, args = "os.spawn", _spawn_arguments(sys._getframe(1))

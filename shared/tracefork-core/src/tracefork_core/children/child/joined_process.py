@@ -10,8 +10,8 @@ from contextlib import ExitStack
 
 from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.invitation import Descent, Invitation
-from tracefork_core.exchange.current import current_step, entered
-from tracefork_core.exchange.lane import main_lane
+from tracefork_core.exchange.current import current_step, set_lane
+from tracefork_core.exchange.lane import begun, opened
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class JoinedProcess:
         self.stop_chance()
         self.member.move(invitation)
         self.descent.home = invitation
-        _stay.enter_context(main_lane(self.member, invitation.lane))
+        set_lane(begun(self.member, invitation.lane))
         current_step.set(invitation.step)
         if drew:
             self.start_chance()
@@ -69,8 +69,7 @@ class JoinedProcess:
 def arrive(invitation: Invitation) -> Member:
     """Make the session of the parent current in this process."""
     member = Member(invitation, _join)
-    _stay.enter_context(main_lane(member, invitation.lane))
-    _stay.enter_context(entered(member))
+    _stay.enter_context(opened(member, invitation.lane, everywhere=True))
     current_step.set(invitation.step)
     return member
 

@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from tracefork_core.children import messages
 from tracefork_core.children.messages import Answer, Done, Received, frame, receive, refused
 from tracefork_core.exchange.caller import called_from
-from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Session
+from tracefork_core.exchange.contract import Failure, Head, Lane, Live, Recorded, Session
 from tracefork_core.exchange.current import current_step
-from tracefork_core.exchange.lane import UNORDERED, Lane, on_lane
+from tracefork_core.exchange.lane import UNORDERED, on_lane
 from tracefork_core.tape.event import Draws, Reads
 
 

@@ -155,6 +155,7 @@ def fork(
         to=to,
         overwrite=branch.overwrite,
         mask=branch.mask or [],
+        scope="process",
     )
     began = time.perf_counter()
 

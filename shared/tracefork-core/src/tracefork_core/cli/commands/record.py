@@ -108,6 +108,7 @@ def record(
         mask=tape.mask or [],
         seal_to=tape.seal_to or [],
         strict=tape.strict,
+        scope="process",
     )
 
     def report(outcome: Outcome[Recording]) -> int:

@@ -90,6 +90,7 @@ def replay(
         mask=compared.mask or [],
         speed=speed,
         order=as_asked,
+        scope="process",
     )
     return _perform(scope, recorded, agent, compared.matchers, as_json=as_json)
 

@@ -63,7 +63,9 @@ def ask(
     place = tempfile.mkdtemp(prefix=f"{SCRATCH}try-", dir=path.parent)
     try:
         parent = lay_beside(path, Path(place))
-        scope = forking(parent, number, question.edit(), until=number, mask=mask or [])
+        scope = forking(
+            parent, number, question.edit(), until=number, mask=mask or [], scope="process"
+        )
         with screen.stdout_kept():  # The agent's output is not the result.
             run, _ = agent.run_under(scope, show=False)
         with Tape.open(parent) as recorded, Tape.open(run.path) as branch:

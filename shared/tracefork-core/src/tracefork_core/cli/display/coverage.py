@@ -15,6 +15,8 @@ def coverage_words(receipt: Receipt) -> str:
         words += f"; not captured: {_names(receipt.strays)}"
     if receipt.subprocesses:
         words += f"; {subprocess_words(receipt.subprocesses)}"
+    if receipt.left_alone:
+        words += f"; {left_alone_words(receipt.left_alone)}"
     return words
 
 
@@ -22,6 +24,11 @@ def subprocess_words(programs: list[str]) -> str:
     """Return which programs were started that tracefork cannot see into."""
     started = figures.several(len(programs), "subprocess", "subprocesses")
     return f"{started}: {_names(programs)}"
+
+
+def left_alone_words(count: int) -> str:
+    """Return how many requests passed by that belong to other work of the process."""
+    return f"{figures.several(count, 'request')} of other work in this process left alone"
 
 
 def unseen_words(modules: list[str]) -> str:
@@ -36,6 +43,7 @@ def coverage_document(receipt: Receipt) -> dict[str, object]:
         "crossed": receipt.crossed,
         "strays": receipt.strays,
         "subprocesses": receipt.subprocesses,
+        "left_alone": receipt.left_alone,
     }
 
 

@@ -76,6 +76,7 @@ def _run(job: Job) -> Came:
         entropy=job.entropy,
         subprocesses=job.subprocesses,
         order=job.order,
+        scope="process",
     )
     begun: list[Replaying] = []
     try:

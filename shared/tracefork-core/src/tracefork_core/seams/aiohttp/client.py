@@ -24,7 +24,12 @@ from typing import Any, cast
 
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
-from tracefork_core.exchange.current import crossing_seam, current_session, is_crossing_seam
+from tracefork_core.exchange.current import (
+    crossing_seam,
+    current_session,
+    is_crossing_seam,
+    session_of_request,
+)
 from tracefork_core.patching.instrument import Undo
 from tracefork_core.patching.patch import Patches
 from tracefork_core.seams.aiohttp.failures import Failures
@@ -121,7 +126,7 @@ class Seam:
         options: dict[str, Any],
     ) -> Any:
         """Return the coroutine of a request; each of its attempts crosses the seam."""
-        if current_session() is None or is_crossing_seam() or _is_websocket(options):
+        if session_of_request() is None or is_crossing_seam() or _is_websocket(options):
             return original(client, method, url, **options)
         _check_version(self.lib)
         crossing = Crossing(self, client, options)

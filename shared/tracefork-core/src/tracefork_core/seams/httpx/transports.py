@@ -12,9 +12,9 @@ from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.exchange.contract import Failure, Live, Recorded
 from tracefork_core.exchange.current import (
     crossing_seam,
-    current_session,
     is_crossing_seam,
     loop_is_running,
+    session_of_request,
 )
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.httpx.family import Family
@@ -50,7 +50,7 @@ def _sync_transport(seam: Family) -> type:
             self._inner = inner
 
         def handle_request(self, request: Any) -> Any:
-            session = current_session()
+            session = session_of_request()
             if session is None or is_crossing_seam() or _is_websocket(request):
                 return self._inner.handle_request(request)
             asked = seam.read(request)
@@ -97,7 +97,7 @@ def _async_transport(seam: Family) -> type:
             self._inner = inner
 
         async def handle_async_request(self, request: Any) -> Any:
-            session = current_session()
+            session = session_of_request()
             if session is None or is_crossing_seam() or _is_websocket(request):
                 return await self._inner.handle_async_request(request)
             asked = await seam.aread(request)

@@ -23,9 +23,9 @@ from tracefork_core.errors import TraceforkError
 from tracefork_core.exchange.contract import Failure, Head, Headers, Live, Recorded, Request
 from tracefork_core.exchange.current import (
     crossing_seam,
-    current_session,
     is_crossing_seam,
     rebuilding,
+    session_of_request,
 )
 from tracefork_core.patching.instrument import Undo
 from tracefork_core.patching.patch import Patches
@@ -116,7 +116,7 @@ class Seam:
         self, original: Send, adapter: Any, request: Any, args: Any, options: dict[str, Any]
     ) -> Any:
         """Answer an attempt from the network, through `original`, or from the tape."""
-        session = current_session()
+        session = session_of_request()
         if session is None or is_crossing_seam():
             return original(adapter, request, *args, **options)
         asked, restore = self._read(request)

@@ -17,7 +17,7 @@ from functools import wraps
 from typing import Any, TypeVar, cast, overload
 
 from tracefork_core.exchange.contract import Effect, Session
-from tracefork_core.exchange.current import current_session, is_crossing_seam
+from tracefork_core.exchange.current import is_crossing_seam, session_of_request
 from tracefork_core.seams.tools.definition import Tool
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -80,7 +80,7 @@ def tool(
 
 def session_here() -> Session | None:
     """Return the session that records a call made here; None below a seam."""
-    session = current_session()
+    session = session_of_request()
     return None if session is None or is_crossing_seam() else session
 
 
