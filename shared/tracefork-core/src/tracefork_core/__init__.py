@@ -1,19 +1,22 @@
 """Time-travel debugging for AI agents: record a run at the wire, replay it for $0, and prove it.
 
-`record`, `replay`, `fork`, `blame` and `bisect` work on runs; `tool` and `bind` capture calls of an
-agent; `carry` hands its work to an older thread; `Tape` reads a recording.
+`record`, `replay`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a service;
+`tool` and `bind` capture calls of an agent; `carry` hands its work to an older thread; `Tape` reads
+a recording.
 
 The rooms, from the top; each imports only what is below it:
 
     cli                                        the command line
     bench                                      measures blame on runs whose cause is known
-    blaming                                    finds the step that made a run fail, by many forks
+    blaming | service                          find the step that made a run fail, by many forks;
+                                               record a service, and keep the tapes of what failed
     run | adapters | redaction                 open and close a session: record, replay, fork; the
                                                interface for adapters; remove secrets from tapes
     children                                   let child processes join the session of their parent
     session | seams                            decide what happens to an exchange; capture the calls
                                                of HTTP libraries and tools
     explaining                                 say why two runs differ
+    inputs                                     record and compare what the run reads elsewhere
     chance | order | egress | matching         record the clock and randomness; replay the order of
                                                deliveries; guard connections that no seam captures;
                                                find the recorded answer to a request
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from tracefork_core.run.replay import replay
     from tracefork_core.seams import bind
     from tracefork_core.seams.tools.tool import tool
+    from tracefork_core.service.recorder import Recorder
     from tracefork_core.session.interventions import Drop, Edit, Fail, Keep, Replace, Resample
     from tracefork_core.tape import Tape
 
@@ -78,6 +82,7 @@ _HOMES = {
     "Judge": "blaming.oracles.judge",
     "Keep": "session.interventions",
     "NondetSource": "chance.nondet_source",
+    "Recorder": "service.recorder",
     "Replace": "session.interventions",
     "ReplayError": "errors",
     "Report": "blaming.report",
@@ -112,6 +117,7 @@ __all__ = [
     "Judge",
     "Keep",
     "NondetSource",
+    "Recorder",
     "Replace",
     "ReplayError",
     "Report",

@@ -13,6 +13,7 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 - report steps: `begin_step`, `end_step`, `current_step`;
 - name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
+- put a stand-in in front of state that outlives the run: `state_of`, below `crossing_seam`;
 - record the framework's tools as exchanges: `tool_exchange`, and `FrameworkValues` to turn its
   classes into data and back.
 
@@ -21,16 +22,21 @@ Outside a session all of it does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from tracefork_core.checkpoints.contract import Checkpoints, RecordedRun
 from tracefork_core.exchange import lane
-from tracefork_core.exchange.contract import Lane
-from tracefork_core.exchange.current import ask_where, current_session, current_step
+from tracefork_core.exchange.contract import Lane, Noted, State
+from tracefork_core.exchange.current import (
+    ask_where,
+    crossing_seam,
+    current_session,
+    current_step,
+)
 from tracefork_core.patching.instrument import Instrument
 from tracefork_core.seams.tools.framework_tools import (
     FrameworkValues,
@@ -48,6 +54,8 @@ if TYPE_CHECKING:
     from tracefork_core.exchange.contract import Session
     from tracefork_core.tape import Tape
 
+_T = TypeVar("_T")
+
 GROUP = "tracefork.adapters"
 IMPORTERS = "tracefork.importers"
 """The group of entry points whose values are an `Importer`."""
@@ -63,11 +71,13 @@ __all__ = [
     "Importer",
     "Instrument",
     "Lane",
+    "Noted",
     "Project",
     "RecordedRun",
     "SavedCheckpoint",
     "SavedValue",
     "SavedWrite",
+    "State",
     "ToolMark",
     "answering_tape",
     "ask_where",
@@ -77,6 +87,7 @@ __all__ = [
     "check_asked",
     "check_session",
     "checkpoints",
+    "crossing_seam",
     "current_step",
     "end_step",
     "fork_point",
@@ -84,11 +95,13 @@ __all__ = [
     "in_session",
     "lane_here",
     "mark_as_recorded",
+    "memory_checkpoints",
     "recorded_checkpoints",
     "recorded_runs",
     "restart_lane_numbers",
     "revisited_checkpoint",
     "session_here",
+    "state_of",
     "tool_exchange",
     "tool_mark",
     "without_secrets",
@@ -258,6 +271,35 @@ def checkpoints(path: Path) -> Checkpoints:
     from tracefork_core.checkpoints.store import checkpoint_file
 
     return checkpoint_file(path)
+
+
+def memory_checkpoints() -> Checkpoints:
+    """Return a new store for a framework's checkpoints that keeps them in memory."""
+    from tracefork_core.checkpoints.store import in_memory
+
+    return in_memory()
+
+
+def state_of(
+    shared: object, kind: str, make: Callable[[State], _T], same: Hashable | None = None
+) -> _T | None:
+    """Return this session's stand-in for an object whose state outlives the run.
+
+    `shared` is a database, a store or a cache of the user's. The stand-in asks it while recording
+    (below `crossing_seam`, so that the tape holds none of its draws and requests) and notes what
+    the run read. In a replay or fork it answers from the tape and from what the run itself wrote,
+    and leaves the object alone. None outside a session and in a child process of one.
+
+    Args:
+        shared: the object.
+        kind: what the tape calls it, a number added where a run uses several.
+        make: makes the stand-in, once per session, from the `State` that reads and writes the tape.
+        same: objects with an equal value share a stand-in, two connections to a database say.
+    """
+    session = current_session()
+    if session is None or session.states is None:
+        return None
+    return session.states.of(shared, kind, make, same)
 
 
 def without_secrets(metadata: Mapping[str, object]) -> dict[str, object]:

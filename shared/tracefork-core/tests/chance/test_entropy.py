@@ -181,16 +181,3 @@ def test_parallel_sessions_draw_from_their_own_tapes(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         jobs = {n: pool.submit(copy_context().run, run, n) for n in drawn}
         assert {n: job.result() for n, job in jobs.items()} == drawn
-
-
-def test_a_temporary_file_of_the_recording_is_not_overwritten(tape: Path) -> None:
-    """The replay takes another name."""
-    with record(tape):
-        handle, left = tempfile.mkstemp()
-        os.close(handle)
-    with replay(tape):
-        handle, other = tempfile.mkstemp()
-        os.close(handle)
-    assert left != other
-    Path(left).unlink()
-    Path(other).unlink()

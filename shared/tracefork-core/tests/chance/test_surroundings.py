@@ -272,19 +272,6 @@ def test_a_secret_inside_a_value_is_masked(
     assert KEY.encode() not in written(tape)
 
 
-def test_a_missing_key_at_replay_is_no_difference(
-    tape: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Secrets are not compared: a replay needs no key."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with record(tape):
-        os.environ.get("OPENAI_API_KEY")
-    monkeypatch.delenv("OPENAI_API_KEY")
-    with replay(tape) as run:
-        os.environ.get("OPENAI_API_KEY")
-    assert run.differences == []
-
-
 def test_a_long_value_is_stored_shortened(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its beginning, and a digest to tell it from others."""
     monkeypatch.setenv("PROMPT", "word " * 1000)

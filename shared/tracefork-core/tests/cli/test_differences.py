@@ -8,7 +8,7 @@ import pytest
 
 from tracefork_core import Tape
 
-from .conftest import PLAIN_AGENT, Shell
+from .conftest import OPENAI_AGENT, PLAIN_AGENT, Shell
 
 READING = f"""\
 import os
@@ -53,6 +53,21 @@ def test_equal_surroundings_report_nothing(reading: Shell) -> None:
     done = reading.tracefork("replay", "--json", "agent.tape", "agent.py", **same)
     assert (done.exit, done.document["differences"]) == (0, [])
     assert "!" not in reading.tracefork("replay", "agent.tape", "agent.py", **same).err
+
+
+def test_the_command_line_replays_without_the_key(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: without the key, the SDK refuses to start in a recording."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    shell.write("agent.py", OPENAI_AGENT.replace(', api_key="sk-none"', ""))
+    refused = shell.tracefork("record", "-o", "refused.tape", "agent.py")
+    assert (refused.exit, "OPENAI_API_KEY" in refused.err) == (1, True)
+    done = shell.tracefork("record", "-o", "key.tape", "agent.py", OPENAI_API_KEY="sk-x-1234567")
+    assert done.exit == 0, done.err
+    for command in ("replay", "verify"):
+        done = shell.tracefork(command, "--json", "key.tape", "agent.py")
+        assert (done.exit, done.document["exchanges"]) == (0, 1), done.err
 
 
 def test_warnings_made_errors_do_not_fail_a_replay(reading: Shell) -> None:

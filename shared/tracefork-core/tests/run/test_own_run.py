@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import json
 import os
 import queue
 import random
@@ -19,75 +17,12 @@ from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 
-from tracefork_core import EgressError, Tape, UsageError, carry, record, replay
+from tracefork_core import EgressError, UsageError, carry, record, replay
 from tracefork_testkit import ProviderServer
 
-
-def ask(url: str, text: str) -> str:
-    """Ask a model, and return what it says: the text, since the provider echoes."""
-    body = {"model": "m", "messages": [{"role": "user", "content": f"@say {text}"}]}
-    with httpx2.Client(verify=False) as client:
-        answer = client.post(f"{url}/v1/chat/completions", json=body)
-    said: str = answer.raise_for_status().json()["choices"][0]["message"]["content"]
-    return said
-
-
-async def aask(url: str, text: str) -> str:
-    """Ask a model on an event loop."""
-    body = {"model": "m", "messages": [{"role": "user", "content": f"@say {text}"}]}
-    async with httpx2.AsyncClient(verify=False, timeout=60) as client:
-        answer = await client.post(f"{url}/v1/chat/completions", json=body)
-    said: str = answer.raise_for_status().json()["choices"][0]["message"]["content"]
-    return said
-
-
-def asked_on(path: Path) -> list[str]:
-    """Return the texts that a tape's requests asked with."""
-    with Tape.open(path) as tape:
-        bodies = [json.loads(exchange.request_body) for exchange in tape.exchanges]
-    return [body["messages"][0]["content"].removeprefix("@say ") for body in bodies]
-
-
-class Worker:
-    """A thread that was there before any session, and runs the jobs of a queue."""
-
-    def __init__(self) -> None:
-        self._jobs: queue.Queue[tuple[Callable[[], Any], queue.Queue[Any]] | None] = queue.Queue()
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def run(self, job: Callable[[], Any]) -> Any:
-        """Have the thread run a job, and return what it returned or raise what it raised."""
-        done: queue.Queue[Any] = queue.Queue()
-        self._jobs.put((job, done))
-        result = done.get(timeout=30)
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._jobs.put(None)
-        self._thread.join(30)
-
-    def _work(self) -> None:
-        while (given := self._jobs.get()) is not None:
-            job, done = given
-            try:
-                done.put(job())
-            except BaseException as error:
-                done.put(error)
-
-
-@pytest.fixture
-def worker() -> Iterator[Worker]:
-    """Yield a thread that is older than any session of the test."""
-    made = Worker()
-    yield made
-    made.stop()
+from .asking import Worker, aask, ask, asked_on
 
 
 def test_another_task_of_the_loop_is_left_alone(tape: Path, provider: ProviderServer) -> None:
@@ -215,80 +150,6 @@ def test_pools_older_than_the_block_run_its_jobs(tape: Path, provider: ProviderS
             pass
         executor.submit(ask, provider.url, "after").result()
         assert asked_on(tape) == []
-
-
-def test_steps_of_a_generator_belong_to_its_session(tape: Path, provider: ProviderServer) -> None:
-    """Starlette resumes each step in a fresh context and in any thread."""
-
-    def stream() -> Iterator[str]:
-        with record(tape):
-            for text in ("one", "two", "three"):
-                yield ask(provider.url, text)
-
-    with ThreadPoolExecutor(3) as executor:
-        steps = stream()
-        said = [
-            executor.submit(contextvars.Context().run, lambda: next(steps, "over")).result()
-            for _ in range(4)
-        ]
-    assert said == ["one", "two", "three", "over"]
-    assert asked_on(tape) == ["one", "two", "three"]
-
-
-def test_code_that_iterates_over_a_generator_is_not_recorded(
-    tmp_path: Path, provider: ProviderServer
-) -> None:
-    """Two generators with a session each, and a request between their steps."""
-
-    def stream(name: str) -> Iterator[str]:
-        with record(tmp_path / f"{name}.tape"):
-            yield ask(provider.url, f"{name} 1")
-            yield ask(provider.url, f"{name} 2")
-
-    said = [(*pair, ask(provider.url, "between")) for pair in zip(stream("a"), stream("b"))]  # noqa: B905
-    assert said == [("a 1", "b 1", "between"), ("a 2", "b 2", "between")]
-    assert asked_on(tmp_path / "a.tape") == ["a 1", "a 2"]
-    assert asked_on(tmp_path / "b.tape") == ["b 1", "b 2"]
-
-
-def test_async_generators_keep_their_sessions_apart(
-    tmp_path: Path, provider: ProviderServer
-) -> None:
-    """Their steps and their code run in one task, with a session each."""
-
-    async def stream(name: str) -> AsyncIterator[str]:
-        async with record(tmp_path / f"{name}.tape"):
-            yield await aask(provider.url, f"{name} 1")
-            both = await asyncio.gather(*(aask(provider.url, f"{name} {n}") for n in (2, 3)))
-            yield " ".join(both)
-
-    async def consume() -> list[str]:
-        first, second = stream("a"), stream("b")
-        said = [await anext(first), await anext(second), await aask(provider.url, "between")]
-        said += [text async for text in first]
-        return said + [text async for text in second]
-
-    assert asyncio.run(consume()) == ["a 1", "b 1", "between", "a 2 a 3", "b 2 b 3"]
-    for name in "ab":
-        asked = asked_on(tmp_path / f"{name}.tape")
-        assert sorted(asked) == [f"{name} {n}" for n in (1, 2, 3)]
-
-
-def test_a_generator_started_in_the_block_is_recorded_elsewhere(
-    tape: Path, provider: ProviderServer, worker: Worker
-) -> None:
-    """An older thread resumes it. A generator that it starts itself is its own."""
-
-    def steps() -> Iterator[str]:
-        for text in ("one", "two"):
-            yield ask(provider.url, text)
-
-    with record(tape):
-        started = steps()
-        next(started)
-        assert worker.run(lambda: next(started)) == "two"
-        assert worker.run(lambda: next(steps())) == "one"
-    assert asked_on(tape) == ["one", "two"]
 
 
 def test_two_hundred_sessions_side_by_side(tmp_path: Path, provider: ProviderServer) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -19,50 +18,34 @@ from fastapi.responses import StreamingResponse
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
+from .asking import aask, ask, asked_on
+
 WAYS = ("task", "thread", "stream", "async-stream", "background")
-
-
-def body_of(text: str) -> dict[str, object]:
-    """Return a request to a model that answers with `text`."""
-    return {"model": "m", "messages": [{"role": "user", "content": f"@say {text}"}]}
 
 
 def service(url: str, folder: Path) -> FastAPI:
     """Return an app whose routes ask a model, each in its own way. `tape=` records a request."""
     app = FastAPI()
-    path = f"{url}/v1/chat/completions"
-
-    async def aask(text: str) -> str:
-        async with httpx2.AsyncClient(verify=False, timeout=60) as client:
-            answer = await client.post(path, json=body_of(text))
-        said: str = answer.json()["choices"][0]["message"]["content"]
-        return said
-
-    def ask(text: str) -> str:
-        with httpx2.Client(verify=False, timeout=60) as client:
-            answer = client.post(path, json=body_of(text))
-        said: str = answer.json()["choices"][0]["message"]["content"]
-        return said
 
     @app.get("/task")
     async def task(text: str, tape: bool = False) -> str:
         if not tape:
-            return await aask(text) + await aask("again")
+            return await aask(url, text) + await aask(url, "again")
         async with record(folder / f"{text}.tape"):
-            return await aask(text) + await aask("again")
+            return await aask(url, text) + await aask(url, "again")
 
     @app.get("/thread")
     def thread(text: str, tape: bool = False) -> str:
         if not tape:
-            return ask(text) + ask("again")
+            return ask(url, text) + ask(url, "again")
         with record(folder / f"{text}.tape"):
-            return ask(text) + ask("again")
+            return ask(url, text) + ask(url, "again")
 
     @app.get("/stream")
     def stream(text: str, tape: bool = False) -> StreamingResponse:
         def steps() -> Iterator[str]:
-            yield ask(text)
-            yield ask("again")
+            yield ask(url, text)
+            yield ask(url, "again")
 
         def recorded() -> Iterator[str]:
             with record(folder / f"{text}.tape"):
@@ -73,8 +56,8 @@ def service(url: str, folder: Path) -> FastAPI:
     @app.get("/async-stream")
     async def async_stream(text: str, tape: bool = False) -> StreamingResponse:
         async def steps() -> AsyncIterator[str]:
-            yield await aask(text)
-            yield await aask("again")
+            yield await aask(url, text)
+            yield await aask(url, "again")
 
         async def recorded() -> AsyncIterator[str]:
             async with record(folder / f"{text}.tape"):
@@ -87,10 +70,10 @@ def service(url: str, folder: Path) -> FastAPI:
     async def background(text: str, tasks: BackgroundTasks, tape: bool = False) -> str:
         async def work() -> None:
             if not tape:
-                await aask(text) + await aask("again")
+                await aask(url, text) + await aask(url, "again")
                 return
             async with record(folder / f"{text}.tape"):
-                await aask(text) + await aask("again")
+                await aask(url, text) + await aask(url, "again")
 
         tasks.add_task(work)
         return f"{text}again"
@@ -128,11 +111,11 @@ def test_fifty_requests_at_once_of_which_every_third_is_recorded(
         answers = list(pool.map(get, range(50)))
     assert answers == [f"{way} {n}again" for n in range(50)]
     for n in range(0, 50, 3):
-        with Tape.open(tmp_path / f"{way} {n}.tape") as tape:
-            asked = [json.loads(exchange.request_body) for exchange in tape.exchanges]
-            assert tape.receipt is not None
-            assert tape.receipt.outcome == "ok"
-        assert asked == [body_of(f"{way} {n}"), body_of("again")]
+        tape = tmp_path / f"{way} {n}.tape"
+        assert asked_on(tape) == [f"{way} {n}", "again"]
+        with Tape.open(tape) as opened:
+            assert opened.receipt is not None
+            assert opened.receipt.outcome == "ok"
 
 
 def test_a_replay_in_a_service_answers_its_own_request_only(
@@ -142,19 +125,16 @@ def test_a_replay_in_a_service_answers_its_own_request_only(
     app = service(provider.url, tmp_path)
 
     @app.get("/replayed")
-    async def replayed(url: str) -> int:
+    async def replayed() -> int:
         async with replay(tmp_path / "a.tape") as again:
-            async with httpx2.AsyncClient(verify=False) as client:
-                for text in ("a", "again"):
-                    await client.post(f"{provider.url}/v1/chat/completions", json=body_of(text))
-                inside = await client.get(url) if url else None
-        assert inside is None
+            for text in ("a", "again"):
+                await aask(provider.url, text)
         return again.exchanges
 
     with served(app) as url, httpx2.Client(verify=False, timeout=60) as client:
         client.get(f"{url}/task", params={"text": "a", "tape": "true"}).raise_for_status()
         before = len(provider.requests)
-        assert client.get(f"{url}/replayed", params={"url": ""}).json() == 2
+        assert client.get(f"{url}/replayed").json() == 2
         assert len(provider.requests) == before
         assert client.get(f"{url}/task", params={"text": "a"}).json() == "aagain"
         assert len(provider.requests) == before + 2

@@ -20,6 +20,7 @@ from tracefork_core.blaming.trials.trial import Agent, Job, ModelOracle, Oracle,
 from tracefork_core.blaming.trials.units import Run, UnitName
 from tracefork_core.errors import UsageError
 from tracefork_core.run.replay import answering, masking_of
+from tracefork_core.run.untaped import check_tools
 from tracefork_core.session.forking import Writes
 from tracefork_core.session.interventions import Edit
 from tracefork_core.tape.branches import parent_name
@@ -55,6 +56,7 @@ def bisect(
     *,
     fresh: bool = False,
     writes: Writes = "refuse",
+    rerun_tools: bool = False,
     tail: Edit | None = None,
     mask: Sequence[str] = (),
     tell: Callable[[int, Trial], None] = lambda kept, trial: None,
@@ -67,12 +69,14 @@ def bisect(
         oracle: as for `blame`; if it raises an error, the position is skipped.
         fresh: as for `blame`.
         writes: as for `fork`.
+        rerun_tools: as for `fork`.
         tail: as for `fork`.
         mask: as for `fork`.
         tell: called with each position that was tried, and its trial.
 
     Raises:
-        UsageError: the recorded run passes, or a run at either end cannot be graded.
+        UsageError: the recorded run passes, a run at either end cannot be graded, or each fork
+            would run a tool again that is not on the tape.
         TapeError: the tape is corrupt.
     """
     check_functions(agent, oracle)
@@ -81,6 +85,8 @@ def bisect(
         parent_name(path)  # Refuse now rather than in every fork.
         masking_of(tape, mask)
         run = Run.of(tape)
+        if writes != "allow" and not rerun_tools:
+            check_tools(tape)
     scratch = Path(tempfile.mkdtemp(prefix=f"{SCRATCH}bisect-", dir=path.absolute().parent))
     try:
         tape_copy = lay_beside(path, scratch)

@@ -35,6 +35,7 @@ from tracefork_core.blaming.trials.units import Run
 from tracefork_core.errors import UnwritableError, UsageError
 from tracefork_core.providers import prices
 from tracefork_core.run.replay import answering, masking_of
+from tracefork_core.run.untaped import check_tools
 from tracefork_core.session.forking import Writes, is_recorded_write
 from tracefork_core.session.interventions import Edit, described
 from tracefork_core.tape import Tape
@@ -65,6 +66,7 @@ def blame(
     fresh: bool = False,
     rate: float | None = None,
     writes: Writes = "refuse",
+    rerun_tools: bool = False,
     tail: Edit | None = None,
     mask: Sequence[str] = (),
     folder: str | Path | None = None,
@@ -101,6 +103,7 @@ def blame(
         executor: run forks here instead: threads, or `get_executor()` of a dask client. It must see
             the same folder, and its machines must reach the same provider.
         writes: what happens to live calls with side effects, as for `fork`.
+        rerun_tools: as for `fork`.
         tail: change live model requests. For an agent that always gives the same answers, this
             finds from which step on a better model or a higher temperature still saves the run.
         mask: as for `fork`.
@@ -110,8 +113,8 @@ def blame(
 
     Raises:
         UsageError: the tape does not exist, there is nothing to blame, the budget cannot be
-            enforced, the folder holds a journal already or that of another blame, or the agent or
-            the oracle is not a function.
+            enforced, the folder holds a journal already or that of another blame, the agent or the
+            oracle is not a function, or each fork would run a tool again that is not on the tape.
         TapeError: the tape or the journal is corrupt.
     """
     check_functions(agent, oracle)
@@ -122,6 +125,8 @@ def blame(
         run = Run.of(tape)
         if writes == "refuse":
             _check_writes(tape)
+        if writes != "allow" and not rerun_tools:
+            check_tools(tape)
         parts = _parts(tape, by, groups)
         auxiliary = frozenset(exchange.n for exchange in tape.exchanges if exchange.is_auxiliary)
     blame_folder = Path(folder) if folder is not None else beside(path)

@@ -68,6 +68,10 @@ class Chance:
                 self._seeded, self._described = self._seeded or seeds, True
                 sink.note(DRAWS, aside=Draws([*reads, *drawn], seed, states, ambient))
 
+    def release(self) -> None:
+        """Break the cycles of references, once the session has ended (see `Session.release`)."""
+        self.entropy.generators.release()
+
     def _was_on(self, source: str) -> bool:
         recorded = self._recorded
         if recorded is None:

@@ -66,6 +66,10 @@ class LaneGenerators:
         self._by_lane: dict[str, random.Random] = {}
         self._lock = threading.RLock()
 
+    def release(self) -> None:
+        """Let go of the entropy of the session, which has ended."""
+        self._fallback = random.Random
+
     def here(self) -> random.Random:
         """Return the generator of this lane."""
         if self._for_all and self._one is not None:

@@ -45,6 +45,7 @@ class NumpyGenerator:
         """After a replay, restore the state from before, or a random one."""
         if self._on_import is not None:
             self._on_import.off()
+            self._on_import = None
         if self._entropy.recorded is None or (mtrand := _mtrand()) is None:
             return
         if self._around is not None:

@@ -4,8 +4,8 @@ Only Python functions are patched. TLS and other C code keeps real entropy, and 
 below a seam, outside a session and in a forked child.
 
 tempfile has one generator of names per process, older than the session and shared by all threads.
-Here each lane has its own. tempfile skips a name that exists: if the recorded run left a file
-behind, the replay gets another name.
+Here each lane has its own. tempfile skips a name that exists: `inputs.leftovers` frees those of
+files that the recorded run left behind.
 """
 
 from __future__ import annotations

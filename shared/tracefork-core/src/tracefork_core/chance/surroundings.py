@@ -5,6 +5,14 @@ if the clock is read. A replay does not restore any of it: it reports what diffe
 
 Only reads by the user's own code count. Libraries read dozens of variables that do not matter, and
 a copy of the whole environment (for a child process) says nothing about any single one.
+
+Two kinds of variables count whoever reads them. One is the base URL of an SDK: it decides which
+server is asked. Names end in `_BASE_URL`, `_API_BASE`, `_ENDPOINT`, `_ENDPOINT_URL` or `_HOST`;
+those of tracing tools do not count.
+
+Secrets are the other, because an SDK reads its key itself and refuses to start without one. The
+tape holds the name of each secret that was set, even if only a library read it. If the variable is
+missing at replay, the read returns a placeholder.
 """
 
 from __future__ import annotations
@@ -12,19 +20,22 @@ from __future__ import annotations
 import locale
 import os
 import platform
+import re
 import socket
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from hashlib import sha256
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from tracefork_core.chance.draws import PerSession, observers
 from tracefork_core.exchange.caller import behind_made, is_users, place
 from tracefork_core.masking.names import is_secret_name, secret_values
+from tracefork_core.masking.redactor import placeholder
 from tracefork_core.patching.patch import Patches, Shared
 from tracefork_core.tape.digest import spelled_text
 from tracefork_core.tape.environment import timezone
@@ -42,6 +53,9 @@ _OURS = frozenset({"PYTHONPATH", "PYTHONHASHSEED"})
 _OUR_PREFIX = "TRACEFORK_"
 """Prefix of the variables that a session sets itself."""
 _LONGEST = 200
+_BASE_URL = re.compile(
+    r"(?!OTEL_|LANGSMITH_|LANGCHAIN_|LANGFUSE_).*_(BASE_URL|API_BASE|ENDPOINT|ENDPOINT_URL|HOST)"
+)
 
 
 class Lookout:
@@ -89,13 +103,28 @@ class Lookout:
             if key in self._met:
                 return
             self._met.add(key)
-            withheld = not self._keeps_values or name in self._secret or _is_secret(name, value)
+            if kind == VARIABLE and value is not None and is_base_url(name):
+                value = _without_credentials(value)
+            withheld = not self._keeps_values or (value is not None and self.is_secret(name, value))
             site = place(frame) if frame else None
             seen = Seen(kind, name, None if withheld else value, site, withheld)
             if self._writes:
                 self._fresh.append(seen)
             elif then := self._recorded.get(key):
                 self._compare(then, seen)
+
+    def is_secret(self, name: str, value: str) -> bool:
+        """Return whether the value of a variable stays off the tape."""
+        return name in self._secret or is_secret_name(name) or bool(secret_values(name, value))
+
+    def has_placeholder(self, name: str) -> bool:
+        """Return whether a missing variable was a secret with a value when this was recorded."""
+        seen = self._recorded.get((VARIABLE, name))
+        return seen is not None and seen.withheld
+
+    def drop_placeholder(self, name: str) -> None:
+        """Let a variable be missing from now on: the agent has deleted it."""
+        self._recorded.pop((VARIABLE, name), None)
 
     def flush(self, sink: TapeWriter) -> None:
         """Write the reads since the last flush to the tape, ahead of what depends on them."""
@@ -117,8 +146,18 @@ class Lookout:
             self.differences.append(_difference(then, now))
 
 
-def _is_secret(name: str, value: str | None) -> bool:
-    return is_secret_name(name) or (value is not None and bool(secret_values(name, value)))
+def is_base_url(name: str) -> bool:
+    """Return whether the name of a variable says that it holds the address of a server."""
+    return _BASE_URL.fullmatch(name) is not None
+
+
+def _without_credentials(url: str) -> str:
+    """Return a URL without user, password, query and fragment; other text stays as it is."""
+    try:
+        scheme, host, path, _, _ = urlsplit(url)
+    except ValueError:
+        return url
+    return urlunsplit((scheme, host.rpartition("@")[2], path, "", "")) if host else url
 
 
 def _shortened(text: str) -> str:
@@ -201,6 +240,10 @@ def _report(kind: str, name: str, value: str | None) -> None:
     frame = behind_made(frame)
     if frame is not None and is_users(frame):
         lookout.look(kind, name, value, frame)
+    elif kind == VARIABLE and (
+        is_base_url(name) or (value is not None and lookout.is_secret(name, value))
+    ):
+        lookout.look(kind, name, value, None)
 
 
 def _package(frame: FrameType) -> str:
@@ -214,13 +257,32 @@ def _watched_getitem(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             value = original(self, key)
         except KeyError:
-            _report(VARIABLE, os.fsdecode(key), None)
+            name = os.fsdecode(key)
+            if (lookout := lookouts.here()) and lookout.has_placeholder(name):
+                text = placeholder(name)
+                return os.fsencode(text) if isinstance(key, bytes) else text
+            _report(VARIABLE, name, None)
             raise
         if _iterated.names.get(key) is not key:
             _report(VARIABLE, os.fsdecode(key), os.fsdecode(value))
         return value
 
     return getitem
+
+
+def _watched_delitem(original: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(original)
+    def delitem(self: Any, key: Any) -> None:
+        name = os.fsdecode(key)
+        lookout = lookouts.here()
+        if lookout is None or not lookout.has_placeholder(name):
+            original(self, key)
+            return
+        lookout.drop_placeholder(name)
+        with suppress(KeyError):
+            original(self, key)
+
+    return delitem
 
 
 def _watched_iter(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -264,6 +326,7 @@ class _Watched(_Plain):  # type: ignore[misc]
     """
 
     __getitem__ = _watched_getitem(_Plain.__getitem__)
+    __delitem__ = _watched_delitem(_Plain.__delitem__)
     __iter__ = _watched_iter(_Plain.__iter__)
 
 

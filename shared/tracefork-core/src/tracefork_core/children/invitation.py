@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from tracefork_core.exchange.contract import Session
@@ -26,6 +26,8 @@ class Invitation(NamedTuple):
         records: whether the session records; otherwise it replays.
         forks: whether it replays and records: draws go onto a branch.
         ambient: whether HTTP libraries are instrumented.
+        tools: the functions that the session makes tools by name, as on the tape.
+        tools_of: the tables of such functions.
     """
 
     address: str
@@ -35,6 +37,8 @@ class Invitation(NamedTuple):
     records: bool
     ambient: bool
     forks: bool = False
+    tools: Sequence[str] = ()
+    tools_of: Sequence[str] = ()
 
     def on(self, lane: str, step: str | None) -> Invitation:
         """Return the invitation for a process on another lane."""
@@ -70,6 +74,10 @@ class Door(Protocol):
     def forget(self) -> None: ...
 
 
+def _ignore(address: str) -> None:
+    """Do nothing with the address of a door."""
+
+
 class Descent:
     """Invites the processes that are started under one session.
 
@@ -86,7 +94,7 @@ class Descent:
         session: Session,
         home: Invitation,
         opening: Callable[[], Door] | None = None,
-        opened: Callable[[str], None] = lambda address: None,
+        opened: Callable[[str], None] = _ignore,
     ) -> None:
         self.session = session
         self.home = home
@@ -139,6 +147,7 @@ class Descent:
 
     def close(self) -> None:
         """Accept no more processes."""
+        self._opening, self._opened = None, _ignore  # What they are bound to is freed at once.
         if self._door is not None:
             self._door.close()
 

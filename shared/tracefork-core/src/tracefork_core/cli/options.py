@@ -165,6 +165,49 @@ class AgentWords:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentOrApp(AgentWords):
+    """The agent as typed, or the app of a service that handles the request on the tape."""
+
+    app: Annotated[
+        str | None,
+        typer.Option(
+            "--app",
+            metavar="PKG.MOD:APP",
+            help="Let the app of a service handle the recorded request (ASGI, WSGI, Celery).",
+        ),
+    ] = None
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            metavar="NAME:VALUE",
+            help="With --app: a header of the request whose value is not on the tape.",
+        ),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether an agent or an app was typed."""
+        return bool(self.app or AgentWords.given.fget(self))  # type: ignore[attr-defined]
+
+    def read_for(self, tape: Path, context: typer.Context) -> tuple[Agent, Path]:
+        """Return the agent or app to run against a tape, and the folder to run it in."""
+        if self.app is None:
+            if self.header:
+                raise UsageError("tracefork: --header is for a request of a service: give --app.")
+            return AgentWords.read_for(self, tape, context)
+        from tracefork_core.cli.agent.agent import Agent
+        from tracefork_core.cli.agent.app import check_headers, served_on
+
+        if AgentWords.given.fget(self) or _behind_dashes(context):  # type: ignore[attr-defined]
+            raise UsageError("tracefork: --app takes no agent and no arguments beside it.")
+        headers = self.header or []
+        check_headers(headers)
+        served_on(tape)
+        return Agent("app", self.app, (str(tape), *headers)), Path.cwd()
+
+
+@dataclass(frozen=True, slots=True)
 class Switches:
     """Which parts of the process stay unpatched while the agent runs."""
 
@@ -181,6 +224,35 @@ class Switches:
     no_subprocess: Annotated[
         bool, typer.Option("--no-subprocess", help="Refuse to start subprocesses.")
     ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """The functions of the agent whose calls are recorded, without an edit of its code."""
+
+    tool: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tool",
+            metavar="MODULE:NAME[=read|write|pure]",
+            help="Record calls of this function: its result is replayed, and it does not run.",
+        ),
+    ] = None
+    tool_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tool-of",
+            metavar="MODULE:TABLE",
+            help="The same for each function in a list, a set or a dict.",
+        ),
+    ] = None
+
+    @property
+    def words(self) -> list[str]:
+        """The same options as words of a command line, for a recording in another process."""
+        return [f"--tool={name}" for name in self.tool or ()] + [
+            f"--tool-of={table}" for table in self.tool_of or ()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,13 +325,16 @@ class QuestionEdit:
         return _edit(self.model, self.temperature, self.system, self.prompt)
 
 
+AllowWrites = Annotated[
+    bool, typer.Option("--allow-writes", help="Repeat calls with side effects.")
+]
+
+
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     """What happens to live calls with side effects."""
 
-    allow_writes: Annotated[
-        bool, typer.Option("--allow-writes", help="Repeat calls with side effects.")
-    ] = False
+    allow_writes: AllowWrites = False
     stub_writes: Annotated[
         bool,
         typer.Option(

@@ -51,7 +51,11 @@ def find(name: str) -> Path:
 
 def inside(folder: Path) -> list[Path]:
     """Return the tapes directly in a folder, sorted by path."""
-    return sorted(path for path in folder.glob("*") if is_tape(path))
+    from tracefork_core.tape.creation import SCRATCH
+
+    return sorted(
+        path for path in folder.glob("*") if not path.name.startswith(SCRATCH) and is_tape(path)
+    )
 
 
 def is_tape(path: Path) -> bool:

@@ -11,15 +11,17 @@ A seam turns its library's request into a `Request` and calls `Session.open`. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
 
 TYPE_CHECKING = False  # Child processes load this at their start.
 if TYPE_CHECKING:
     from tracefork_core.checkpoints.contract import Checkpoints
     from tracefork_core.tape import Tape
+
+T = TypeVar("T")
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -155,15 +157,68 @@ class Redraw:
     is_recorded: bool = False
 
 
+class Noted(NamedTuple):
+    """What a recorded read of state gave.
+
+    `n` is its number among the reads with its key, and `answer` is JSON, as it was noted. `values`
+    are serialised by the framework, each with its tag for the format; the answer has their indices.
+    """
+
+    n: int
+    answer: Any
+    values: Sequence[tuple[str, bytes]]
+
+
+class State(Protocol):
+    """One object outside of the run, as a session sees it. Safe to use from any thread."""
+
+    @property
+    def name(self) -> str:
+        """What the tape calls it."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the session answers from a tape. The object must not be touched then."""
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether the session writes a tape: if not, `note` does nothing."""
+
+    def number(self, key: str) -> int:
+        """Return the number of a read that begins now: 0 for the first one with this key."""
+
+    def recorded(self, key: str, n: int) -> list[Noted]:
+        """Return what was noted of the reads with this key, up to number `n`, in order."""
+
+    def note(
+        self, key: str, n: int, answer: object, values: Sequence[tuple[str, bytes]] = ()
+    ) -> None:
+        """Put the answer to read number `n` on the tape, if the session writes one.
+
+        `answer` is JSON. Secrets in it, and in values that are MessagePack, are masked.
+        """
+
+
+class States(Protocol):
+    """The stand-ins of a session for state that outlives the run."""
+
+    def of(
+        self, shared: object, kind: str, make: Callable[[State], T], same: Hashable | None = None
+    ) -> T:
+        """Return the stand-in for an object; `make` makes it once."""
+
+
 class Session(Protocol):
     """What seams, adapters, the clock and randomness may use of the running session.
 
     `threads` are the native ids of threads that run its lanes and of subprocesses they wait for.
-    `redraws` says where forks draw new random values, the latest fork last.
+    `redraws` says where forks draw new random values, the latest fork last. `states` are the
+    stand-ins for state that outlives the run; None in a child process.
     """
 
     threads: set[int]
     redraws: list[Redraw]
+    states: States | None
 
     @property
     def unordered(self) -> str:

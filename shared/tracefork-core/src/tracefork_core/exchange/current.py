@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 
 from tracefork_core.errors import UsageError
 from tracefork_core.exchange import generators
@@ -89,6 +89,11 @@ def session_of_request() -> Session | None:
         mine = lane if lane is not None and lane.session is session else None
         generators.keep_running(Place(session, mine), block)
     return session
+
+
+def is_carried_by(context: Context, session: Session) -> bool:
+    """Return whether code that runs in a context belongs to a session."""
+    return context.get(_here) is session
 
 
 def requests_left_alone() -> int:

@@ -13,6 +13,7 @@ import os
 import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
+from copy import copy
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
@@ -45,6 +46,19 @@ class Masking:
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.look_around()
+
+    def another(self) -> Masking:
+        """Return the masking of another session with the same secrets, which has counted none."""
+        other = copy(self)
+        other.begin_again()
+        return other
+
+    def begin_again(self) -> None:
+        """Forget what was counted, and share nothing that changes with what this is a copy of."""
+        self._secrets = {name: set(values) for name, values in self._secrets.items()}
+        self._counts, self._lock = Counter(), threading.Lock()
+        if self._redactor is not None:
+            self._clean = Clean(self._redactor.longest)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -8,6 +8,6 @@ fork, `forked_waits`; `endings` reads how they ended from a tape. `quiet` and `t
 when the effects of a delivery are done, and `pace` slows a replay down to the recorded speed.
 
 Hooks feed the order: `waiting` watches sleeps and timers, `spawning` names tasks, threads and pool
-jobs, and `thread_pools` the jobs of one more pool. `program_ends` sees subprocesses exit, and
-`start_order` keeps sets of tasks in start order.
+jobs, `thread_pools` and `anyio_threads` the jobs of two more pools. `program_ends` sees
+subprocesses exit, and `start_order` keeps sets of tasks in start order.
 """

@@ -28,11 +28,14 @@ _POLL = 0.0002
 class Gate:
     """Lets threads and tasks deliver one by one. `last` is the owner of the last delivery.
 
-    A `limit` is the most seconds to wait for other threads, as in `Rest.wait`.
+    A `limit` is the most seconds to wait for other threads, as in `Rest.wait`. `is_ours` tells
+    which callbacks of a loop belong to the run. Without it, all do. The loop of a busy service is
+    never quiet.
     """
 
-    def __init__(self, rest: Rest) -> None:
+    def __init__(self, rest: Rest, is_ours: Callable[[asyncio.Handle], bool] | None = None) -> None:
         self.rest = rest
+        self.is_ours = is_ours
         self.last: object = None
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = WeakKeyDictionary()
         self._lock = threading.Lock()
@@ -62,7 +65,7 @@ class Gate:
             self._passing = None if alone else threading.get_ident()
             try:
                 if self.last != owner:
-                    await until_quiet(self.rest, limit=limit)
+                    await until_quiet(self.rest, limit=limit, is_ours=self.is_ours)
                     self.last = owner
             finally:
                 if not alone:
@@ -101,11 +104,14 @@ class _Queue:
 
 
 async def until_quiet(
-    rest: Rest, still: Callable[[], bool] | None = None, limit: float | None = None
+    rest: Rest,
+    still: Callable[[], bool] | None = None,
+    limit: float | None = None,
+    is_ours: Callable[[asyncio.Handle], bool] | None = None,
 ) -> None:
     """Yield until no callback is ready and no thread runs, or `still` returns False.
 
-    Bounded: two tasks that wait keep one another awake. `limit` is as in `Rest.wait`.
+    Bounded: two tasks that wait keep one another awake. `limit` and `is_ours` are as in `Gate`.
     """
     ready = getattr(asyncio.get_running_loop(), "_ready", None)
     waiting, left = Waiting(rest, limit), _BLIND_ROUNDS if ready is None else _ROUNDS
@@ -113,7 +119,7 @@ async def until_quiet(
         await sleep(0)
         if still is not None and not still():
             return
-        if left > 0 and (ready is None or ready):
+        if left > 0 and (ready is None or (any(map(is_ours, tuple(ready))) if is_ours else ready)):
             left -= 1
             continue
         if rest.alone:

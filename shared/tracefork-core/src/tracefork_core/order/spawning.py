@@ -31,6 +31,8 @@ from tracefork_core.exchange.lane import (
 from tracefork_core.order.start_order import note
 from tracefork_core.patching.patch import Patches, Shared
 
+_POOLS = ("concurrent.futures.thread", "anyio._backends._asyncio")
+"""Modules whose threads run jobs, which have lanes of their own."""
 _create_task = asyncio.BaseEventLoop.create_task
 _run_until_complete = asyncio.BaseEventLoop.run_until_complete
 _start = threading.Thread.start
@@ -94,7 +96,7 @@ def _continued(self: asyncio.BaseEventLoop, future: Any) -> Any:
 def _named_thread(self: threading.Thread) -> None:
     target = getattr(self, "_target", None) or self.run
     # The threads of a pool take the lane of each job.
-    pooled = getattr(target, "__module__", None) == "concurrent.futures.thread"
+    pooled = getattr(target, "__module__", None) in _POOLS
     lane = None if pooled else lane_for(self if target == self.run else target)
     if lane is not None or (is_crossing_seam() and not pooled):
         run = self.run
@@ -147,6 +149,12 @@ def _named_callback(self: Future[Any], fn: Callable[[Future[Any]], Any]) -> None
             return fn(future)
 
     return _add_done_callback(self, call_on_lane)
+
+
+def job_of(fn: Any, args: tuple[Any, ...]) -> Any:
+    """Return what a pool is given to run, without the contexts and partials around it."""
+    job, _ = _in_contexts(fn, args)
+    return job
 
 
 def _below_seam(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

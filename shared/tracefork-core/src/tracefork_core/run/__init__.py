@@ -2,8 +2,8 @@
 
 `record`, `replay` and `fork` are the three blocks of code under a session; `scope` is what they
 share, `writing` what those share that write a tape, and the receipt of it. `fork_point` finds the
-exchange that is meant, `surroundings` says what is otherwise than when it was recorded. `racing`
-tries other orders of what overlaps.
+exchange that is meant, `surroundings` says what is otherwise than when it was recorded. `untaped`
+finds the tools that ran without being on the tape. `racing` tries other orders of what overlaps.
 """
 
 from tracefork_core.run.fork import Forking, fork

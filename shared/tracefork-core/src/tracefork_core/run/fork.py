@@ -26,6 +26,7 @@ from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.surroundings import other_versions
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.libraries import check_kind
+from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, salts_of
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
@@ -77,6 +78,7 @@ class _Options:
     tail: Edit | None
     redraw: bool
     reuse: bool
+    rerun_tools: bool
     to: Path | None
     overwrite: bool
     match: Sequence[str]
@@ -94,6 +96,10 @@ class _Fork(Writing[Forking]):
         options = self._options
         tape = stack.enter_context(answering(self._path))
         plan = self._plan(tape)
+        if options.writes != "allow" and not options.rerun_tools:
+            from tracefork_core.run.untaped import check_tools  # Loaded here: it takes long.
+
+            check_tools(tape, plan.until)
         masking = masking_of(tape, options.mask)
         path = options.to or _free(self._path, plan.at)
         if path.absolute().parent != self._path.absolute().parent:
@@ -101,7 +107,8 @@ class _Fork(Writing[Forking]):
                 f"tracefork: a branch lies beside its parent: not {path}, but in "
                 f"{self._path.absolute().parent}. `tracefork pack` makes one file of both."
             )
-        environment = environment_under(masking)
+        self._tools = NamedTools.on(tape)
+        environment = environment_under(masking, self._tools)
         self._writer = TapeWriter(
             path,
             environment,
@@ -126,7 +133,7 @@ class _Fork(Writing[Forking]):
         chance = Chance(self._session, tape.chance, forked=True)
         self._run = Forking(path, tape, plan.at, chance.nondet, leaks=self._leaks)
         stack.callback(self._take_stock)
-        self._write(stack, environment, "count", chance)
+        self._write(stack, environment, "count", chance, tape)
         return self._run
 
     def _plan(self, tape: Tape) -> Plan:
@@ -223,6 +230,7 @@ def fork(
     tail: Edit | None = None,
     redraw: bool = False,
     reuse: bool = False,
+    rerun_tools: bool = False,
     to: str | Path | None = None,
     overwrite: bool = False,
     ambient: bool = True,
@@ -261,6 +269,8 @@ def fork(
             they go on as recorded, so that nothing but the change makes a difference.
         reuse: after the fork point, answer as recorded what is asked as it was recorded: only what
             the change made a difference to is live.
+        rerun_tools: run again the tools that are not on the tape, also where `writes` is not
+            "allow".
         to: where the branch goes, beside its parent; by default `run.7.tape` for a fork at 7.
         overwrite: replace a tape of that name.
         ambient: as for `record`.
@@ -273,7 +283,8 @@ def fork(
         scope: as for `record`.
 
     Raises:
-        UsageError: there is no such tape, place or change; the branch exists.
+        UsageError: there is no such tape, place or change; the branch exists; a tool ran that is
+            not on the tape, and would run again.
         DivergenceError: what comes before the fork point was not asked as recorded.
         WriteError: the fork would change the world a second time.
         TapeError: the tape is damaged, or the branch cannot be written.
@@ -291,6 +302,7 @@ def fork(
         tail=tail,
         redraw=redraw,
         reuse=reuse,
+        rerun_tools=rerun_tools,
         to=None if to is None else Path(to),
         overwrite=overwrite,
         match=match,

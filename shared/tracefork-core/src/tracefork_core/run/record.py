@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard.boundary import Mode as Boundary
@@ -15,6 +16,8 @@ from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
 from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.writing import Writing, environment_under
+from tracefork_core.seams.tools.named_tools import NamedTools
+from tracefork_core.seams.tools.tool_names import ToolName, read_names
 from tracefork_core.session import Session
 from tracefork_core.tape import Receipt, TapeWriter
 from tracefork_core.tape.schema import Mode as Keeps
@@ -39,6 +42,13 @@ class Recording:
         """The digest of the run, once the block has ended."""
         return self.receipt.digest if self.receipt else None
 
+    @property
+    def untaped(self) -> dict[str, int]:
+        """The tools that ran without being on the tape, with the number of their calls."""
+        from tracefork_core.run.untaped import untaped_tools
+
+        return untaped_tools(self.path) if self.receipt else {}
+
 
 @dataclass(frozen=True, slots=True)
 class _Options:
@@ -50,6 +60,7 @@ class _Options:
     mask: Sequence[str]
     seal_to: Sequence[str]
     strict: bool
+    tools: Sequence[ToolName]
 
 
 class _Record(Writing[Recording]):
@@ -65,7 +76,9 @@ class _Record(Writing[Recording]):
                 "tracefork: mode `raw` masks nothing: leave `mask` (--mask) away, or the mode."
             )
         masking = Masking(options.mode, Masks.read(options.mask))
-        environment = environment_under(masking)
+        self._tools = NamedTools(options.tools)
+        self._tools.check()
+        environment = environment_under(masking, self._tools)
         if options.seal_to and options.mode != "sealed":
             raise UsageError(
                 "tracefork: `seal_to` (--to) is for the mode `sealed` (--mode sealed)."
@@ -108,6 +121,8 @@ def record(
     strict: bool = False,
     boundary: Boundary | None = None,
     scope: Covers = "context",
+    tools: Sequence[str | Callable[..., Any]] = (),
+    tools_of: Sequence[str] = (),
 ) -> Scope[Recording]:
     """Record what runs inside: a sync or async `with`, or a function it decorates.
 
@@ -131,9 +146,14 @@ def record(
             BoundaryWarning for each, `raise` with a BoundaryError.
         scope: what the session covers. "context" is what is started from the block: its tasks,
             threads, jobs of pools and child processes. "process" is everything in this process.
+        tools: functions whose calls are exchanges, as those of `@tool` are: "agent:charge_card",
+            "agent:Bank.charge=write", or the function itself. The tape holds their names, so a
+            replay and a fork find them again.
+        tools_of: tables of such functions: "agent:TOOLS", a list, a tuple, a set or a dict.
 
     Raises:
-        UsageError: the tape exists, or its folder does not; no such mode; nothing to be masked.
+        UsageError: the tape exists, or its folder does not; no such mode; nothing to be masked; a
+            function that is named as a tool does not exist.
         TapeError: the tape cannot be written. The agent is not stopped by it, unless it is asked
             for: the error is raised when the block ends.
         EgressError: something tried to leave while offline. Raised where it happens and again when
@@ -142,4 +162,6 @@ def record(
     # What keeps no bodies does not replay: its chance stays real, and unknown.
     entropy = entropy and mode != "metadata"
     switches = Switches(ambient, clock, entropy, subprocesses, boundary, scope)
-    return _Record(Path(path), switches, _Options(overwrite, offline, mode, mask, seal_to, strict))
+    names = read_names(tools, tools_of)
+    options = _Options(overwrite, offline, mode, mask, seal_to, strict, names)
+    return _Record(Path(path), switches, options)

@@ -21,6 +21,7 @@ from tracefork_core.run.surroundings import (
     other_versions,
     tell_differences,
 )
+from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Order, Session
 from tracefork_core.tape import Tape
 
@@ -65,6 +66,13 @@ class Replaying:
     differences: list[str] = field(default_factory=list)
     left_alone: int = 0
 
+    @property
+    def untaped(self) -> dict[str, int]:
+        """The tools that ran again, since the tape does not hold them, with their calls."""
+        from tracefork_core.run.untaped import untaped_tools
+
+        return untaped_tools(self.tape.path)
+
 
 class _Replay(Scope[Replaying]):
     def __init__(
@@ -87,6 +95,7 @@ class _Replay(Scope[Replaying]):
     def _begin(self, stack: ExitStack) -> Replaying:
         tape = stack.enter_context(answering(self._path))
         masking = masking_of(tape, self._mask)
+        self._tools = NamedTools.on(tape)
         _check_order(self._order, tape)
         _check_speed(self._speed)
         self._session = Session(

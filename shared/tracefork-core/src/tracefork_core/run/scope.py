@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args
 
 from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard import guard_switch
@@ -33,8 +33,10 @@ from tracefork_core.errors import StoppedError, TraceforkError, UsageError, agai
 from tracefork_core.exchange.current import check_process_is_free, requests_left_alone
 from tracefork_core.exchange.lane import opened
 from tracefork_core.order import spawning, waiting
+from tracefork_core.order.anyio_threads import ANYIO_THREADS
 from tracefork_core.order.thread_pools import THREAD_POOLS
 from tracefork_core.seams import AMBIENT, of_adapters
+from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Session
 
 Covers = Literal["context", "process"]
@@ -46,6 +48,8 @@ _PASSES = (KeyboardInterrupt, GeneratorExit)
 _left_in_children: list[ExitStack] = []
 
 R = TypeVar("R")
+T = TypeVar("T")
+P = ParamSpec("P")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -73,6 +77,7 @@ class Scope(ABC, Generic[R]):
                 f'tracefork: scope must be "context" or "process" (got {switches.scope!r}).'
             )
         self._switches = switches
+        self._tools = NamedTools()
         self._stack: ExitStack | None = None
         self._pid = 0
         self._left_alone = 0
@@ -95,7 +100,7 @@ class Scope(ABC, Generic[R]):
             check_process_is_free()  # Before a tape is made.
         self._leaks: list[str] = []
         before = requests_left_alone()
-        with ExitStack() as stack:
+        with _Undoing() as stack:
             run = self._begin(stack)
             stack.callback(self._count_left_alone, before)
             self._stack = stack.pop_all()
@@ -175,18 +180,23 @@ class Scope(ABC, Generic[R]):
     ) -> Watch:
         """Make the session current and switch seams, chance and guard on, in this order."""
         stack.enter_context(opened(session, everywhere=self._switches.scope == "process"))
-        self._processes = Hosting(session, chance, ambient=self._switches.ambient)
+        self._processes = Hosting(
+            session, chance, ambient=self._switches.ambient, tools=self._tools.texts
+        )
         self._processes.close_with(stack)
         spawning.start()
         stack.callback(spawning.stop)
         THREAD_POOLS.on()
         stack.callback(THREAD_POOLS.off)
+        ANYIO_THREADS.on()
+        stack.callback(ANYIO_THREADS.off)
         waiting.start()
         stack.callback(waiting.stop)
         for instrument in (*AMBIENT, *of_adapters()):
             ambient = self._switches.ambient
             (instrument.on if ambient else instrument.wait_on)()
             stack.callback(instrument.off if ambient else instrument.wait_off)
+        stack.enter_context(self._tools.of(session, session.poison_with))
         if session.travel is not None:
             session.travel.moved.append(chance.clock.go_to)
         chance.switch_on(stack, clock=self._switches.clock, entropy=self._switches.entropy)
@@ -220,6 +230,29 @@ class Scope(ABC, Generic[R]):
         )
         guard_switch.start(guard, _unwatched_program)
         stack.callback(guard_switch.stop, guard)
+
+
+class _Undoing(ExitStack):
+    """An `ExitStack` whose callbacks take a third of the objects: a session has two dozen."""
+
+    def callback(
+        self, callback: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Callable[P, T]:
+        if kwargs:
+            return super().callback(callback, *args, **kwargs)
+        self.push(_Undo(callback, args))
+        return callback
+
+
+class _Undo:
+    __slots__ = ("_args", "_undo")
+
+    def __init__(self, undo: Callable[..., object], args: tuple[object, ...]) -> None:
+        self._undo = undo
+        self._args = args
+
+    def __call__(self, *error: object) -> None:
+        self._undo(*self._args)
 
 
 def _unwatched_program(event: str, args: tuple[object, ...]) -> str | None:

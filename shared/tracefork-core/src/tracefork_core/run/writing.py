@@ -14,8 +14,9 @@ from tracefork_core.errors import TapeError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
+from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Session
-from tracefork_core.tape import Environment, Receipt, TapeWriter
+from tracefork_core.tape import Environment, Receipt, Tape, TapeWriter
 from tracefork_core.tape.environment import describe
 
 R = TypeVar("R")
@@ -36,13 +37,18 @@ class Writing(Scope[R]):
         return self._watch is not None
 
     def _write(
-        self, stack: ExitStack, environment: Environment, guard: Mode, chance: Chance
+        self,
+        stack: ExitStack,
+        environment: Environment,
+        guard: Mode,
+        chance: Chance,
+        parent: Tape | None = None,
     ) -> None:
-        """Switch everything on, and have what is drawn and looked at put on the tape."""
+        """Switch everything on, and put on the tape what is drawn and read."""
         self._session.sink.before_exchange.append(chance.flush)
         if self._switches.ambient:
             clock = self._switches.clock
-            note_surroundings(stack, self._session, environment, clock=clock)
+            note_surroundings(stack, self._session, environment, clock=clock, parent=parent)
         self._watch = self._switch_on(stack, self._session, guard, chance)
 
     def _closed(self, error: BaseException | None) -> Receipt | TapeError:
@@ -53,16 +59,20 @@ class Writing(Scope[R]):
         assert self._watch is not None
         try:
             return self._writer.close(
-                receipt_of(self._watch, self._session.masking, error, self._left_alone)
+                msgspec.structs.replace(
+                    receipt_of(self._watch, self._session.masking, error, self._left_alone),
+                    unused_tools=self._tools.unused,
+                )
             )
         except TapeError as unfinished:
             return unfinished
 
 
-def environment_under(masking: Masking) -> Environment:
-    """Describe where a recording is made, and what is masked in it."""
+def environment_under(masking: Masking, tools: NamedTools) -> Environment:
+    """Describe where a recording is made, what is masked in it, and what it makes tools."""
     masks = masking.masks.described() if masking.mode != "raw" else []
-    return msgspec.structs.replace(describe(), masks=masks)
+    named, tables = tools.texts
+    return msgspec.structs.replace(describe(), masks=masks, tools=named, tools_of=tables)
 
 
 def receipt_of(

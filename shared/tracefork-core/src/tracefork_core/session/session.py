@@ -13,13 +13,16 @@ raises it once more if the agent swallowed it.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Iterable, Sequence
+from contextvars import Context
 from pathlib import Path
 
 from tracefork_core.checkpoints.contract import Checkpoints
 from tracefork_core.errors import DivergenceError, EgressError, TraceforkError
-from tracefork_core.exchange.contract import Redraw, Request
+from tracefork_core.exchange.contract import Redraw, Request, States, Waits
+from tracefork_core.exchange.current import is_carried_by
 from tracefork_core.exchange.kind import kind_of
 from tracefork_core.exchange.lane import UNORDERED, lane_names
 from tracefork_core.masking.masking import Masking
@@ -39,6 +42,7 @@ from tracefork_core.session.forking import Fork, Plan, salts_of
 from tracefork_core.session.live_exchange import LiveExchange
 from tracefork_core.session.run_state import RunState
 from tracefork_core.session.session_checkpoints import CheckpointFiles
+from tracefork_core.session.session_states import SessionStates
 from tracefork_core.session.tape_sink import Sink
 from tracefork_core.session.tape_source import Source, skipped_on
 from tracefork_core.session.travel import Travel
@@ -49,6 +53,8 @@ from tracefork_core.tape.event import Reads
 class Session:
     """One run under a tape. Implements `exchange.contract.Session`; safe to use from any thread.
 
+    With `is_shared`, its event loop serves other runs, too: a delivery does not wait for those.
+
     Attributes:
         source: the tape that answers it; None in a recording.
         sink: the tape that it writes, if it writes one.
@@ -56,6 +62,7 @@ class Session:
         fork: what it does differently from the tape, in a fork.
         travel: how it leaves the order of its tape; None in a recording.
         state: what its parts share; the session shows some of it as its own.
+        states: the stand-ins for state that outlives the run.
         left_over: the error for exchanges that were never asked for, once the session is closed.
     """
 
@@ -72,6 +79,7 @@ class Session:
         speed: float | None = None,
         order: Order | None = None,
         plan: Plan | None = None,
+        is_shared: bool = False,
     ) -> None:
         check_matchers(matchers)
         self._matchers = tuple(matchers)
@@ -87,7 +95,10 @@ class Session:
             waits = list(waits_before(waits, [one for one in recorded if one.n >= plan.at]))
             recorded = [one for one in recorded if one.n < plan.at]
         turns = [*turns_of(recorded, ordered=order is None), *turns_of_waits(waits)]
-        gate, next_turn = Gate(rest), itertools.count().__next__
+        gate, next_turn = (
+            Gate(rest, self._is_ours if is_shared else None),
+            itertools.count().__next__,
+        )
         forked = Forked(turns) if plan else None
         if forked is not None:
             self.turnstile, next_turn = Turnstile(forked, gate, pace), forked.next_turn
@@ -116,7 +127,8 @@ class Session:
                     state, held, self.turnstile, pace, self.fork, self.sink
                 )
         self._files = CheckpointFiles(state, self.sink, source, self.travel)
-        self.waits = self._waits(waits, gate, pace, forked)
+        self.states: States | None = SessionStates(state, self.sink, source)
+        self.waits: Waits | None = self._waits(waits, gate, pace, forked)
 
     @property
     def active(self) -> bool:
@@ -221,6 +233,16 @@ class Session:
         self.turnstile.break_open()
         self.sink.prepare()
 
+    def release(self) -> None:
+        """Break the cycles of references in a closed session, so that it is freed at once.
+
+        A service has thousands of sessions. Left to the garbage collector, they cost it more than
+        all of the recording.
+        """
+        self.sink.before_exchange.clear()
+        self.waits = None
+        self.sink.gate.is_ours = self.sink.gate.last = None
+
     def checkpoints(self, path: Path) -> Checkpoints:
         """Return where a framework's checkpoints go that lie at `path` outside of a session."""
         return self._files.at(path)
@@ -234,6 +256,11 @@ class Session:
     def fork_point(self) -> int | None:
         """The number of the exchange that it forks at; None if it is no fork."""
         return self.fork.plan.at if self.fork else None
+
+    def _is_ours(self, callback: asyncio.Handle) -> bool:
+        """Return whether a callback of an event loop is part of this run."""
+        context: Context | None = getattr(callback, "_context", None)
+        return context is None or is_carried_by(context, self)
 
     def _is_left_over(self) -> bool:
         with self.state.lock:

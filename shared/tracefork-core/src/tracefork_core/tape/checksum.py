@@ -48,6 +48,13 @@ def write(path: Path, mark: bytes) -> None:
         raise TapeError(f"tracefork: cannot finish {path}: {error}.") from error
 
 
+def fill(data: bytearray, mark: bytes) -> None:
+    """As `write`, for the bytes of a tape that is not in a file yet."""
+    place = data.find(mark)
+    if place >= 0:
+        data[place : place + _SIZE] = _hash(data, place)
+
+
 def holds(path: Path, db: sqlite3.Connection) -> bool | None:
     """Return whether a file is unchanged since it was closed; None if it was not closed."""
     row = db.execute("SELECT value FROM meta WHERE key = 'checksum'").fetchone()
@@ -59,7 +66,7 @@ def holds(path: Path, db: sqlite3.Connection) -> bool | None:
         return place >= 0 and len(expected) == _SIZE and _hash(data, place) == expected
 
 
-def _hash(data: mmap.mmap, place: int) -> bytes:
+def _hash(data: mmap.mmap | bytearray, place: int) -> bytes:
     sha = hashlib.sha256()
     with memoryview(data) as view:
         sha.update(view[:place])

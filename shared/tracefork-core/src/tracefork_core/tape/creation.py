@@ -191,7 +191,7 @@ def drafted(target: Path) -> Iterator[Path]:
     try:
         draft = folder / target.name
         yield draft
-        _give_name(draft, target)
+        give_name(draft, target)
         _clear_way(target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -218,7 +218,7 @@ def _clear_way(target: Path) -> None:
         ) from error
 
 
-def _give_name(draft: Path, target: Path) -> None:
+def give_name(draft: Path, target: Path) -> None:
     """Give a file its name, unless another file took the name meanwhile."""
     try:
         os.link(draft, target)

@@ -24,6 +24,8 @@ _ASIDES = {
     event.STEP_END: event.StepEnd,
     event.DRAWS: event.Draws,
     event.SURROUNDINGS: event.Surroundings,
+    event.FILES: event.Files,
+    event.INPUT: event.Input,
     event.BRANCH: event.Branch,
     event.TURNS: event.Moved,
     event.ENVIRONMENT: event.Environment,

@@ -23,7 +23,10 @@ from tracefork_core.tape.event import (
     DRAWS,
     ENVIRONMENT,
     EXCHANGE,
+    FILES,
+    INPUT,
     RECEIPT,
+    SERVED,
     STEP,
     STEP_END,
     SURROUNDINGS,
@@ -34,10 +37,14 @@ from tracefork_core.tape.event import (
     Event,
     ExchangeAside,
     ExchangePayload,
+    Files,
+    FileState,
+    Input,
     Moved,
     Reads,
     Receipt,
     Seen,
+    Served,
     StepEnd,
     StepRecord,
     Structure,
@@ -45,6 +52,7 @@ from tracefork_core.tape.event import (
 )
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.journal import exchanges_in_flight
+from tracefork_core.tape.state import STATE, StateRead
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode
@@ -158,6 +166,17 @@ class Tape:
         looks = self._contents.asides(SURROUNDINGS, msgspec.json.Decoder(Surroundings).decode)
         return [seen for look in looks for seen in look.seen]
 
+    @property
+    def standard_input(self) -> list[Input]:
+        """What was read from standard input, in order."""
+        return list(self._contents.asides(INPUT, msgspec.json.Decoder(Input).decode))
+
+    @property
+    def files(self) -> list[FileState]:
+        """The files that the run read and wrote, and the modules of the agent."""
+        noted = self._contents.asides(FILES, msgspec.json.Decoder(Files).decode)
+        return [file for event in noted for file in event.files]
+
     @cached_property
     def checkpoints(self) -> list[CheckpointEvent]:
         """The checkpoint events of a framework, in the order in which they happened."""
@@ -166,6 +185,11 @@ class Tape:
             for event in self.events
             if event.kind in EVENTS
         ]
+
+    @cached_property
+    def states(self) -> list[StateRead]:
+        """What the run read of state that outlives it, in the order in which it was noted."""
+        return list(self._contents.asides(STATE, msgspec.json.Decoder(StateRead).decode))
 
     @property
     def environment(self) -> Environment | None:
@@ -186,6 +210,17 @@ class Tape:
     def receipt(self) -> Receipt | None:
         """The receipt of the recording; None while it is incomplete."""
         return self._contents.last(RECEIPT, msgspec.json.Decoder(Receipt).decode)
+
+    @property
+    def served(self) -> Served | None:
+        """The request or task of a service that was recorded; None for any other run.
+
+        A branch has that of its parent, whose response is not the branch's.
+        """
+        if self.origin is not None:
+            served = self._parent.served
+            return served and msgspec.structs.replace(served, status=None, answer=None)
+        return self._contents.last(SERVED, msgspec.json.Decoder(Served).decode)
 
     @cached_property
     def digest(self) -> str:

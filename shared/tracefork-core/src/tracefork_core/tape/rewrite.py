@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tracefork_core.errors import TapeError, UnwritableError
-from tracefork_core.tape import checkpoint
+from tracefork_core.tape import checkpoint, state
 from tracefork_core.tape.blobs import BLOB, Like, likes
 from tracefork_core.tape.creation import drafted
 from tracefork_core.tape.digest import canonical, chain, sha256
@@ -152,13 +153,15 @@ class _Copy:
 
     def _event(self, kind: str, payload: Document, aside: Document) -> None:
         if kind in checkpoint.EVENTS:
-            self._values(kind, aside)
+            self._values(kind, checkpoint.values_in(aside))
+        elif kind == state.STATE:
+            self._values(kind, state.values_in(aside))
         self._change.event(kind, payload, aside)
         self._line(kind, payload, aside)
 
-    def _values(self, kind: str, aside: Document) -> None:
-        """Copy the values of a checkpoint event, and put their new addresses into it."""
-        for name, value in checkpoint.values_in(aside):
+    def _values(self, kind: str, values: Iterator[tuple[str, list[str]]]) -> None:
+        """Copy the values that an event names, and put their new addresses into it."""
+        for name, value in values:
             data = self._tape.blob(value[1])
             self._copied.add(value[1])
             value[1] = self._body(self._change.value(data), (f"{kind} {name}", ""))

@@ -15,8 +15,9 @@ from tracefork_core.tape import checksum
 APPLICATION_ID = 0x7472666B  # "trfk"
 VERSION = 1
 LOGS = ("-wal", "-shm", "-flight", "-flight-new")
-BESIDE = (*LOGS, ".sig")
-"""Suffixes of files that may lie beside a tape: its log, its journal, its signature."""
+MARK = ".mark"
+BESIDE = (*LOGS, ".sig", MARK)
+"""Suffixes of files that may lie beside a tape: log, journal, signature, the mark of a recorder."""
 LARGEST = 256 * 1024 * 1024
 """The largest body in bytes, plain or packed, that is written to a tape or read from one."""
 

@@ -29,6 +29,7 @@ from tracefork_core.tape.event import (
     line,
 )
 from tracefork_core.tape.file import Body, TapeFile
+from tracefork_core.tape.held import HeldFile, NoJournal
 from tracefork_core.tape.journal import Journal
 from tracefork_core.tape.reader import Tape
 from tracefork_core.tape.schema import Mode
@@ -46,6 +47,7 @@ class TapeWriter:
     """The one writer of one tape. Safe to call from any thread.
 
     A sealed tape has a `key`. A branch shares the exchanges of its `parent` before number `at`.
+    With `held`, nothing is written before `close`.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class TapeWriter:
         key: Key | None = None,
         parent: Tape | None = None,
         at: int = 0,
+        held: HeldFile | None = None,
     ) -> None:
         before = parent.exchanges[:at] if parent else []
         likely = [(exchange.request_body, exchange) for exchange in before[-_LIKELY:]]
@@ -66,7 +69,9 @@ class TapeWriter:
         origin = None
         if parent is not None:
             origin = Origin(parent_name(parent.path), at, chain(self._before), parent.needs)
-        self._file = TapeFile(path, overwrite=overwrite, mode=mode, key=key, origin=origin)
+        self._file: TapeFile | HeldFile = held or TapeFile(
+            path, overwrite=overwrite, mode=mode, key=key, origin=origin
+        )
         self._file.blobs.share(parent.blobs if parent else ())
         for body, exchange in likely:
             like, _ = likes(exchange.request, exchange.lane)
@@ -78,7 +83,11 @@ class TapeWriter:
         self._began = monotonic_ns()
         self.note(ENVIRONMENT, aside=environment)
         try:
-            self._journal = self._journalled(Journal, self._file.absolute, self._file.cipher)
+            self._journal: Journal | NoJournal = (
+                NoJournal()
+                if held
+                else self._journalled(Journal, self._file.absolute, self._file.cipher)
+            )
             self._commit()
         except BaseException:
             self._file.discard()  # Nothing was recorded, so nothing is left behind.

@@ -18,6 +18,7 @@ from tracefork_core.blaming.trials.spending import Spending, Spent, lost_with, s
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.exchange.current import outside
 from tracefork_core.explaining.divergence import LEFTOVER
+from tracefork_core.inputs.standard_input import without_terminal
 from tracefork_core.run.fork import Forking, fork
 from tracefork_core.run.scope import Scope
 from tracefork_core.session.forking import Writes
@@ -143,7 +144,7 @@ def carry_out(job: Job, agent: Agent, oracle: Oracle) -> Trial:
     failed, undefined, ending = None, None, _Ending()
     grades: tuple[bool, ...] = ()
     try:
-        with _forked(job, to, lost.calls) as run:
+        with without_terminal(), _forked(job, to, lost.calls) as run:
             ending = _ended(agent, job.number)
         if run.overspent:
             undefined = f"it wanted more than {job.calls} live calls, which it was not allowed"
@@ -185,6 +186,7 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
         at,
         change=_changes(job, at, size),
         writes=job.writes,
+        rerun_tools=True,  # The blame has asked about them.
         until=job.probe.until,
         calls=None if job.calls is None else max(0, job.calls + job.lost - lost),
         tail=job.tail,

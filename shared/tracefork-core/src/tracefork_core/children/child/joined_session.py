@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 
 from tracefork_core.children.invitation import Invitation
-from tracefork_core.exchange.contract import Live, Recorded, Redraw, Request, Waits
+from tracefork_core.exchange.contract import Live, Recorded, Redraw, Request, States, Waits
 from tracefork_core.exchange.lane import UNORDERED
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ class Member:
         self.threads: set[int] = set()
         self.redraws: list[Redraw] = []  # Forks are the parent's.
         self.waits: Waits | None = None
+        self.states: States | None = None
         self.drawn: list[Callable[[], list[Reads]]] = []
         self._join = join
         self._joined: Remote | None = None

@@ -20,6 +20,7 @@ from typing import cast
 from tracefork_core.chance.first_draw import Traps
 from tracefork_core.children import forks
 from tracefork_core.children.child.joined_process import JoinedProcess, arrive
+from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.environment import hand_on
 from tracefork_core.children.invitation import Descent, Invitation
 from tracefork_core.children.multiprocess import PROCESSES
@@ -48,7 +49,19 @@ def join(given: dict[str, object], watch: Watch) -> None:
     hand_on(watch, descent)
     forks.watch(descent)
     arm(invitation)
+    if invitation.tools or invitation.tools_of:
+        _name_tools(member, invitation)
     atexit.register(forks.leave)
+
+
+def _name_tools(member: Member, invitation: Invitation) -> None:
+    """Make the functions tools that the session names, for the rest of this process's life."""
+    from tracefork_core.seams.tools.named_tools import NamedTools
+    from tracefork_core.seams.tools.tool_names import read_names
+
+    names = read_names(invitation.tools, invitation.tools_of)
+    # The import that lacks a name raises the error; nothing here could report it better.
+    NamedTools(names).begin(member, lambda error: None)
 
 
 def arm(invitation: Invitation) -> None:

@@ -20,7 +20,14 @@ from tracefork_core.tape.event import DRAWS, Draws
 class Hosting:
     """The child processes of one session; the door opens when the first is about to start."""
 
-    def __init__(self, session: Session, chance: Chance, *, ambient: bool) -> None:
+    def __init__(
+        self,
+        session: Session,
+        chance: Chance,
+        *,
+        ambient: bool,
+        tools: tuple[list[str], list[str]] = ([], []),
+    ) -> None:
         self._session = session
         self._chance = chance
         self._watch: Watch | None = None
@@ -32,6 +39,8 @@ class Hosting:
             records=session.source is None,
             ambient=ambient,
             forks=session.fork is not None,
+            tools=tools[0],
+            tools_of=tools[1],
         )
         self.descent = Descent(session, home, self._open, self._opened)
 

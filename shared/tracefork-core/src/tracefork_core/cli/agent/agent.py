@@ -8,32 +8,52 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tracefork_core.cli.agent import project
-from tracefork_core.cli.agent.as_main import NoAgentError, main_in, run_module, run_script
+from tracefork_core.cli.agent.as_main import (
+    NoAgentError,
+    main_in,
+    run_module,
+    run_script,
+    script_module,
+)
 from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.agent.hard_exit import Outcome, told_before_it_leaves
 from tracefork_core.cli.agent.shutdown import end_forked, wind_down, wound_down
 from tracefork_core.cli.usage_errors import guess
 from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.seams.tools.tool_names import NoToolError, expect_main
+
+if TYPE_CHECKING:
+    from tracefork_core.service.handler import Answer
 
 R = TypeVar("R")
-Form = Literal["script", "module", "function", "project"]
+Form = Literal["script", "module", "function", "project", "app"]
+_NAMED: dict[Form, str] = {
+    "function": "--agent takes package.module:function",
+    "app": "--app takes package.module:app",
+}
+_A = {"app": "an ASGI, WSGI or Celery app", "function": "a function"}
 _DATABASE = b"SQLite format 3"
 """The first bytes of a tape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent to record or replay; `target` is a path, a module or "pkg.mod:function"."""
+    """An agent to record or replay; `target` is a path, a module or "pkg.mod:function".
+
+    An app is one, too: its arguments are the tape whose request it handles, and headers. `answers`
+    are what it answered.
+    """
 
     form: Form
     target: str
     args: tuple[str, ...] = ()
+    answers: list[Answer] = field(default_factory=list, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,6 +67,9 @@ class Agent:
     @property
     def argv(self) -> list[str]:
         """The arguments that name this agent on a tracefork command line."""
+        if self.form == "app":
+            headers = [word for header in self.args[1:] for word in ("--header", header)]
+            return ["--app", self.target, *headers]
         option = {"module": ["-m"], "function": ["--agent"]}.get(self.form, [])
         return [*option, self.target, *(["--", *self.args] if self.args else [])]
 
@@ -79,6 +102,8 @@ class Agent:
         sys.argv = [self.target, *self.args]
         if not script:
             self._check_module(self.target)
+        if self.form in ("script", "module"):
+            expect_main(script_module(self.target) if script else self.target)
 
     def _first_on_path(self) -> str:
         if self.form != "script":
@@ -140,7 +165,7 @@ class Agent:
                 run_module(self.target)
             else:
                 self.call()
-        except NoAgentError:
+        except (NoAgentError, NoToolError):
             raise
         except BaseException as error:  # noqa: BLE001 - any exception can end an agent
             return Ending.of(error)
@@ -148,18 +173,17 @@ class Agent:
 
     def _check_module(self, target: str) -> None:
         module, colon, function = target.partition(":")
-        if self.form == "function" and not (colon and module and function.isidentifier()):
-            raise UsageError(
-                f"tracefork: --agent takes package.module:function, not {self.target}."
-            )
+        if self.form in _NAMED and not (colon and module and function.isidentifier()):
+            raise UsageError(f"tracefork: {_NAMED[self.form]}, not {self.target}.")
         if module.endswith(".py"):
             file, here = Path(module).resolve(), Path.cwd().resolve()
             top = here if file.is_relative_to(here) else file.parent
             meant = ".".join(file.relative_to(top).with_suffix("").parts)
             where = "" if top == here else f" in {shlex.quote(str(top))}"
+            option = "-m" if not colon else "--app" if self.form == "app" else "--agent"
             raise UsageError(
                 f"tracefork: {module} is a file, not a module. Use the name of its module{where}: "
-                f"{'--agent' if colon else '-m'} {meant}{colon}{function}"
+                f"{option} {meant}{colon}{function}"
             )
         first = module.partition(".")[0]
         try:
@@ -172,20 +196,36 @@ class Agent:
             )
 
     def call(self) -> object:
-        """Call the function, sync or async, and return its result."""
+        """Call the function, sync or async, and return its result.
+
+        An app handles the recorded request, and what it answers is the result.
+        """
+        if self.form == "app":
+            return self._handle()
         import asyncio
         import inspect
 
         # `prepare` has changed to the project's folder. Its function takes no arguments.
         here = project.find(Path.cwd()) if self.form == "project" else None
         module, _, name = (here.function if here else self.target).partition(":")
-        value = _function(module, name)(*(() if here else self.args))
+        value = _named(module, name)(*(() if here else self.args))
         if inspect.isgenerator(value) or inspect.isasyncgen(value):
             raise NoAgentError(
                 f"tracefork: {module}:{name} is a generator, so calling it runs nothing. Name a "
                 "function that iterates over it."
             )
         return asyncio.run(value) if inspect.iscoroutine(value) else value
+
+    def _handle(self) -> str:
+        """Have the app handle the recorded request, and return the body of its response."""
+        from tracefork_core.cli.agent.app import handle
+        from tracefork_core.service.handler import Answer
+
+        module, _, name = self.target.partition(":")
+        app = _named(module, name, is_app=True)
+        self.answers.append(answer := Answer())  # Also that of an app which raises.
+        handle(app, Path(self.args[0]), self.args[1:], answer)
+        return answer.text
 
 
 def read_agent(
@@ -230,7 +270,7 @@ def _check_script(path: Path) -> None:
             )
 
 
-def _function(module: str, name: str) -> Callable[..., object]:
+def _named(module: str, name: str, *, is_app: bool = False) -> Callable[..., object]:
     try:
         found = getattr(import_module(module), name, None)
     except ModuleNotFoundError as error:
@@ -239,8 +279,10 @@ def _function(module: str, name: str) -> Callable[..., object]:
         raise NoAgentError(
             f"tracefork: no module named {error.name} for {module}:{name}."
         ) from error
-    if not callable(found):
-        what = f"no function {name}" if found is None else f"{name}, which is not a function"
+    # A Celery app can be called only under some versions.
+    if found is None or not (callable(found) or (is_app and hasattr(found, "tasks"))):
+        kind = "app" if is_app else "function"
+        what = f"no {kind} {name}" if found is None else f"{name}, which is not {_A[kind]}"
         known = vars(sys.modules[module]).items()
         close = guess(name, [other for other, value in known if callable(value)])
         raise NoAgentError(f"tracefork: the module {module} has {what}.{close}")

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from tracefork_core.errors import UsageError
+from tracefork_core.seams.tools.named_tools import main_code
+from tracefork_core.seams.tools.tool_names import expect_main
 
 
 class NoAgentError(UsageError):
@@ -20,6 +22,11 @@ class NoAgentError(UsageError):
 def run_script(path: str) -> None:
     """Run a file, or the `__main__` of a folder or an archive."""
     _run(*_script(path))
+
+
+def script_module(path: str) -> str:
+    """Return the name under which other modules can import a script."""
+    return Path(path).resolve().stem
 
 
 def main_in(path: str) -> ModuleSpec | None:
@@ -38,10 +45,12 @@ def run_module(name: str) -> None:
 
 def _script(target: str) -> tuple[CodeType, ModuleType]:
     if (spec := main_in(target)) is not None:
-        return _main_of(spec, "__main__")
+        return _main_of(spec, "__main__", script_module(target))
     path = str(Path(target).absolute())
     with io.open_code(path) as file:
-        code = compile(file.read(), path, "exec", dont_inherit=True)
+        source = file.read()
+    code = main_code(source, path, script_module(target))
+    code = code or compile(source, path, "exec", dont_inherit=True)
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path)
@@ -54,14 +63,17 @@ def _module(name: str) -> tuple[CodeType, ModuleType]:
     if spec is not None and spec.submodule_search_locations is not None:
         name = f"{name}.__main__"
         spec = _spec(name)
-    code, main = _main_of(spec, name)
+    code, main = _main_of(spec, name, name)
     sys.argv[0] = main.__file__ or name
     return code, main
 
 
-def _main_of(spec: ModuleSpec | None, name: str) -> tuple[CodeType, ModuleType]:
+def _main_of(spec: ModuleSpec | None, name: str, module: str) -> tuple[CodeType, ModuleType]:
     code = _code_of(spec, name)
     assert spec is not None
+    get_source = getattr(spec.loader, "get_source", None)
+    if get_source is not None and (source := get_source(name)) is not None:
+        code = main_code(source, code.co_filename, module) or code
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=spec.origin,
@@ -97,4 +109,5 @@ def _run(code: CodeType, main: ModuleType) -> None:
     main.__dict__["__builtins__"] = builtins
     main.__dict__.setdefault("__annotations__", {})
     sys.modules["__main__"] = main
+    expect_main(None)  # It is there now.
     exec(code, main.__dict__)  # noqa: S102 - it is the user's own command

@@ -57,9 +57,14 @@ class Done:
         return str(reason or "")
 
 
-def run(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Done:
-    """Run `python -m WORDS`, a command that prints one JSON document."""
-    process = start(words, folder, environment)
+def run(
+    words: Sequence[str],
+    folder: Path,
+    environment: Mapping[str, str],
+    stdin: bytes | None = b"",
+) -> Done:
+    """Run `python -m WORDS`, a command that prints one JSON document; `stdin` as for `start`."""
+    process = start(words, folder, environment, stdin=stdin)
     try:
         document = json.loads(process.stdout)
     except (ValueError, RecursionError):
@@ -75,18 +80,29 @@ def start(
     folder: Path,
     environment: Mapping[str, str],
     timeout: float | None = None,
+    stdin: bytes | None = b"",
 ) -> Process:
-    """Run `python -m WORDS` to its end, with no standard input; `timeout` is in seconds."""
+    """Run `python -m WORDS` to its end.
+
+    Args:
+        words: the module and its arguments.
+        folder: where it runs.
+        environment: its environment variables.
+        timeout: in seconds.
+        stdin: its standard input; None for that of this process.
+    """
     # Files, not pipes: a process that the agent left behind would hold a pipe open.
     with tempfile.TemporaryDirectory(prefix="tracefork-", ignore_cleanup_errors=True) as temporary:
         paths = Path(temporary, "stdout"), Path(temporary, "stderr")
-        with paths[0].open("wb") as out, paths[1].open("wb") as err:
+        given = Path(temporary, "stdin")
+        given.write_bytes(stdin or b"")
+        with given.open("rb") as source, paths[0].open("wb") as out, paths[1].open("wb") as err:
             try:
                 status: int | None = subprocess.run(  # noqa: S603 - our own command line
                     [sys.executable, "-m", *words],
                     cwd=folder,
                     env=environment,
-                    stdin=subprocess.DEVNULL,
+                    stdin=None if stdin is None else source,
                     stdout=out,
                     stderr=err,
                     timeout=timeout,

@@ -8,6 +8,7 @@ from types import TracebackType
 
 from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED
 from tracefork_core.errors import TraceforkError
+from tracefork_core.patching.code_swap import is_redirection
 
 _OURS = "tracefork_core."
 
@@ -100,7 +101,9 @@ def _leave_us_out(error: BaseException, seen: set[int]) -> None:
 def _of_others(traceback: TracebackType | None) -> TracebackType | None:
     links = []
     while traceback is not None:
-        if not traceback.tb_frame.f_globals.get("__name__", "").startswith(_OURS):
+        frame = traceback.tb_frame
+        is_ours = frame.f_globals.get("__name__", "").startswith(_OURS)
+        if not is_ours and not is_redirection(frame.f_code):
             links.append(traceback)
         traceback = traceback.tb_next
     for link, following in zip(links, [*links[1:], None], strict=False):

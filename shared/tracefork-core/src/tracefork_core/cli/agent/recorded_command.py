@@ -11,6 +11,7 @@ from tracefork_core.cli import tape_names
 from tracefork_core.cli.agent import command_store
 from tracefork_core.cli.agent.agent import Agent, read_agent
 from tracefork_core.cli.display import screen
+from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
 
@@ -52,8 +53,13 @@ def agent_for(
     if typed is not None:
         return typed, Path.cwd()
     with Tape.open(tape) as opened:
-        digest = opened.digest
+        digest, served = opened.digest, opened.served
     shown = shlex.quote(tape_names.shown(tape))
+    if served is not None and served.kind != "call":
+        raise UsageError(
+            f"tracefork: {shown} holds a {'task' if served.kind == 'task' else 'request'} of a "
+            f"service ({printable(served.name)}). Name its app: {shown} --app PKG.MOD:APP"
+        )
     remedy = f"Name the agent after the tape: {shown} SCRIPT.py [-- ARGS]"
     run = command_store.recall(tape)
     if run is None:

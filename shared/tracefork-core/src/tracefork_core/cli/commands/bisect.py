@@ -13,6 +13,7 @@ from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.repeated import ask_about_tools
 from tracefork_core.tape import Tape
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def bisect(
     from tracefork_core.blaming.oracles.oracles import read_oracle
     from tracefork_core.cli.agent.callable_agent import Program
 
+    rerun = ask_about_tools(path, allowed=live.allow_writes)
     with Tape.open(path) as opened:
         kept = opened.hash_seed
     here = Path.cwd()
@@ -61,6 +63,7 @@ def bisect(
             grades,
             fresh=agent.form != "function",
             writes=live.writes(),
+            rerun_tools=rerun,
             tail=live.tail(),
             mask=live.mask or [],
             tell=_tell,

@@ -18,6 +18,7 @@ from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.repeated import ask_about_tools
 from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ def blame(
     os.chdir(home)
     agent.prepare()
     grades = read_oracle(question.oracle, here)
+    rerun = ask_about_tools(path, allowed=live.allow_writes)
     if not work.yes:
         _ask(expected, limits)
     os.environ.update(hash_seed.with_seed(os.environ, seed_then))
@@ -172,6 +174,7 @@ def blame(
             rate=work.rate,
             fresh=agent.form != "function",
             writes=live.writes(),
+            rerun_tools=rerun,
             tail=live.tail(),
             mask=live.mask or [],
             folder=folder,

@@ -36,6 +36,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def calibrate(
     ctx: typer.Context,
     agent_words: options.AgentWords,
+    tools: options.ToolOptions,
     tape: Annotated[
         str | None,
         typer.Option("--tape", metavar="TAPE", help="Start from this tape instead of a live run."),
@@ -64,7 +65,7 @@ def calibrate(
             )
         agent = typed
     with tempfile.TemporaryDirectory(prefix="tracefork-calibrate-") as place:
-        runs = _Runs(agent, folder, Path(place))
+        runs = _Runs(agent, folder, Path(place), tools.words)
         result = _calibrate(runs, given, live=not no_live)
     if as_json:
         screen.say_json(document(agent, result))
@@ -103,16 +104,17 @@ class _Runs:
     agent: Agent
     folder: Path
     place: Path
+    tools: list[str]
 
-    def record(self, name: str) -> tuple[Path, _Done]:
-        """Record the agent live.
+    def record(self, name: str, stdin: bytes | None) -> tuple[Path, _Done]:
+        """Record the agent live, with this standard input; None for that of this process.
 
         Raises:
             TraceforkError: the run left no tape.
         """
         tape = self.place / f"{name}.tape"
-        words = ["record", "--json", "--boundary=note", f"-o{tape}"]
-        run = self._run(words, hash_seed.drawn())
+        words = ["record", "--json", "--boundary=note", f"-o{tape}", *self.tools]
+        run = self._run(words, hash_seed.drawn(), stdin)
         if "digest" not in run.document:
             code = run.process.exit or ReplayError.exit_code
             error = type("", (TraceforkError,), {"exit_code": code})
@@ -123,7 +125,7 @@ class _Runs:
         """Replay the agent as `tracefork replay` does."""
         return self._run(["replay", "--json", "--boundary=note", str(tape)], seed)
 
-    def _run(self, words: Sequence[str], seed: str | None) -> _Done:
+    def _run(self, words: Sequence[str], seed: str | None, stdin: bytes | None = b"") -> _Done:
         from tracefork_core.cli.calibrate.calibrate_worker import Notes
         from tracefork_core.explaining.causes import Run
 
@@ -136,7 +138,8 @@ class _Runs:
             *words,
             *self.agent.argv,
         ]
-        done = child_python.run(command, self.folder, hash_seed.with_seed(environment, seed))
+        seeded = hash_seed.with_seed(environment, seed)
+        done = child_python.run(command, self.folder, seeded, stdin)
         notes = child_python.left(path, Notes) if path.exists() else Notes()
         return _Done(done, Run(notes.draws, notes.environment, notes.process))
 
@@ -148,7 +151,7 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
 
     first = None
     if given is None:
-        tape, first = runs.record("first")
+        tape, first = runs.record("first", None)
     else:
         tape = given
     account, seed = _read(tape)
@@ -166,7 +169,7 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
     runs_done = [*([first] if first else []), *replays]
     if live:
         _say(f"recording live once more (--no-live skips this): {_figures(account)}")
-        other, second = runs.record("second")
+        other, second = runs.record("second", _standard_input(tape))
         runs_done.append(second)
         with Tape.open(tape) as tape1, Tape.open(other) as tape2:
             pair = before, second.notes
@@ -179,6 +182,15 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
     unseen = [leak for leak in leaks if leak.partition(": ")[0] not in named]
     count = (first is not None) + live
     return Result(count, account.exchanges, (proven, _REPLAYS), findings, unseen)
+
+
+def _standard_input(path: Path) -> bytes:
+    """Return what the recorded run read from standard input, for another live run."""
+    from tracefork_core.inputs.standard_input import recorded_bytes
+    from tracefork_core.tape import Tape
+
+    with Tape.open(path) as tape:
+        return recorded_bytes(tape.standard_input)
 
 
 def _asked(tape: Tape, done: _Done) -> set[int]:

@@ -20,6 +20,7 @@ from tracefork_core.cli.agent.hard_exit import Outcome
 from tracefork_core.cli.agent.recorded_command import remember
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.repeated import ask_about_tools
 from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
 
@@ -116,7 +117,7 @@ class _Branch(options.WriteOptions):
 def fork(
     ctx: typer.Context,
     tape: options.TapeName,
-    agent_words: options.AgentWords,
+    agent_words: options.AgentOrApp,
     at: options.At = "",
     *,
     change: _Change,
@@ -141,6 +142,7 @@ def fork(
         hash_seed.restore(opened.hash_seed)
     from tracefork_core.run import fork as forking  # after the process may have restarted
 
+    rerun = ask_about_tools(path, allowed=branch.allow_writes)
     to, here = branch.output.absolute() if branch.output else None, Path.cwd()
     os.chdir(folder)
     agent.prepare()
@@ -152,6 +154,7 @@ def fork(
         redraw=branch.redraw,
         reuse=branch.reuse,
         writes=branch.writes(),
+        rerun_tools=rerun,
         to=to,
         overwrite=branch.overwrite,
         mask=branch.mask or [],

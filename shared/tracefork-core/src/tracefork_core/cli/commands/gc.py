@@ -16,7 +16,10 @@ from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import TraceforkError, UsageError
+from tracefork_core.service import limits
+from tracefork_core.service.folder import Bounds, leftovers, surplus
 from tracefork_core.tape.creation import SCRATCH
+from tracefork_core.tape.marks import label_of
 from tracefork_core.tape.schema import BESIDE
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -42,6 +45,26 @@ def gc(
         int | None,
         typer.Option("--keep", metavar="N", help="Also remove all but the N newest runs."),
     ] = None,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            "--max-bytes",
+            metavar="SIZE",
+            help="Also remove the oldest tapes of a service until the rest fits: 500MB, 2GB.",
+        ),
+    ] = None,
+    max_age: Annotated[
+        str | None,
+        typer.Option(
+            "--max-age", metavar="AGE", help="Also remove tapes of a service older than this: 7d."
+        ),
+    ] = None,
+    max_tapes: Annotated[
+        int | None,
+        typer.Option(
+            "--max-tapes", metavar="N", help="Also remove all but the N newest tapes of a service."
+        ),
+    ] = None,
     orphans: Annotated[
         bool, typer.Option("--orphans", help="Also remove branches whose parent is gone.")
     ] = False,
@@ -54,7 +77,8 @@ def gc(
 
     Without options this removes files that no tape needs: logs and journals without their tape,
     recordings that were killed before their first byte, and temporary folders of killed commands
-    after a day. Runs that are being recorded and runs that a branch needs are never removed.
+    after a day. Runs that are being recorded, runs that a branch needs and marked tapes are never
+    removed. The bounds --max-… are those of a `Recorder`, and concern its tapes alone.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -62,9 +86,15 @@ def gc(
         )
     if keep is not None and keep < 0:
         raise UsageError(f"tracefork: --keep must be at least 0 (got {keep}).")
+    bounds = Bounds(
+        None if max_bytes is None else limits.bytes_of(max_bytes, "--max-bytes"),
+        None if max_age is None else limits.seconds_of(max_age, "--max-age"),
+        None if max_tapes is None else limits.count_of(max_tapes, "--max-tapes"),
+    )
     limit = None if older is None else time.time_ns() - _nanoseconds(older)
     runs = [run for path in tape_names.inside(folder) if (run := _read(path))]
     gone = _left_over(folder) + _unneeded(runs, limit, keep, orphans=orphans)
+    gone += _too_much(folder, bounds, {waste.name for waste in gone})
     freed = sum(waste.bytes for waste in gone)
     if not dry:
         for waste in gone:
@@ -115,6 +145,8 @@ def _read(path: Path) -> _Run | None:
     """Read what gc must know of a tape; None for a tape to leave alone."""
     from tracefork_core.tape import Tape
 
+    if label_of(path) is not None:
+        return None  # Its owner wants to keep it.
     if path.with_name(path.name + "-wal").exists():
         return None  # It is being recorded, or the recording was killed: keep that to look at.
     try:
@@ -136,7 +168,19 @@ def _left_over(folder: Path) -> list[_Waste]:
         for path in sorted(folder.glob(f"*{tape_names.SUFFIX}"))
         if path.is_file() and path.stat().st_size == 0
     ]
-    return alone + empty + list(_scratch(folder))
+    drafts = [
+        _Waste(path.name, "half written by a killed process", (path,)) for path in leftovers(folder)
+    ]
+    return alone + empty + drafts + list(_scratch(folder))
+
+
+def _too_much(folder: Path, bounds: Bounds, gone: set[str]) -> list[_Waste]:
+    """Return the tapes of a service that the bounds leave no room for."""
+    return [
+        _Waste(tape.name, "more than the bounds allow", _files(folder / tape.name))
+        for tape in surplus(folder, bounds)
+        if tape.name not in gone
+    ]
 
 
 def _scratch(folder: Path) -> Iterator[_Waste]:

@@ -26,7 +26,7 @@ def ls(
     """List the tapes in a folder.
 
     The newest tape comes first. Damaged tapes and files that are not tapes are listed with the
-    reason.
+    reason. The tape of a service says how its request failed, and what it was marked with.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -48,7 +48,8 @@ def ls(
 class _Entry:
     """One line of the list.
 
-    `recorded` is in nanoseconds since the epoch; `problem` is why the file cannot be read.
+    `recorded` is in nanoseconds since the epoch; `problem` is why the file cannot be read. Of a
+    service's request, `served` is its name, `outcome` how it ended, and `mark` its label.
     """
 
     name: str
@@ -60,12 +61,16 @@ class _Entry:
     cost_usd: str | None = None
     digest: str | None = None
     mode: str | None = None
+    served: str | None = None
+    outcome: str | None = None
+    mark: str | None = None
     problem: str | None = None
 
 
 def _read(path: Path) -> _Entry:
     from tracefork_core.cli.display.account import dollars, glance
     from tracefork_core.tape import Tape
+    from tracefork_core.tape.marks import label_of
     from tracefork_core.tape.schema import holds_threads
 
     files = (path.with_name(path.name + suffix) for suffix in ("", "-wal", "-flight"))
@@ -78,7 +83,7 @@ def _read(path: Path) -> _Entry:
                 return _Entry(path.name, "sealed", size, exchanges=held, mode=tape.mode)
             state = "damaged"
             account = glance(tape)
-            environment = tape.environment
+            environment, served = tape.environment, tape.served
             return _Entry(
                 path.name,
                 "complete" if tape.complete else "incomplete",
@@ -89,6 +94,9 @@ def _read(path: Path) -> _Entry:
                 dollars(account.cost),
                 tape.digest,
                 tape.mode,
+                served.name if served else None,
+                served.outcome if served else None,
+                label_of(path),
             )
     except TraceforkError as error:
         problem = str(error).removeprefix("tracefork: ")
@@ -106,6 +114,10 @@ def _print(folder: Path, entries: list[_Entry]) -> None:
     for entry in entries:
         table.add_row(*_row(entry))
     console.print(table)
+    # On lines of their own: the names of such tapes take most of a terminal's width.
+    for entry in entries:
+        if ended := _ended(entry):
+            console.print(f"  {printable(entry.name)}: {ended}", soft_wrap=True)
     for entry in entries:
         if entry.problem:
             line = f"! {printable(entry.name)}: {printable(entry.problem)}"
@@ -135,4 +147,12 @@ def _state(entry: _Entry) -> str:
     complete = entry.state == "complete" and entry.digest
     state = f"✓ {entry.digest[:6]}" if complete and entry.digest else entry.state
     # Safe is the default mode; any other is worth a word.
-    return state if entry.mode in (None, "safe", entry.state) else f"{state} {entry.mode}"
+    if entry.mode not in (None, "safe", entry.state):
+        state += f" {entry.mode}"
+    return state
+
+
+def _ended(entry: _Entry) -> str:
+    """Return how the request of a service failed, and what its tape was marked with."""
+    words = [] if entry.outcome in (None, "ok") else [str(entry.outcome)]
+    return printable(" · ".join([*words, f"marked {entry.mark}"] if entry.mark else words))

@@ -17,6 +17,7 @@ from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.progress import left, progress
 from tracefork_core.cli.race.race_result import Result, Taped
+from tracefork_core.cli.repeated import ask_about_tools
 
 if TYPE_CHECKING:
     from tracefork_core.cli.race.race_runs import Run, Runs
@@ -39,6 +40,7 @@ def race(
     ] = _SEEDS,
     *,
     compared: options.ReplayOptions,
+    allow_writes: options.AllowWrites = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Find results that depend on the order in which answers arrive.
@@ -53,6 +55,7 @@ def race(
 
     path = tape_names.find(tape)
     agent, folder = agent_words.read_for(path, ctx)
+    ask_about_tools(path, allowed=allow_writes)
     job = Job(
         str(path),
         agent.form,

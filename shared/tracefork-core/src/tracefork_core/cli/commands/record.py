@@ -18,11 +18,13 @@ from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.as_main import NoAgentError
 from tracefork_core.cli.agent.hard_exit import Outcome
 from tracefork_core.cli.agent.recorded_command import remember
+from tracefork_core.cli.agent.tool_settings import tools_for
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.coverage import coverage_document, coverage_words, unseen_words
 from tracefork_core.cli.display.secrets import secret_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import UsageError
+from tracefork_core.seams.tools.tool_names import NoToolError
 
 if TYPE_CHECKING:
     from tracefork_core.cli.display.account import Account
@@ -70,6 +72,7 @@ def record(
     ctx: typer.Context,
     agent_words: options.AgentWords,
     tape: _TapeOptions,
+    tools: options.ToolOptions,
     switches: options.Switches,
     boundary: options.Boundary = None,
     offline: Annotated[
@@ -95,6 +98,7 @@ def record(
         )
     path = (tape.output or tape_names.free_name(agent.name)).absolute()
     shown, cwd = tape_names.shown(path), Path.cwd()
+    named, tables = tools_for(agent, tools.tool, tools.tool_of)
     agent.prepare()
     scope = recording(
         path,
@@ -109,6 +113,8 @@ def record(
         seal_to=tape.seal_to or [],
         strict=tape.strict,
         scope="process",
+        tools=named,
+        tools_of=tables,
     )
 
     def report(outcome: Outcome[Recording]) -> int:
@@ -119,8 +125,9 @@ def record(
         _report(path, shown, run, agent, status=ending.status, as_json=as_json)
         return ending.status
 
-    # That a script exists is known by now; modules and functions may still turn out missing.
-    with _restored_without_agent(path, overwrite=tape.overwrite and agent.form != "script"):
+    # That a script exists is known by now; modules, functions and tools may still turn out missing.
+    uncertain = agent.form != "script" or bool(named or tables)
+    with _restored_without_agent(path, overwrite=tape.overwrite and uncertain):
         return report(lambda: agent.run_under(scope, show=True, told=report))
 
 
@@ -143,7 +150,7 @@ def _restored_without_agent(path: Path, *, overwrite: bool) -> Iterator[None]:
                 shutil.copy2(file, kept)
         try:
             yield
-        except NoAgentError:
+        except (NoAgentError, NoToolError):
             for file in files:
                 file.unlink(missing_ok=True)
             for file in earlier:
@@ -182,6 +189,7 @@ def _report(
                 "mode": mode,
                 "secrets": receipt.secrets,
                 "leaks": run.leaks,
+                "unused_tools": receipt.unused_tools,
                 "next": following,
             }
         )
@@ -200,6 +208,8 @@ def _print_summary(
     unseen: list[str],
 ) -> None:
     from rich.text import Text
+
+    from tracefork_core.run.untaped import untaped_words
 
     console = screen.stderr()
     kinds = _kinds(account)
@@ -221,6 +231,11 @@ def _print_summary(
         console.print(f"  {unseen_words(unseen)}", style=screen.WARN, soft_wrap=True)
     if receipt.secrets:
         console.print(f"  secrets masked: {secret_words(receipt.secrets)}", soft_wrap=True)
+    if account.untaped:
+        words = untaped_words(account.untaped, "A replay runs {} again.")
+        console.print(f"  ! {printable(words)}", style=screen.WARN, soft_wrap=True)
+    for unused in receipt.unused_tools:
+        console.print(f"  ! had no effect: {printable(unused)}", style=screen.WARN, soft_wrap=True)
     for leak in leaks:
         console.print(f"  ! not on the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":

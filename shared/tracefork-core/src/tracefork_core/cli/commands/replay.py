@@ -16,6 +16,7 @@ import typer
 from tracefork_core.cli import options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.agent import Agent
+from tracefork_core.cli.agent.app import Response, compared_response
 from tracefork_core.cli.agent.ending import failure
 from tracefork_core.cli.agent.hard_exit import Outcome
 from tracefork_core.cli.display import figures, screen
@@ -25,6 +26,8 @@ from tracefork_core.cli.exits import DIFFERENT, FAILED, INTERRUPTED, SAME
 from tracefork_core.errors import DivergenceError, SurroundingsWarning
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tracefork_core.cli.agent.ending import Ending
     from tracefork_core.run.replay import Replaying
     from tracefork_core.run.scope import Scope
@@ -38,7 +41,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def replay(
     ctx: typer.Context,
     tape: options.TapeName,
-    agent_words: options.AgentWords,
+    agent_words: options.AgentOrApp,
     compared: options.ReplayOptions,
     boundary: options.Boundary = None,
     speed: Annotated[
@@ -63,12 +66,13 @@ def replay(
 
     The network is closed. The exit code is 0 only if the agent made every recorded request, and
     ended as it did when it was recorded. Without an agent, this runs the command that recorded the
-    tape on this machine, in the folder where it ran then.
+    tape on this machine, in the folder where it ran then. With --app, the app of a service handles
+    the recorded request again, and its response must be the recorded one.
     """
     path = tape_names.find(tape)
     as_asked = options.order_of(order)
     agent, folder = agent_words.read_for(path, ctx)
-    recorded = _read(path)
+    recorded = _read(path, compared.mask or [])
     hash_seed.restore(recorded.hash_seed)
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
     from tracefork_core.run import replay as replaying  # after the process may have restarted
@@ -112,7 +116,8 @@ def _perform(
                 run, ending = outcome()
         except DivergenceError as error:
             return _diverged(error, recorded, agent, as_json=as_json)
-        verdict = _judge(recorded, run, ending, matchers, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        verdict = _judge(recorded, run, ending, agent, matchers, seconds)
         ending.show()
         if as_json:
             screen.say_json(_document(recorded, verdict))
@@ -136,6 +141,7 @@ class _Recorded:
     digest: str
     outcome: str | None
     hash_seed: str | None
+    mask: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
@@ -152,9 +158,10 @@ class _Verdict:
     matchers: list[str]
     seconds: float
     reason: str | None
+    response: Response | None
 
 
-def _read(path: Path) -> _Recorded:
+def _read(path: Path, mask: Sequence[str]) -> _Recorded:
     from tracefork_core.tape import Tape
 
     with Tape.open(path) as tape:
@@ -165,11 +172,17 @@ def _read(path: Path) -> _Recorded:
             tape.digest,
             tape.receipt.outcome if tape.receipt else None,
             tape.hash_seed,
+            tuple(mask),
         )
 
 
 def _judge(
-    recorded: _Recorded, run: Replaying, ending: Ending, matchers: list[str], seconds: float
+    recorded: _Recorded,
+    run: Replaying,
+    ending: Ending,
+    agent: Agent,
+    matchers: list[str],
+    seconds: float,
 ) -> _Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
     asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
@@ -177,8 +190,11 @@ def _judge(
     proven = run.digest == recorded.digest or run.auxiliary_left
     if problem is None and not proven and not matchers:
         problem = FAILED, f"the digest of this replay is {run.digest}, not that of the tape"
+    response = compared_response(recorded.path, recorded.mask, agent)
+    if problem is None and response is not None and (differs := response.difference):
+        problem = DIFFERENT, differs
     code, reason = problem or (SAME, None)
-    return _Verdict(code, run, ending, matchers, seconds, reason)
+    return _Verdict(code, run, ending, matchers, seconds, reason, response)
 
 
 def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_json: bool) -> int:
@@ -201,6 +217,8 @@ def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_j
         )
     else:
         print_card(screen.stderr(), divergence, agent=agent.words)
+        if (response := compared_response(recorded.path, recorded.mask, agent)) is not None:
+            _print_response(response)
     return DIFFERENT
 
 
@@ -240,6 +258,8 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "auxiliary_misses": run.auxiliary_misses,
         "auxiliary_left": run.auxiliary_left,
         "differences": run.differences,
+        "untaped": run.untaped,
+        "response": verdict.response.document() if verdict.response else None,
         "completed": run.completed,
         "seconds": verdict.seconds,
         "saved_usd": dollars(_saved(recorded)),
@@ -256,6 +276,8 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     if verdict.exit != SAME:
         head = Text("✗ ", screen.BAD).append(printable(verdict.reason or ""), "default")
         console.print(head.append(f" · {share} replayed · {sockets}"), soft_wrap=True)
+        if verdict.response is not None:
+            _print_response(verdict.response)
         if not isinstance(verdict.ending.error, Exception):  # Its traceback has them.
             print_differences(console, run.differences)
         console.print(
@@ -269,6 +291,11 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     notes = [f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict)]
     console.print(*notes, sep="\n  ", soft_wrap=True)
     print_differences(console, run.differences)
+
+
+def _print_response(response: Response) -> None:
+    for note in response.notes():
+        screen.stderr().print(f"  {printable(note)}", soft_wrap=True)
 
 
 def auxiliary_words(left: int, misses: int) -> str:
@@ -290,6 +317,7 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     """Return what a user should know about a replay that succeeded."""
     from tracefork_core.cli.display.coverage import subprocess_words, unseen_words
     from tracefork_core.cli.installed import loaded_blind_spots
+    from tracefork_core.run.untaped import untaped_words
 
     notes, run = [], verdict.run
     if run.digest != recorded.digest:
@@ -297,11 +325,15 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
     if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
         notes.append(f"same as recorded, except for token counts: {words}")
+    if verdict.response is not None:
+        notes.append(f"the app answered {verdict.response.words}")
     if not recorded.complete:
         notes.append("incomplete: the recording was cut off; the part on the tape was replayed")
     elif recorded.outcome != "ok":
         notes.append(f"the agent failed with {recorded.outcome}, as it did in the recording")
     notes += [f"! not on the tape: {leak}" for leak in run.leaks]
+    if tools := run.untaped:
+        notes.append(f"! {untaped_words(tools, 'This replay ran {} again.')}")
     if run.subprocesses:
         notes.append(
             f"! not captured: {subprocess_words(run.subprocesses)} (--no-subprocess refuses them)"

@@ -17,6 +17,7 @@ from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.account import dollars, model_name
 from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.repeated import ask_about_tools
 from tracefork_core.errors import DivergenceError, ReplayError, UsageError
 from tracefork_core.providers import model_call
 from tracefork_core.providers.prices import price_of
@@ -38,6 +39,7 @@ def ask(
     *,
     question: options.QuestionEdit,
     mask: options.Mask = None,
+    allow_writes: options.AllowWrites = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Ask one recorded question again, changed, and compare the answers.
@@ -57,6 +59,7 @@ def ask(
         hash_seed.restore(opened.hash_seed)
     from tracefork_core.run import fork as forking  # after the process may have restarted
 
+    ask_about_tools(path, allowed=allow_writes, until=number)
     os.chdir(folder)
     agent.prepare()
     # Not a TemporaryDirectory: its `atexit` cleanup runs when the agent's exit handlers do.
@@ -64,7 +67,13 @@ def ask(
     try:
         parent = lay_beside(path, Path(place))
         scope = forking(
-            parent, number, question.edit(), until=number, mask=mask or [], scope="process"
+            parent,
+            number,
+            question.edit(),
+            until=number,
+            rerun_tools=True,  # Asked above.
+            mask=mask or [],
+            scope="process",
         )
         with screen.stdout_kept():  # The agent's output is not the result.
             run, _ = agent.run_under(scope, show=False)

@@ -34,7 +34,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 def verify(
     ctx: typer.Context,
     tape: options.TapeName,
-    agent_words: options.AgentWords,
+    agent_words: options.AgentOrApp,
     times: Annotated[
         int,
         typer.Option(

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.display.text import printable
-from tracefork_core.providers import ModelCall, model_call
+from tracefork_core.providers import ModelCall, ToolCallPart, model_call
 from tracefork_core.providers.hosts import provider_of
 from tracefork_core.providers.prices import price_of
+from tracefork_core.run.untaped import ToolCalls, counted
 from tracefork_core.tape import Exchange, Receipt, Tape
 
 _SHORT, _FEW = 1_000, 100
@@ -30,6 +31,7 @@ class Account:
         wire: bytes of all bodies, sent and received.
         spent: US dollars for calls with a known price; None if no price is known.
         unpriced: answered model calls without a known price.
+        untaped_calls: calls of tools that are not on the tape, with the exchange that holds each.
     """
 
     exchanges: int
@@ -39,6 +41,12 @@ class Account:
     wire: int
     spent: Decimal | None
     unpriced: int
+    untaped_calls: tuple[tuple[Exchange, ToolCallPart], ...] = ()
+
+    @property
+    def untaped(self) -> dict[str, int]:
+        """The tools that ran without being on the tape, with the number of their calls."""
+        return counted(self.untaped_calls)
 
     @property
     def cost(self) -> Decimal | None:
@@ -66,6 +74,7 @@ class Account:
             "lanes": self.lanes,
             "bytes_on_wire": self.wire,
             "cost_usd": dollars(self.cost),
+            "untaped": self.untaped,
         }
 
 
@@ -98,9 +107,12 @@ def take_account(tape: Tape) -> Account:
     models: dict[str, None] = {}
     spent: Decimal | None = None
     calls = 0
+    tools = ToolCalls()
     for exchange in tape.exchanges:
         wire += sum(wire_sizes(exchange))
-        if (call := model_call(exchange)) is None:
+        call = model_call(exchange)
+        tools.add(exchange, call)
+        if call is None:
             continue
         calls += 1
         models.setdefault(model_name(call))
@@ -109,7 +121,16 @@ def take_account(tape: Tape) -> Account:
         elif call.error is None:
             unpriced += 1  # A refused call (429, 500) is not charged.
     lanes = {exchange.lane for exchange in tape.exchanges}
-    return Account(len(tape.exchanges), calls, tuple(models), len(lanes), wire, spent, unpriced)
+    return Account(
+        exchanges=len(tape.exchanges),
+        model_calls=calls,
+        models=tuple(models),
+        lanes=len(lanes),
+        wire=wire,
+        spent=spent,
+        unpriced=unpriced,
+        untaped_calls=tuple(tools.untaped),
+    )
 
 
 def wire_sizes(exchange: Exchange) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from tracefork_core.cli.display.timeline import step_words, summary
 from tracefork_core.cli.display.tool_call import is_tool
 from tracefork_core.providers import ModelCall, decompress, model_call
 from tracefork_core.providers.prices import price_of
+from tracefork_core.run.untaped import untaped_calls
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
     console.print(f"  {printable(f'{exchange.method} {exchange.url}')}", soft_wrap=True)
     for label, value in _facts(exchange, call):
         _line(console, label, value)
+    if untaped := _untaped(tape, exchange):
+        _line(console, "not taped", f"{', '.join(untaped)}: ran in your process, not on the tape")
     if call:
         _print_call(console, call)
     else:
@@ -67,7 +70,13 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
         "response_headers": [list(pair) for pair in exchange.response_headers],
         **{f"{label}_body": _value(_plain(body, headers)) for label, body, headers in bodies},
         "call": asdict(call) if call else None,
+        "untaped": _untaped(tape, exchange),
     }
+
+
+def _untaped(tape: Tape, exchange: Exchange) -> list[str]:
+    """Return the tools that the answer called and that ran without being on the tape."""
+    return [part.name for one, part in untaped_calls(tape) if one.n == exchange.n]
 
 
 def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, str]]:

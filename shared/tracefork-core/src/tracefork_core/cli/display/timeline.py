@@ -17,6 +17,7 @@ from tracefork_core.cli.display.text import printable
 from tracefork_core.cli.display.tool_call import called, is_tool, returned
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.prices import price_of
+from tracefork_core.run.untaped import untaped_words
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
@@ -41,13 +42,17 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     console.print(f"{printable(shown)} · {' · '.join(facts)}", soft_wrap=True)
     if not account.exchanges:
         return
+    marked = {exchange.n for exchange, _ in account.untaped_calls}
     table = screen.grid(">#", "lane", "~step", "model", ">in → out", ">ms", ">$")
     for column in table.columns[1:4]:
         column.no_wrap = False  # These may be narrower than their words; what is a number may not.
     for exchange in tape.exchanges:
-        number, *words = _row(exchange, model_call(exchange))
+        number, *words = _row(exchange, model_call(exchange), is_marked=exchange.n in marked)
         table.add_row(number, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words))
     console.print(table)
+    if account.untaped:
+        untaped = untaped_words(account.untaped, "A replay runs {} again.")
+        console.print(f"! {printable(untaped)}", style=screen.WARN, soft_wrap=True)
     if receipt and receipt.outcome != "ok":
         console.print(f"the agent ended with {printable(receipt.outcome)}")
     console.print(f"next: tracefork show {shlex.quote(shown)} N", style=screen.DIM, soft_wrap=True)
@@ -97,13 +102,13 @@ def step_words(exchange: Exchange) -> str:
     return printable(" ▸ ".join(exchange.step_path) or exchange.aside.caller or "—")
 
 
-def _row(exchange: Exchange, call: ModelCall | None) -> list[str]:
+def _row(exchange: Exchange, call: ModelCall | None, *, is_marked: bool) -> list[str]:
     return [
         str(exchange.n),
         printable(_ends(exchange.lane)),
         step_words(exchange),
         _asked(exchange, call),
-        _in_and_out(exchange, call),
+        _in_and_out(exchange, call) + (" !" if is_marked else ""),
         exchange.aside.answered or figures.milliseconds(exchange.aside.took),
         figures.money(price_of(exchange, call)).removeprefix("$") if call else "",
     ]

@@ -1,7 +1,14 @@
-"""Make one call of a tool in a session, sync or async: record it, or answer it from the tape."""
+"""Make one call of a tool in a session, sync or async: record it, or answer it from the tape.
+
+A plain function may return a generator or a coroutine: a decorator does, if it has one below it.
+Only the call tells. So the head is on the tape at that moment, before any value, and its content
+type tells the replay what to return.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +17,9 @@ from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Requ
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
+
+_RecordRest = Callable[["Running", Any], Any]
+_ReplayRest = Callable[[Tool, Recorded, Head], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +128,10 @@ def _record(running: Running) -> Any:
     except BaseException as error:
         ended = running.raised(error)
     else:
+        for is_kind, head, record_rest, _ in _rests():
+            if is_kind(value):
+                live.head(head)
+                return record_rest(running, value)
         ended = running.kept(value)
     running.check(ended)
     live.head(_head(ended.body))
@@ -125,11 +139,12 @@ def _record(running: Running) -> Any:
     return ended.given
 
 
-async def _arecord(running: Running) -> Any:
+async def _arecord(running: Running, started: Any = None) -> Any:
+    """Record a call, or the rest of one that has `started` and has its head on the tape."""
     live, working = running.live, None
     try:
         with crossing_seam():
-            working = Cancellable(running.start())
+            working = Cancellable(running.start() if started is None else started)
             value = await working
     except BaseException as error:
         ended = running.raised(error, working.rounds if working else 0)
@@ -137,9 +152,12 @@ async def _arecord(running: Running) -> Any:
         ended = running.kept(value)
     await running.quiet()
     running.check(ended)
-    live.head(_head(ended.body))
-    await running.quiet()
+    if started is None:
+        live.head(_head(ended.body))
+        await running.quiet()
     live.chunk(ended.body)
+    if started is not None:
+        live.end()
     return ended.given
 
 
@@ -149,10 +167,28 @@ def _head(body: bytes) -> Head:
     return Head(200, "OK", (("content-type", "application/json"), ("content-length", length)))
 
 
+_AWAITED = Head(200, "OK", (("content-type", "application/json; awaited"),))
+
+
+def _rests() -> tuple[tuple[Callable[[object], bool], Head, _RecordRest, _ReplayRest], ...]:
+    """Return what a function may return that runs later: how to know, record and replay it."""
+    from tracefork_core.seams.tools import streams
+
+    return (
+        (inspect.isgenerator, streams.HEAD, streams.record, streams.replay),
+        (inspect.isasyncgen, streams.ASYNC_HEAD, streams.arecord, streams.areplay),
+        (inspect.iscoroutine, _AWAITED, _arecord, _areplay),
+    )
+
+
 def _replay(tool: Tool, answer: Recorded) -> Any:
     pieces: list[bytes] = []
     try:
         piece: Head | Failure | bytes | None = answer.receive_head()
+        if isinstance(piece, Head):
+            for _, head, _, replay_rest in _rests():
+                if _content_type(piece) == _content_type(head):
+                    return replay_rest(tool, answer, piece)
         while piece is not None:
             if isinstance(piece, Failure):
                 raise tool.failures.exception(piece)
@@ -165,10 +201,14 @@ def _replay(tool: Tool, answer: Recorded) -> Any:
         raise
 
 
-async def _areplay(tool: Tool, answer: Recorded) -> Any:
+def _content_type(head: Head) -> str:
+    return next((value for name, value in head.headers if name.lower() == "content-type"), "")
+
+
+async def _areplay(tool: Tool, answer: Recorded, head: Head | None = None) -> Any:
     pieces: list[bytes] = []
     try:
-        piece: Head | Failure | bytes | None = await answer.areceive_head()
+        piece: Head | Failure | bytes | None = head or await answer.areceive_head()
         while piece is not None:
             if isinstance(piece, Failure):
                 raise tool.failures.exception(piece)

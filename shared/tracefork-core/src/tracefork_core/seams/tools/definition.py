@@ -51,7 +51,7 @@ class Tool:
             )
         self.function = function
         self.name = _name_of(function) if name is None else name
-        if not _NAME.fullmatch(self.name):
+        if not is_name(self.name):
             raise UsageError(
                 f"tracefork: {self.name!r} is not a valid name of a tool. Give it a name of "
                 "letters, digits and . : / - _: @tool(name=…)."
@@ -196,7 +196,7 @@ class Tool:
     def _result(self) -> object:
         """The annotation of the returned, or yielded, values."""
         annotation, _ = self._annotation
-        function = self.function
+        function = inspect.unwrap(self.function)
         if not (inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)):
             return annotation
         items = get_args(annotation)
@@ -208,6 +208,11 @@ class Tool:
         annotation, _ = self._annotation
         items = get_args(annotation)
         return items[2] if get_origin(annotation) is Generator and len(items) == 3 else None
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be the name of a tool on a tape."""
+    return _NAME.fullmatch(text) is not None
 
 
 def _compared_arguments(bound: inspect.BoundArguments) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from tracefork_core.seams.tools.calls import Ended, Running
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
 
 HEAD = Head(200, "OK", (("content-type", "application/x-ndjson"),))
+ASYNC_HEAD = Head(200, "OK", (("content-type", "application/x-ndjson; awaited"),))
+"""For an async generator that a plain function returned: see `calls`."""
 RETURN, _RETURNED = b'{"$return":', b"}\n"
 """These surround the return value of a generator: no yielded value begins like this."""
 
@@ -31,8 +33,8 @@ def call(tool: Tool, session: Session, args: Args, kwargs: Kwargs) -> Generator[
     if answer is None:
         return (yield from tool.function(*args, **kwargs))
     if not answer.is_live:
-        return (yield from _replay(tool, answer))
-    return (yield from _record(Running(tool, answer, asked, args, kwargs)))
+        return (yield from replay(tool, answer))
+    return (yield from record(Running(tool, answer, asked, args, kwargs)))
 
 
 async def acall(
@@ -48,9 +50,9 @@ async def acall(
     if answer is None:
         items = tool.function(*args, **kwargs)
     elif answer.is_live:
-        items = _arecord(Running(tool, answer, asked, args, kwargs))
+        items = arecord(Running(tool, answer, asked, args, kwargs))
     else:
-        items = _areplay(tool, answer)
+        items = areplay(tool, answer)
     try:
         async for item in items:
             _refuse(tool, (yield item))
@@ -58,10 +60,15 @@ async def acall(
         await items.aclose()
 
 
-def _record(running: Running) -> Generator[Any, Any, Any]:
+def record(
+    running: Running, items: Generator[Any, Any, Any] | None = None
+) -> Generator[Any, Any, Any]:
+    """Yield the values of the tool, each on the tape first.
+
+    `items` is its generator, if that exists already and the head is on the tape.
+    """
     live = running.live
-    items: Generator[Any, Any, Any] | None = None
-    begun = over = False
+    begun, over = items is not None, False
     try:
         while not over:
             try:
@@ -93,10 +100,12 @@ def _record(running: Running) -> Generator[Any, Any, Any]:
                 items.close()
 
 
-async def _arecord(running: Running) -> AsyncGenerator[Any, Any]:
+async def arecord(
+    running: Running, items: AsyncGenerator[Any, Any] | None = None
+) -> AsyncGenerator[Any, Any]:
+    """Do the same as `record` with an async generator."""
     live = running.live
-    items: AsyncGenerator[Any, Any] | None = None
-    begun = over = False
+    begun, over = items is not None, False
     try:
         while not over:
             try:
@@ -126,9 +135,10 @@ async def _arecord(running: Running) -> AsyncGenerator[Any, Any]:
                 await items.aclose()
 
 
-def _replay(tool: Tool, answer: Recorded) -> Generator[Any, Any, Any]:
+def replay(tool: Tool, answer: Recorded, head: Head | None = None) -> Generator[Any, Any, Any]:
+    """Yield the recorded values; `head` is the head of the answer, if it was received already."""
     try:
-        piece: Head | Failure | bytes | None = answer.receive_head()
+        piece: Head | Failure | bytes | None = head or answer.receive_head()
         while piece is not None:
             for line in _lines(tool, piece):
                 if line.startswith(RETURN):
@@ -143,9 +153,12 @@ def _replay(tool: Tool, answer: Recorded) -> Generator[Any, Any, Any]:
         answer.close()
 
 
-async def _areplay(tool: Tool, answer: Recorded) -> AsyncGenerator[Any, Any]:
+async def areplay(
+    tool: Tool, answer: Recorded, head: Head | None = None
+) -> AsyncGenerator[Any, Any]:
+    """Do the same as `replay` for an async generator."""
     try:
-        piece: Head | Failure | bytes | None = await answer.areceive_head()
+        piece: Head | Failure | bytes | None = head or await answer.areceive_head()
         while piece is not None:
             for line in _lines(tool, piece):
                 yield tool.rebuild(line)

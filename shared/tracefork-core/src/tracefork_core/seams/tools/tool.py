@@ -23,6 +23,9 @@ from tracefork_core.seams.tools.definition import Tool
 F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__tracefork_tool__"
 
+ToolOf = Callable[[Session], Tool | None]
+"""Returns the tool that a function is in a session; None if it is none there."""
+
 
 @overload
 def tool(function: F, /) -> F: ...
@@ -71,9 +74,9 @@ def tool(
 
     def decorate(decorated: F) -> F:
         definition = Tool(decorated, effect, name, raises)
-        wrapped = _wrapped(definition)
-        setattr(wrapped, MARK, definition)
-        return cast(F, wrapped)
+        decorating = wrapped(decorated, lambda session: definition)
+        setattr(decorating, MARK, definition)
+        return cast(F, decorating)
 
     return decorate if function is None else decorate(function)
 
@@ -84,66 +87,78 @@ def session_here() -> Session | None:
     return None if session is None or is_crossing_seam() else session
 
 
-def _wrapped(tool: Tool) -> Callable[..., Any]:
-    function = tool.function
+def _asked(tool_of: ToolOf) -> tuple[Session, Tool] | None:
+    """Return the session that records a call made here, and the tool that it is there."""
+    session = session_of_request()
+    # Asked below a seam too: the call is part of another exchange, and was made all the same.
+    tool = None if session is None else tool_of(session)
+    return None if session is None or tool is None or is_crossing_seam() else (session, tool)
+
+
+def wrapped(function: Callable[..., Any], tool_of: ToolOf) -> Callable[..., Any]:
+    """Return a function of the same kind whose calls are exchanges of the tool that they are."""
     if inspect.iscoroutinefunction(function):
-        return _async_function(tool, function)
+        return _async_function(function, tool_of)
     if inspect.isasyncgenfunction(function):
-        return _async_generator(tool, function)
+        return _async_generator(function, tool_of)
     if inspect.isgeneratorfunction(function):
-        return _generator(tool, function)
-    return _function(tool, function)
+        return _generator(function, tool_of)
+    return _function(function, tool_of)
 
 
 # A wrapper is of the same kind as its function, because frameworks inspect functions to know how to
 # call them. The imports are inside: a program that runs outside a session does not pay for them.
 
 
-def _function(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+def _function(function: Callable[..., Any], tool_of: ToolOf) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if (session := session_here()) is None:
+        if (asked := _asked(tool_of)) is None:
             return function(*args, **kwargs)
         from tracefork_core.seams.tools import calls as tool_calls
 
+        session, tool = asked
         return tool_calls.call(tool, session, args, kwargs)
 
     return call
 
 
-def _async_function(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+def _async_function(function: Callable[..., Any], tool_of: ToolOf) -> Callable[..., Any]:
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        if (session := session_here()) is None:
+        if (asked := _asked(tool_of)) is None:
             return await function(*args, **kwargs)
         from tracefork_core.seams.tools import calls as tool_calls
 
+        session, tool = asked
         return await tool_calls.acall(tool, session, args, kwargs)
 
     return call
 
 
-def _generator(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+def _generator(function: Callable[..., Any], tool_of: ToolOf) -> Callable[..., Any]:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        if (session := session_here()) is None:
+        if (asked := _asked(tool_of)) is None:
             return (yield from function(*args, **kwargs))
         from tracefork_core.seams.tools import streams as tool_streams
 
+        session, tool = asked
         return (yield from tool_streams.call(tool, session, args, kwargs))
 
     return call
 
 
-def _async_generator(tool: Tool, function: Callable[..., Any]) -> Callable[..., Any]:
+def _async_generator(function: Callable[..., Any], tool_of: ToolOf) -> Callable[..., Any]:
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner: AsyncGenerator[Any, Any]
-        if (session := session_here()) is None:
+        if (asked := _asked(tool_of)) is None:
             inner = function(*args, **kwargs)
         else:
             from tracefork_core.seams.tools import streams as tool_streams
 
+            session, tool = asked
             inner = tool_streams.acall(tool, session, args, kwargs)
         try:
             item = await anext(inner)

@@ -1,0 +1,40 @@
+"""Ask before tools run a second time that are not on the tape."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from tracefork_core.cli.display import screen
+from tracefork_core.cli.display.text import printable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def ask_about_tools(path: Path, *, allowed: bool, until: int | None = None) -> bool:
+    """Return whether untaped tools of a tape run again: True if `allowed`, or confirmed here.
+
+    `until` is the exchange that ends the run.
+
+    Raises:
+        UsageError: there are such tools, and no terminal to confirm on.
+        Abort: the user declined.
+    """
+    from tracefork_core.run.replay import answering
+    from tracefork_core.run.untaped import check_tools, repeated_tools, untaped_words
+
+    if allowed:
+        return True
+    with answering(path) as tape:
+        if sys.stdin is None or not sys.stdin.isatty():
+            check_tools(tape, until)
+            return False
+        tools = repeated_tools(tape, until)
+    if tools:
+        words = untaped_words(tools, "This would run {} again.")
+        screen.stderr().print(f"· {printable(words)}", style=screen.WARN, soft_wrap=True)
+        typer.confirm("Run it?", abort=True, err=True)
+    return bool(tools)

@@ -1,0 +1,155 @@
+"""The command line says which tools are not on a tape, and asks before they run again."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import Shell
+
+pytestmark = pytest.mark.many_processes
+
+AGENT = """\
+import json
+import os
+from pathlib import Path
+
+import openai
+
+client = openai.OpenAI(base_url=os.environ["PROVIDER"] + "/v1", api_key="sk-none")
+messages = [{"role": "user", "content": '@call send_mail {"to": "ann"}\\n@then\\n@say Sent.'}]
+
+
+def send_mail(to):
+    with Path("mails.txt").open("a") as mails:
+        mails.write(f"{to}\\n")
+    return "sent"
+
+
+while True:
+    said = client.chat.completions.create(model="gpt-5-mini", messages=messages).choices[0].message
+    if not said.tool_calls:
+        break
+    messages.append(said)
+    for call in said.tool_calls:
+        result = send_mail(**json.loads(call.function.arguments))
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+print(said.content)
+"""
+TAPED = AGENT.replace(
+    "def send_mail", '@tracefork_core.tool(effect="write")\ndef send_mail'
+).replace("import openai", "import openai\nimport tracefork_core")
+UNTAPED = "1 tool call ran in your process and is not on the tape: send_mail ×1"
+REFUSED = [
+    ("fork", "agent.tape", "--at=1", "--text=No."),
+    ("try", "agent.tape", "--at=0", "--model=other"),
+    (
+        "blame",
+        "agent.tape",
+        "--oracle=not-regex:Sent",
+        "--budget=9 calls",
+        "--yes",
+        "--stub-writes",
+    ),
+    ("bisect", "agent.tape", "--oracle=not-regex:Sent"),
+    ("race", "agent.tape"),
+]
+
+
+def mails(shell: Shell) -> int:
+    """Return how many mails were sent."""
+    return len((shell.folder / "mails.txt").read_text().splitlines())
+
+
+@pytest.fixture
+def mailer(shell: Shell) -> Shell:
+    """Return a shell with a recorded agent that sent one mail."""
+    shell.write("agent.py", AGENT)
+    assert shell.tracefork("record", "agent.py").exit == 0
+    return shell
+
+
+def test_record_show_and_replay_say_which_tools_are_not_on_the_tape(shell: Shell) -> None:
+    """Each names the tool and how often it was called, in words and as JSON."""
+    shell.write("agent.py", AGENT)
+    done = shell.tracefork("record", "agent.py")
+    assert f"! {UNTAPED}. A replay runs it again." in done.err
+    assert "next: tracefork replay" in done.err
+    shown = shell.tracefork("show", "agent.tape", COLUMNS="120")
+    assert UNTAPED in shown.out
+    marked = [line for line in shown.out.splitlines() if " !" in line and "gpt-5-mini" in line]
+    assert len(marked) == 1
+    assert marked[0].lstrip().startswith("0")
+    assert "not taped    send_mail" in shell.tracefork("show", "agent.tape", "0").out
+    assert "not taped" not in shell.tracefork("show", "agent.tape", "1").out
+    replayed = shell.tracefork("replay", "agent.tape")
+    assert replayed.exit == 0
+    assert f"! {UNTAPED}. This replay ran it again." in replayed.err
+    for words in (
+        ("record", "agent.py", "--overwrite", "-o", "agent.tape"),
+        ("show", "agent.tape"),
+        ("replay", "agent.tape"),
+    ):
+        first, *rest = words
+        assert shell.tracefork(first, "--json", *rest).document["untaped"] == {"send_mail": 1}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=lambda words: words[0])
+def test_a_tool_that_is_not_on_the_tape_is_not_run_again(
+    mailer: Shell, words: tuple[str, ...]
+) -> None:
+    """Without a terminal the command ends with 2 and says what to type; with the option it runs."""
+    done = mailer.tracefork(*words)
+    assert done.exit == 2, done.err
+    assert UNTAPED in done.err
+    assert "--allow-writes" in done.err
+    assert "tracefork record --tool MODULE:send_mail" in done.err
+    assert mails(mailer) == 1
+    allowed = [word for word in words if word != "--stub-writes"]
+    done = mailer.tracefork(*allowed, "--allow-writes")
+    assert done.exit != 2, done.err
+    assert mails(mailer) > 1
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=lambda words: words[0])
+def test_a_tool_on_the_tape_is_no_reason_to_refuse(shell: Shell, words: tuple[str, ...]) -> None:
+    """The mail is an exchange: no replay, fork or blame sends it a second time."""
+    shell.write("agent.py", TAPED)
+    done = shell.tracefork("record", "agent.py")
+    assert "ran in your process" not in done.err
+    if words[0] == "fork":
+        words = ("fork", "agent.tape", "--at=2", "--text=No.")
+    elif words[0] in ("blame", "bisect"):
+        words = (*[word for word in words if word != "--stub-writes"], "--stub-writes")
+    for _ in range(3):
+        assert shell.tracefork("replay", "agent.tape").exit == 0
+    done = shell.tracefork(*words)
+    assert "ran in your process" not in done.err
+    assert mails(shell) == 1
+
+
+@pytest.mark.parametrize(("answer", "sent", "exits"), [("y", 2, 0), ("n", 1, 130)])
+def test_a_terminal_is_asked(mailer: Shell, answer: str, sent: int, exits: int) -> None:
+    """The answer decides whether the fork runs."""
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "tracefork_core.cli.main"]
+    process = subprocess.Popen(
+        [*command, "fork", "agent.tape", "--at=1", "--text=No."],
+        cwd=mailer.folder,
+        env=mailer.full_environment(),
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    os.write(controller, f"{answer}\n".encode())
+    _, err = process.communicate(timeout=60)
+    os.close(controller)
+    os.close(terminal)
+    assert UNTAPED in err.decode()
+    assert "Run it?" in err.decode()
+    assert process.returncode == exits, err.decode()
+    assert mails(mailer) == sent
