@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import shutil
 import subprocess
 import sys
 import time
@@ -126,13 +128,17 @@ def test_replay_and_fork_start_with_an_empty_cache(
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
 def test_recording_uses_the_shared_cache(run: Run, tape: Path, server: ProviderServer) -> None:
-    """An answer from the cache of an earlier run is not on the tape, so a replay diverges."""
+    """An answer from the cache of an earlier run is on the tape, for a replay and a fork."""
     run()
     with tracefork.record(tape):
-        run()
+        recorded = run()
     assert len(server.requests) == 1
-    with pytest.raises(tracefork.DivergenceError, match="one more request"), tracefork.replay(tape):
-        run()
+    with tracefork.replay(tape):
+        assert run() == recorded
+    with tracefork.fork(tape, 0) as branch:
+        assert run() == recorded
+    with tracefork.replay(branch.path):
+        assert run() == recorded
     run()
     assert len(server.requests) == 1  # The cache is as it was.
 
@@ -203,3 +209,28 @@ def test_caches_are_separate_without_attach(tape: Path, server: ProviderServer) 
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["bad", "bad", "good", "bad", "good"]
+
+
+def test_replay_and_fork_leave_the_file_of_a_cache_as_it_was(
+    model: Callable[..., Any], tmp_path: Path, tape: Path, server: ProviderServer
+) -> None:
+    """Opening a cache creates its table, and each look deletes what has expired."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+
+    def run() -> str:
+        cache = SqliteCache[Any](path=str(folder / "cache.db"))
+        return str(_graph(model(), None, cache, is_async=False).invoke({})["said"])
+
+    with tracefork.record(tape):
+        assert run() == "bad"
+    gc.collect()  # The cache of the recording closes its file.
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with tracefork.replay(tape):
+        assert run() == "bad"
+    with tracefork.fork(tape, 0):
+        assert run() == "good"
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    shutil.rmtree(folder)
+    with tracefork.replay(tape):
+        assert run() == "bad"

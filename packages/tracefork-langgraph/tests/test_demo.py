@@ -31,10 +31,12 @@ def told(
     """Run a script as `python script.py` would, pointed at a provider; return what it printed."""
 
     def run(script: Path, url: str) -> str:
-        for name, value in demo.ENVIRONMENT(url).items():
-            monkeypatch.setitem(os.environ, name, value)
         monkeypatch.setattr(sys, "argv", [str(script)])
-        runpy.run_path(str(script), run_name="__main__")
+        # Each run finds the same surroundings: a base URL that was not set before differs.
+        with monkeypatch.context() as patched:
+            for name, value in demo.ENVIRONMENT(url).items():
+                patched.setitem(os.environ, name, value)
+            runpy.run_path(str(script), run_name="__main__")
         return capsys.readouterr().out
 
     return run
@@ -63,7 +65,12 @@ def test_demo_agent_takes_the_wrong_policy_and_replays(told: Any, tape: Path, pa
     assert all(document["stream"] for document in asked)
     assert printed.startswith("ticket: Where is order 17?\n")
     assert "I cannot promise you anything" in printed
-    assert paths() == [("support", "model", "ChatOpenAI")] * 3
+    model = ("support", "model", "ChatOpenAI")
+    tools = {("support", "tools", "lookup_order"), ("support", "tools", "current_time")}
+    asked_by = paths()
+    assert asked_by[::3] == [model, model]
+    assert set(asked_by[1:3]) == tools
+    assert asked_by[4:] == [("support", "tools", "search_policy"), model]
     with tracefork.replay(tape) as run:
         assert told(demo.AGENT, url) == printed
     assert run.digest == run.tape.digest
@@ -97,17 +104,26 @@ def test_repair_makes_the_agent_find_the_policy(told: Any, tape: Path) -> None:
             told(demo.AGENT, provider.url)
         with tracefork.fork(tape, int(at), tracefork.Edit(prompt=prompt)) as run:
             assert "we send you another one" in told(demo.AGENT, provider.url)
-    assert (run.replayed, run.live) == (1, 2)
+    assert (run.replayed, run.live) == (3, 3)
 
 
-def test_replay_without_the_recorded_clock_diverges(told: Any, tape: Path) -> None:
-    """The time in the answer comes from the tape."""
+def test_the_time_in_the_answer_comes_from_the_tape(told: Any, tape: Path, tmp_path: Path) -> None:
+    """Its tool holds it, without a recorded clock too; the control is a tool that is none."""
+    plain = tmp_path / "support_agent.py"
+    source = demo.AGENT.read_text()
+    assert source.count('@tracefork.tool(effect="read")\n') == 3
+    plain.write_text(source.replace('@tracefork.tool(effect="read")\n', ""))
+    later = datetime(2031, 5, 4, 3, 2, tzinfo=UTC)
     with demo.provider() as provider, tracefork.record(tape):
-        told(demo.AGENT, url := provider.url)
+        printed = told(demo.AGENT, url := provider.url)
+    with time_machine.travel(later), tracefork.replay(tape, clock=False):
+        assert told(demo.AGENT, url) == printed
+    with demo.provider() as provider, tracefork.record(tape, overwrite=True):
+        told(plain, url := provider.url)
     with (
-        time_machine.travel(datetime(2031, 5, 4, 3, 2, tzinfo=UTC)),
+        time_machine.travel(later),
         pytest.raises(tracefork.DivergenceError) as caught,
         tracefork.replay(tape, clock=False),
     ):
-        told(demo.AGENT, url)
+        told(plain, url)
     assert "2031-05-04" in (caught.value.divergence.actual or "")

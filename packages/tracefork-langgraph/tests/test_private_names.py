@@ -5,7 +5,10 @@ Each test fails by saying what moved, and which file has to follow.
 
 from __future__ import annotations
 
+import asyncio
+import copy
 import logging
+import sqlite3
 import uuid
 from functools import cached_property
 from typing import Any, TypedDict
@@ -17,9 +20,12 @@ from langchain_core.runnables import RunnableLambda, RunnableParallel
 from langchain_core.tracers import context
 from langgraph.checkpoint.base import id as ids
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.store.sqlite import AsyncSqliteStore
 from langgraph.types import Send
 
 from tracefork_langgraph.listening import _Ear
@@ -266,3 +272,23 @@ def test_strategies_and_tasks_keep_their_types_in_the_known_attributes() -> None
     made: Any = task(lambda _: 1)
     assert isinstance(made, _TaskFunction), "tasks have another class"
     assert made.func(0) == 1, "a task keeps its function elsewhere"
+
+
+def test_checkpointers_keep_their_data_and_their_types_in_the_known_attributes() -> None:
+    """stand_ins.py tells by them which objects hold the same data; session_serde.py reads types."""
+    saver = InMemorySaver()
+    assert copy.copy(saver).storage is saver.storage, "copies do not share `storage` any more"
+    with SqliteSaver.from_conn_string(":memory:") as opened:
+        assert isinstance(opened.conn, sqlite3.Connection), "SqliteSaver.conn moved"
+    serde = JsonPlusSerializer(allowed_msgpack_modules=[("app", "Doc")])
+    assert serde._allowed_msgpack_modules == {("app", "Doc")}
+
+
+def test_asynchronous_stores_work_in_a_task_of_theirs() -> None:
+    """stores.py leaves the calls of that task alone."""
+
+    async def look() -> None:
+        async with AsyncSqliteStore.from_conn_string(":memory:") as store:
+            assert isinstance(store._task, asyncio.Task), "AsyncBatchedBaseStore._task moved"
+
+    asyncio.run(look())

@@ -22,6 +22,7 @@ from langgraph.checkpoint.base import (
     DeltaChannelHistory,
     get_checkpoint_id,
 )
+from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from tracefork_core import UsageError
 from tracefork_core.adapters import (
@@ -33,6 +34,7 @@ from tracefork_core.adapters import (
     checkpoints,
     end_step,
     in_session,
+    memory_checkpoints,
 )
 from tracefork_langgraph.aside import Line
 from tracefork_langgraph.listening import listen_for
@@ -47,6 +49,7 @@ from tracefork_langgraph.records import (
 )
 from tracefork_langgraph.running import ids_after, is_resuming
 from tracefork_langgraph.serde import StrictSerializer, TypeName, schema_types
+from tracefork_langgraph.session_serde import declared_types
 
 _STRATEGIES = ("keep_latest", "delete")
 
@@ -117,7 +120,7 @@ class TapeSaver(BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         record, bodies = saved(self.serde, config, checkpoint, metadata)
-        _tell(record)
+        self._tell(record)
         self._store.put(record, bodies)
         return config_of(config["configurable"]["thread_id"], record.ns, record.id)
 
@@ -212,7 +215,7 @@ class TapeSaver(BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         # Serialize now: another task may change the state before the writer thread runs.
         record, bodies = saved(self.serde, config, checkpoint, metadata)
-        _tell(record)
+        self._tell(record)
         await self._line.do(lambda: self._store.put(record, bodies))
         return config_of(config["configurable"]["thread_id"], record.ns, record.id)
 
@@ -259,23 +262,54 @@ class TapeSaver(BaseCheckpointSaver[str]):
         at = configurable.get("checkpoint_id")
         if "__pregel_runtime" not in configurable:
             store.called("look", str(configurable["thread_id"]), at)
-        elif at is not None or "checkpoint_id" not in configurable:
+        elif begins_run(configurable):
             store.called("resume" if is_resuming() else "run", str(configurable["thread_id"]), at)
             latest = store.find(str(configurable["thread_id"]), "")
             ids_after(latest.id if latest else None, alone=in_session())
         # Else LangGraph only checks that its checkpoint is still the latest.
 
+    def _tell(self, record: SavedCheckpoint) -> None:
+        """Put a checkpoint of the outermost graph on the tape as a step, in a session."""
+        if not record.ns:
+            detail: dict[str, object] = {"thread": record.thread, "id": record.id}
+            step = record.metadata.get("step")
+            end_step(begin_step("checkpoint", f"checkpoint {step}", detail=detail))
 
-def _tell(record: SavedCheckpoint) -> None:
-    """Put a checkpoint of the outermost graph on the tape as a step, in a session."""
-    if not record.ns:
-        detail: dict[str, object] = {"thread": record.thread, "id": record.id}
-        step = record.metadata.get("step")
-        end_step(begin_step("checkpoint", f"checkpoint {step}", detail=detail))
+
+class MemorySaver(TapeSaver):
+    """Keep the threads of one replay or fork in memory, and put nothing on a tape."""
+
+    def __init__(self, serde: SerializerProtocol) -> None:
+        BaseCheckpointSaver.__init__(self, serde=serde)
+        self._line = Line()
+        self._memory = memory_checkpoints()
+
+    @property
+    def _store(self) -> Checkpoints:
+        return self._memory
+
+    def put_saved(
+        self, record: SavedCheckpoint, writes: Sequence[SavedWrite], bodies: Mapping[str, bytes]
+    ) -> None:
+        """Put a checkpoint that is serialised already, and what was written after it."""
+        self._memory.put(record, bodies)
+        self._memory.put_writes(writes, bodies)
+
+    def _tell(self, record: SavedCheckpoint) -> None:
+        """Do nothing: the recording has no such step."""
+
+
+def begins_run(configurable: Mapping[str, Any]) -> bool:
+    """Return whether the outermost graph reads the checkpoint that it will run from."""
+    if configurable.get("checkpoint_ns") or "__pregel_runtime" not in configurable:
+        return False
+    return configurable.get("checkpoint_id") is not None or "checkpoint_id" not in configurable
 
 
 def allow_schemas(graph: Any) -> None:
-    """Allow the types that a compiled graph declares for its states in its TapeSaver."""
+    """Allow the types that a compiled graph declares for its states in its checkpointer."""
     saver = getattr(graph, "checkpointer", None)
     if isinstance(saver, TapeSaver):
         saver.serde.allowed |= schema_types(graph)
+    elif isinstance(saver, BaseCheckpointSaver):
+        declared_types.update(schema_types(graph))

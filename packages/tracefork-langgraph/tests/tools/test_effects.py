@@ -87,7 +87,7 @@ def test_raises_accepts_only_exception_classes(listed: Any) -> None:
 
 
 def test_tool_that_receives_the_store_stays_live(tape: Path, exchanges: Any) -> None:
-    """A replay would lack what it puts there, as the control with `bind_tool` shows."""
+    """A fork would lack what it puts there, as the control with `bind_tool` shows."""
 
     @tool
     def remember(fact: str, store: Annotated[BaseStore, InjectedStore()]) -> str:
@@ -106,7 +106,8 @@ def test_tool_that_receives_the_store_stays_live(tape: Path, exchanges: Any) -> 
     assert exchanges() == []
     bind_tool(remember)
     assert kept(tracefork.record(tape, overwrite=True)) == 1
-    assert kept(tracefork.replay(tape)) == 0
+    assert kept(tracefork.replay(tape)) == 1
+    assert kept(tracefork.fork(tape, 0, writes="stub")) == 0
     assert exchanges() == [("remember", {"fact": "a"})]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 AGENT = Path(__file__).with_name("support_agent.py")
 EDIT = ("at most 3 sentences", "at most 4 sentences")
 BLAME = ("--agent=support_agent:main", "--oracle=regex:we send you another", "--budget=200 calls")
-REPAIR = ("--at=1", "--prompt=Where is order 17? It is late.")
+REPAIR = ("--at=3", "--prompt=Where is order 17? It is late.")
 _SECONDS_PER_CHUNK = 0.03
 _LOOKS = 20
 _RUN = 3

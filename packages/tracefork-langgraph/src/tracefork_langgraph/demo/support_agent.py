@@ -6,6 +6,7 @@ from datetime import datetime
 from langchain.agents import create_agent
 from langchain_openai import ChatOpenAI
 
+import tracefork_core as tracefork
 from tracefork_langgraph import attach
 
 PROMPT = """\
@@ -17,16 +18,19 @@ ORDERS = {17: "one turntable, paid, handed to the carrier three days ago"}
 POLICIES = {"late delivery": "A parcel may take five days. Later than that, we send another one."}
 
 
+@tracefork.tool(effect="read")
 def lookup_order(order: int) -> str:
     """Look up an order by its number."""
     return ORDERS.get(order, f"There is no order {order}.")
 
 
+@tracefork.tool(effect="read")
 def search_policy(question: str) -> str:
     """Search the policies of the shop."""
     return POLICIES.get(question, "There is no policy about that.")
 
 
+@tracefork.tool(effect="read")
 def current_time() -> str:
     """Tell the current date and time."""
     return datetime.now().astimezone().isoformat(timespec="minutes")
