@@ -15,7 +15,7 @@ from crewai.flow import Flow, start
 import tracefork_core as tracefork
 from tracefork_core.adapters import found_adapters
 from tracefork_crewai import ADAPTER, attach, detach
-from tracefork_crewai.hermetic import STORAGE
+from tracefork_crewai.hermetic import SWITCHES
 from tracefork_testkit import ProviderServer
 
 PROMPTS = {"research": "Find the facts.", "write": "Write them up."}
@@ -124,18 +124,19 @@ def test_a_shared_llm_stays_bound_until_the_last_detach(llm: Any, crew: Any) -> 
     assert shared._client is before
 
 
-def test_attach_changes_nothing_outside_a_session(crew: Any, attached: Any, tape: Path) -> None:
+def test_attach_changes_nothing_outside_a_session(
+    crew: Any, attached: Any, tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """CrewAI and the environment change in a session only."""
-    before, storage = CrewAIEventsBus.emit, os.environ.pop(STORAGE)
-    try:
-        attached(crew(**PROMPTS))
-        assert (CrewAIEventsBus.emit, os.environ.get(STORAGE)) == (before, None)
-        with tracefork.record(tape, ambient=False):
-            assert CrewAIEventsBus.emit is not before
-            assert STORAGE in os.environ
-        assert (CrewAIEventsBus.emit, os.environ.get(STORAGE)) == (before, None)
-    finally:
-        os.environ[STORAGE] = storage
+    name = next(iter(SWITCHES))
+    monkeypatch.delenv(name)
+    before = CrewAIEventsBus.emit
+    attached(crew(**PROMPTS))
+    assert (CrewAIEventsBus.emit, os.environ.get(name)) == (before, None)
+    with tracefork.record(tape, ambient=False):
+        assert CrewAIEventsBus.emit is not before
+        assert os.environ[name] == SWITCHES[name]
+    assert (CrewAIEventsBus.emit, os.environ.get(name)) == (before, None)
 
 
 def test_attach_refuses_other_types_by_name() -> None:

@@ -16,9 +16,12 @@ import pytest
 from crewai.events.listeners.tracing.trace_listener import TraceCollectionListener
 from crewai.events.listeners.tracing.utils import should_auto_collect_first_time_traces
 from crewai.telemetry import Telemetry
+from crewai_core.paths import db_storage_path
 
 import tracefork_crewai
-from tracefork_crewai.hermetic import STORAGE, SWITCHES
+from tracefork_crewai.hermetic import SWITCHES
+
+STORAGE = "CREWAI_STORAGE_DIR"
 
 PROGRAM = """
 import os, socket, sys, warnings
@@ -108,37 +111,42 @@ def test_the_same_crew_uploads_its_trace_without_a_session(
 
 
 def test_a_session_restores_the_switches(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables have their old values or are unset again, and the session's storage is deleted."""
+    """Variables have their old values or are unset again."""
     monkeypatch.setenv("CREWAI_TRACING_ENABLED", "true")
-    for name in ("CREWAI_TESTING", STORAGE):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("CREWAI_TESTING", raising=False)
     with tracefork_crewai.record(tape):
         assert os.environ["CREWAI_TRACING_ENABLED"] == "false"
-        storage = Path(os.environ[STORAGE])
-        (storage / "memory").mkdir()
-    assert not storage.exists()
+        assert os.environ["CREWAI_TESTING"] == "true"
     assert os.environ["CREWAI_TRACING_ENABLED"] == "true"
-    assert {"CREWAI_TESTING", STORAGE}.isdisjoint(os.environ)
+    assert "CREWAI_TESTING" not in os.environ
 
 
-def test_a_session_uses_the_storage_that_the_user_has_set(
+def test_only_a_recording_looks_the_users_folder_up(
     tape: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not replaced, and not deleted."""
-    monkeypatch.setenv(STORAGE, str(tmp_path))
+    """CrewAI makes the folder where it looks it up; that of a replay is deleted afterwards."""
+    folder = tmp_path / "folder"
+    monkeypatch.setenv(STORAGE, str(folder))
     with tracefork_crewai.record(tape):
-        assert os.environ[STORAGE] == str(tmp_path)
-    assert tmp_path.exists()
+        assert db_storage_path() == str(folder)
+    folder.rmdir()
+    with tracefork_crewai.replay(tape):
+        replayed = Path(db_storage_path())
+        assert replayed.exists()
+        assert os.environ[STORAGE] == str(folder)
+    assert not folder.exists()
+    assert not replayed.exists()
+    assert db_storage_path() == str(folder)
 
 
 def test_a_first_run_on_a_terminal_asks_nothing(server: Any, tmp_path: Path) -> None:
-    """Nor does it report or leave anything, with CrewAI imported inside the session."""
+    """Nor does it report, with CrewAI imported inside the session; only the recording stores."""
     said = _on_a_terminal(server.url, tmp_path, "run.tape")
     assert said.count("SAID Hello.") == said.count("REPORTS False") == 2
     assert "Execution Traces" not in said
     assert "REACHED []" in said
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert left <= {"run.tape", "secret.key"}
+    assert left <= {"run.tape", "secret.key", "latest_kickoff_task_outputs.db"}
 
 
 def test_crewai_reports_and_asks_without_a_session(

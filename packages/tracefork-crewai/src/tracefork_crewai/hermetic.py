@@ -1,4 +1,4 @@
-"""Keep CrewAI from reporting, asking or storing anything outside while a session is open.
+"""Keep CrewAI from reporting or asking while a session is open, and from storing in a replay.
 
 CrewAI's switches are environment variables that it reads at import or at each use. They are set
 before the import and restored when the session ends. The user's `.env` is read as usual but does
@@ -7,12 +7,18 @@ not override them. `Crew(tracing=True)` would, so the functions that begin an up
 
 from __future__ import annotations
 
+import itertools
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import reduce
 from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tracefork_core.adapters import Instrument, answering_tape
 
 SWITCHES = {
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -21,26 +27,23 @@ SWITCHES = {
     "CREWAI_TESTING": "true",  # No question about sharing the first run; no .crewai/ is left.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # The price list is the package's, not fetched.
 }
-STORAGE = "CREWAI_STORAGE_DIR"
-"""The folder of memory, knowledge and the states of flows: a temporary one for each session.
-
-A recording that starts with the memory of earlier runs sends requests that no replay sends. If you
-set the variable yourself, your folder is used.
-"""
+_folders: list[Path] = []
+_count = itertools.count(1)
 
 
 def prepare() -> Callable[[], None]:
-    """Set CrewAI's switches and give it a temporary storage folder; return the undoing."""
+    """Set CrewAI's switches, and keep replays and forks out of its folder; return the undoing."""
     with ExitStack() as stack:
-        settings = dict(SWITCHES)
-        if not os.environ.get(STORAGE):
-            # Background threads may still write to it when the session ends.
-            folder = tempfile.TemporaryDirectory(
-                prefix="tracefork-crewai-", ignore_cleanup_errors=True
-            )
-            stack.callback(folder.cleanup)
-            settings[STORAGE] = folder.name
-        for name, value in settings.items():
+        # Background threads may still write to it when the session ends.
+        folder = tempfile.TemporaryDirectory(prefix="tracefork-crewai-", ignore_cleanup_errors=True)
+        stack.callback(folder.cleanup)
+        _folders.append(Path(folder.name))
+        stack.callback(_folders.pop)
+        stack.callback(_forget, folder.name)
+        paths = Instrument("crewai_core.paths", _elsewhere)
+        paths.on()
+        stack.callback(paths.off)
+        for name, value in SWITCHES.items():
             stack.callback(_put_back, name, os.environ.get(name))
             os.environ[name] = value
         return stack.pop_all().close
@@ -72,6 +75,52 @@ _UPLOADS = [
     (_BATCHES, "TraceBatchManager.is_batch_initialized", _yes),  # So no batch is begun.
     (_BATCHES, "TraceBatchManager.add_event", _nothing),
 ]
+
+
+def fresh_folder() -> Path:
+    """Return the path of a new folder, which is deleted when the last session ends."""
+    return _folders[-1] / str(next(_count))
+
+
+def _elsewhere(paths: Any) -> Callable[[], None]:
+    """Let CrewAI take a temporary folder for the user's in replays and forks.
+
+    It makes the folder wherever it looks up the path, so where it does not exist any more, too.
+    """
+    before = paths.appdirs
+    paths.appdirs = _Folders(before)
+    return lambda: setattr(paths, "appdirs", before)
+
+
+class _Folders:
+    """The library that knows the user's folders."""
+
+    def __init__(self, appdirs: Any) -> None:
+        self._appdirs = appdirs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._appdirs, name)
+
+    def user_data_dir(self, *args: Any, **options: Any) -> str:
+        if answering_tape() is not None and _folders:
+            return str(_folders[-1])
+        folder: str = self._appdirs.user_data_dir(*args, **options)
+        return folder
+
+
+def _forget(folder: str) -> None:
+    """Give a module that was imported in a replay the folder that is the user's."""
+    for module in map(sys.modules.get, _IMPORTED):
+        path = getattr(module, _PATH, None)
+        if path is not None and str(path).startswith(folder):
+            paths = import_module("crewai_core.paths")  # Its own function would make the folder.
+            users = paths.appdirs.user_data_dir(paths.get_project_directory_name(), "CrewAI")
+            setattr(module, _PATH, str(path).replace(folder, users, 1))
+
+
+_PATH = "DEFAULT_STORAGE_PATH"
+_RAG = "crewai.rag"
+_IMPORTED = (f"{_RAG}.chromadb.constants", f"{_RAG}.chromadb.config", f"{_RAG}.qdrant.constants")
 
 
 def _put_back(name: str, value: str | None) -> None:

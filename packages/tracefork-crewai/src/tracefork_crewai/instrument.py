@@ -23,20 +23,25 @@ def _instrument() -> Callable[[], None]:
     from tracefork_crewai import (
         clients,
         converting,
+        crew_checkpoints,
         executors,
+        flow_states,
         knowledge,
         mcp_clients,
         memory,
         misses,
         planning,
         steps,
+        task_outputs,
         tools,
+        trained_agents,
     )
 
     with ExitStack() as stack:
         asked = (hermetic, clients, misses, steps, converting, planning, executors)
         done = (tools, memory, knowledge, mcp_clients)
-        for part in (*asked, *done):
+        kept = (flow_states, task_outputs, crew_checkpoints, trained_agents)
+        for part in (*asked, *done, *kept):
             stack.callback(part.instrument())
         return stack.pop_all().close
 

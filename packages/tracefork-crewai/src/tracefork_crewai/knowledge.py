@@ -14,6 +14,8 @@ from typing import Any
 from crewai.knowledge.knowledge import Knowledge
 
 from tracefork_core.adapters import in_session
+from tracefork_crewai import knowledge_storage
+from tracefork_crewai.knowledge_storage import notice
 from tracefork_crewai.methods import as_exchange
 from tracefork_crewai.replacing import replaced
 from tracefork_crewai.tool_calls import Leaf, acall, call
@@ -27,6 +29,7 @@ def instrument() -> Callable[[], None]:
     """Make the calls of `Knowledge` exchanges of the open session; return the undoing."""
     untold = Untold()
     with ExitStack() as stack:
+        stack.callback(knowledge_storage.instrument())
         stack.callback(untold.forget)
         for name, wrap in (
             ("query", _query),
@@ -34,8 +37,22 @@ def instrument() -> Callable[[], None]:
             ("add_sources", _add_sources),
             ("aadd_sources", partial(_aadd_sources, add=Knowledge.add_sources)),
         ):
-            stack.callback(replaced(Knowledge, name, partial(wrap, untold)))
+            stack.callback(replaced(Knowledge, name, _noticing(partial(wrap, untold))))
         return stack.pop_all().close
+
+
+def _noticing(wrap: Callable[[Method], Method]) -> Callable[[Method], Method]:
+    def wrapped(method: Method) -> Method:
+        exchange = wrap(method)
+
+        @wraps(exchange)
+        def noticed(self: Any, *args: Any, **kwargs: Any) -> Any:
+            notice(self.storage)
+            return exchange(self, *args, **kwargs)
+
+        return noticed  # An async method returns its coroutine.
+
+    return wrapped
 
 
 _as_query = as_exchange("knowledge.query", lambda _: "read")

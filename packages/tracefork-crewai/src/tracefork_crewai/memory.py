@@ -14,6 +14,8 @@ from typing import Any
 
 from crewai.memory.unified_memory import Memory
 
+from tracefork_crewai import memory_storage
+from tracefork_crewai.memory_storage import in_use
 from tracefork_crewai.memory_usage import CountedValues, Usage
 from tracefork_crewai.methods import as_exchange
 from tracefork_crewai.replacing import replaced
@@ -40,6 +42,7 @@ def instrument() -> Callable[[], None]:
     untold, usage = Untold(), Usage()
     values = CountedValues()
     with ExitStack() as stack:
+        stack.callback(memory_storage.instrument())
         stack.callback(untold.forget)
         stack.callback(usage.forget)
         stack.callback(usage.instrument())
@@ -53,7 +56,18 @@ def instrument() -> Callable[[], None]:
 
 
 def _exchange(untold: Untold, usage: Usage, wrap: Wrap) -> Wrap:
-    return lambda method: usage.counting(wrap(usage.telling(_live(untold, method))))
+    return lambda method: _noticed(usage.counting(wrap(usage.telling(_live(untold, method)))))
+
+
+def _noticed(exchange: Method) -> Method:
+    """Let the tape count the storages in the order of the calls, also of those that it answers."""
+
+    @wraps(exchange)
+    def noticed(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with in_use(self):
+            return exchange(self, *args, **kwargs)
+
+    return noticed
 
 
 def _telling(untold: Untold, wrap: Wrap, method: Method) -> Method:
@@ -80,6 +94,5 @@ def _of_asking(_: Any) -> Effect:
     return "read"
 
 
-def _of_storing(memory: Any) -> Effect:
-    """Return "pure" for CrewAI's default storage, which only this session sees; else "write"."""
-    return "pure" if memory.storage == Memory.model_fields["storage"].default else "write"
+def _of_storing(_: Any) -> Effect:
+    return "pure"  # What a fork remembers, only its own session sees.
