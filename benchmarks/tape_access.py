@@ -22,6 +22,7 @@ from tracefork_core.tape.event import (
     RequestRecord,
     ResponseRecord,
 )
+from tracefork_core.tape.file import TapeFile
 
 _ACCESSES = 50
 _LAST = 100
@@ -149,6 +150,7 @@ def fork(recorder: Recorder, path: str, forks: int, folder: str) -> Samples:
 def _writer(path: Path) -> TapeWriter:
     writer = TapeWriter(path, describe())
     # The wait for the disk is not measured here; there is no public way to leave it out.
+    assert isinstance(writer._file, TapeFile)
     writer._file._db.execute("PRAGMA synchronous=OFF")
     return writer
 
