@@ -12,6 +12,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
+import tracefork_core as tracefork
 from tracefork_langgraph import TapeSaver, attach, rerun
 
 TICKET = "Order 17 came with a broken arm. I want my money back."
@@ -29,11 +30,13 @@ RULES = {
 }
 
 
+@tracefork.tool(effect="read")
 def lookup_order(order: int) -> str:
     """Look up an order by its number."""
     return SHOP.get(order, f"There is no order {order}.")
 
 
+@tracefork.tool(effect="read")
 def search_policy(topic: Literal["returns", "damage"]) -> str:
     """Look up the policy of the shop on a topic."""
     return RULES[topic]

@@ -34,6 +34,12 @@ def test_a_tool_is_recorded_as_the_guide_says(tmp_path: Path) -> None:
     follow("docs/how-to/record-a-tool.md", tmp_path)
 
 
+def test_a_side_effect_happens_as_often_as_the_guide_says(tmp_path: Path) -> None:
+    """The replay of plain functions repeats it, a refused fork does not, and no tool on a tape."""
+    follow("docs/how-to/side-effects.md", tmp_path)
+    assert len((tmp_path / "refunds" / "refunds.log").read_text().splitlines()) == 4
+
+
 def test_a_service_records_one_request_as_the_guide_says(tmp_path: Path) -> None:
     """Of two requests at once, one tape holds the recorded one alone."""
     follow("docs/how-to/use-it-in-a-service.md", tmp_path)

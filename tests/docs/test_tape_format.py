@@ -291,6 +291,7 @@ def test_a_sealed_tape_opens_as_specified(tmp_path: Path, provider: ProviderServ
         for kind, payload, _ in _lines(zstd.decompress(frame)):
             if kind == "exchange":
                 found[json.loads(payload)["n"]] = payload
+    db.close()
     assert _chain(found[n] for n in sorted(found)) == run.digest
     frames, data = [], Path(f"{cut}-flight").read_bytes()
     while data:

@@ -11,7 +11,7 @@ from pathlib import Path
 def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     """A run is recorded, replayed with the provider gone, caught at a changed byte, and repaired.
 
-    Blame names the one step of three that made the run fail; a fork that repairs it ends well.
+    Blame names the one step of six that made the run fail; a fork that repairs it ends well.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tracefork_core.cli.main", "demo", "--dir", "tour", "--json"],
@@ -29,12 +29,14 @@ def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     assert replay["output"].startswith(answer), "the replayed agent said something else"
     assert "bit-exact" in replay["output"]
     assert "0 sockets" in replay["output"]
-    assert show["output"].count("support ▸ model ▸ ChatOpenAI") == 3
+    assert show["output"].count("support ▸ mod") == 3
+    assert show["output"].count("support ▸ too") == 3
+    assert "ran in your process" not in show["output"]
     assert "/messages/0/content" in diverge["output"]
     assert "we send you another one" not in answer
     verdict = " ".join(blame["output"].split())
-    assert "● Exchange 1 (support ▸ model ▸ ChatOpenAI → search_policy(" in verdict
+    assert "● Exchange 3 (support ▸ model ▸ ChatOpenAI → search_policy(" in verdict
     assert ") made the run fail: with it kept, 100 % of runs fail" in verdict
     assert "controls passed: replay, placebo, null step, drift" in verdict
     assert "we send you another one" in repair["output"]
-    assert "1 replayed · 2 live" in repair["output"]
+    assert "3 replayed · 3 live" in repair["output"]
