@@ -24,7 +24,7 @@ import pytest
 
 from tracefork_core import DivergenceError, SurroundingsWarning, Tape, record, replay
 from tracefork_core.chance.surroundings import Lookout, on_the_lookout
-from tracefork_core.tape.event import Seen
+from tracefork_core.tape.surroundings import Seen
 from tracefork_testkit import ProviderServer
 
 READS: dict[str, Callable[[], object]] = {

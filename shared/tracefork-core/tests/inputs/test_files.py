@@ -25,7 +25,7 @@ from tracefork_core import (
     record,
     replay,
 )
-from tracefork_core.tape.event import FileState
+from tracefork_core.tape.surroundings import FileState
 from tracefork_testkit import ProviderServer
 
 from ..conftest import Alter

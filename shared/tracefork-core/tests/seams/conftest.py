@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -25,6 +26,8 @@ import urllib3
 
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
+
+from .shop import SHOP
 
 collect_ignore = [] if find_spec("trio") else ["test_trio.py"]
 """Which runs in an environment of its own: see tox.ini."""
@@ -350,3 +353,18 @@ def round_trip(tmp_path: Path) -> Callable[..., Trip]:
         return Trip(path, recorded, replayed)
 
     return run
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], ModuleType]]:
+    """Return a function that imports a module of tools."""
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "user.py").write_text("from shop import plain, Bank\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def load() -> ModuleType:
+        return __import__("shop")
+
+    yield load
+    for name in ("shop", "user"):
+        sys.modules.pop(name, None)

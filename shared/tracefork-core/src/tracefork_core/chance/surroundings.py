@@ -39,7 +39,7 @@ from tracefork_core.masking.redactor import placeholder
 from tracefork_core.patching.patch import Patches, Shared
 from tracefork_core.tape.digest import spelled_text
 from tracefork_core.tape.environment import timezone
-from tracefork_core.tape.event import SURROUNDINGS, Seen, Surroundings
+from tracefork_core.tape.surroundings import SURROUNDINGS, Seen, Surroundings
 from tracefork_core.tape.writer import TapeWriter
 
 VARIABLE, FOLDER, HOST, LOCALE, TIMEZONE = "variable", "folder", "host", "locale", "timezone"

@@ -21,8 +21,6 @@ from tracefork_core.errors import UsageError
 
 if TYPE_CHECKING:
     from tracefork_core.cli.agent.agent import Agent
-    from tracefork_core.session.forking import Writes
-    from tracefork_core.session.interventions import Edit
 
 
 class AgentCommand(TyperCommand):
@@ -102,22 +100,6 @@ Boundary = Annotated[
         "--boundary",
         metavar="warn|raise|note",
         help="Report lines of the agent that draw from sources the tape does not hold.",
-    ),
-]
-At = Annotated[
-    str,
-    typer.Option(
-        "--at",
-        metavar="N|STEP",
-        help="Fork point: the number of an exchange, or the name of a step.",
-    ),
-]
-OracleWords = Annotated[
-    str,
-    typer.Option(
-        "--oracle",
-        metavar="WORDS",
-        help="What a good run is: exit, regex:…, equals:…, json:/p=v, judge:FILE, PKG.MOD:FN.",
     ),
 ]
 
@@ -295,100 +277,6 @@ class ReplayOptions(Switches):
         words += [f"--mask={entry}" for entry in self.mask or ()]
         words += ["--no-clock"] * self.no_clock + ["--no-entropy"] * self.no_entropy
         return words + ["--no-subprocess"] * self.no_subprocess
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionEdit:
-    """How the question at a fork point is changed."""
-
-    model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="MODEL", help="Ask the question of another model."),
-    ] = None
-    temperature: Annotated[
-        float | None,
-        typer.Option("--temperature", metavar="T", help="Ask the question at another temperature."),
-    ] = None
-    system: Annotated[
-        str | None,
-        typer.Option("--system", metavar="TEXT", help="Replace the system prompt of the question."),
-    ] = None
-    prompt: Annotated[
-        str | None,
-        typer.Option(
-            "--prompt", metavar="TEXT", help="Replace the last user message of the question."
-        ),
-    ] = None
-
-    def edit(self) -> Edit | None:
-        """Return the change of the question, None where there is none."""
-        return _edit(self.model, self.temperature, self.system, self.prompt)
-
-
-AllowWrites = Annotated[
-    bool, typer.Option("--allow-writes", help="Repeat calls with side effects.")
-]
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """What happens to live calls with side effects."""
-
-    allow_writes: AllowWrites = False
-    stub_writes: Annotated[
-        bool,
-        typer.Option(
-            "--stub-writes",
-            help="Return the recorded result of calls with side effects instead of making them.",
-        ),
-    ] = False
-
-    def writes(self) -> Writes:
-        """Return what happens to live calls with side effects.
-
-        Raises:
-            UsageError: both options were given.
-        """
-        if self.allow_writes and self.stub_writes:
-            raise UsageError(
-                "tracefork: --allow-writes and --stub-writes exclude each other. Give one of them."
-            )
-        return "allow" if self.allow_writes else "stub" if self.stub_writes else "refuse"
-
-
-@dataclass(frozen=True, slots=True)
-class TailOptions(WriteOptions):
-    """How the live part of each fork runs, for blame and bisect."""
-
-    tail_model: Annotated[
-        str | None,
-        typer.Option(
-            "--tail-model", metavar="MODEL", help="Send every live call to another model."
-        ),
-    ] = None
-    tail_temperature: Annotated[
-        float | None,
-        typer.Option(
-            "--tail-temperature", metavar="T", help="Make every live call at another temperature."
-        ),
-    ] = None
-    mask: Mask = None
-
-    def tail(self) -> Edit | None:
-        """Return the change of every live question, None where there is none."""
-        return _edit(self.tail_model, self.tail_temperature)
-
-
-def _edit(
-    model: str | None,
-    temperature: float | None,
-    system: str | None = None,
-    prompt: str | None = None,
-) -> Edit | None:
-    from tracefork_core.session.interventions import Edit
-
-    edit = Edit(model=model, temperature=temperature, system=system, prompt=prompt)
-    return None if edit == Edit() else edit
 
 
 def order_of(text: str | None) -> int | list[int] | None:

@@ -27,7 +27,7 @@ from tracefork_core.exchange.caller import caller, is_users_module
 from tracefork_core.inputs.leftovers import Leftovers
 from tracefork_core.patching.bound_names import names_of
 from tracefork_core.tape.digest import spelled_text
-from tracefork_core.tape.event import FILES, Files, FileState
+from tracefork_core.tape.surroundings import FILES, Files, FileState
 from tracefork_core.tape.writer import TapeWriter
 
 READ, WRITTEN, FOLDER, SOURCE = "read", "written", "folder", "source"

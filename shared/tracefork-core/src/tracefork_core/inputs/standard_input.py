@@ -17,7 +17,7 @@ from typing import Literal
 from tracefork_core.chance.draws import PerSession
 from tracefork_core.exchange.caller import caller
 from tracefork_core.masking.masking import Masking
-from tracefork_core.tape.event import INPUT, Input, Read
+from tracefork_core.tape.surroundings import INPUT, Input, Read
 from tracefork_core.tape.writer import TapeWriter
 
 CODING, _BINARY = "utf-8", "latin-1"

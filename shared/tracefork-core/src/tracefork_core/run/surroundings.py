@@ -24,7 +24,8 @@ from tracefork_core.inputs.stdin_stream import reading
 from tracefork_core.session import Session
 from tracefork_core.tape import Tape
 from tracefork_core.tape.environment import packages, timezone
-from tracefork_core.tape.event import Environment, FileState
+from tracefork_core.tape.event import Environment
+from tracefork_core.tape.surroundings import FileState
 
 _NS = 1e9
 _OURS = ("tracefork_core.", "contextlib")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracefork_core.service.messages import served_call
 from tracefork_core.service.service_run import Run
-from tracefork_core.tape.event import Served
+from tracefork_core.tape.served import Served
 
 if TYPE_CHECKING:
     from tracefork_core.service.recorder import Recorder

@@ -16,7 +16,7 @@ from tracefork_core.exchange.current import outside
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.names import MASK
 from tracefork_core.service.messages import Body, Outgoing, answer_digest
-from tracefork_core.tape.event import Served
+from tracefork_core.tape.served import Served
 
 _CLIENT = ("127.0.0.1", 0)
 _LIFESPAN_SECONDS = 30.0

@@ -20,10 +20,10 @@ from tracefork_core.run.writing import Writing, environment_under, receipt_of
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Session
 from tracefork_core.tape import Environment, Receipt, TapeWriter
-from tracefork_core.tape.event import SERVED, Served
 from tracefork_core.tape.held import HeldFile
 from tracefork_core.tape.schema import Mode
 from tracefork_core.tape.sealing import Key
+from tracefork_core.tape.served import SERVED, Served
 
 
 @dataclass(frozen=True, slots=True)

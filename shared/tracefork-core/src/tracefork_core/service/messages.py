@@ -16,7 +16,7 @@ from tracefork_core.exchange.contract import Head, Request
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.names import MASK, is_credential, without_secrets
 from tracefork_core.tape.digest import sha256, spelled_text
-from tracefork_core.tape.event import Arguments, Served
+from tracefork_core.tape.served import Arguments, Served
 
 LARGEST = 8 * 1024 * 1024
 """The most bytes of a request's or response's body that are held for the tape."""

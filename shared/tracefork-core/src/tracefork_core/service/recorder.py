@@ -26,9 +26,9 @@ from tracefork_core.service import limits
 from tracefork_core.service.held_session import HeldSession, Settings
 from tracefork_core.service.service_run import Run, current_run
 from tracefork_core.tape import marks
-from tracefork_core.tape.event import Served
 from tracefork_core.tape.schema import Mode, as_mode
 from tracefork_core.tape.sealing import new_key
+from tracefork_core.tape.served import Served
 
 if TYPE_CHECKING:
     from tracefork_core.service.asgi import App, RecordingMiddleware

@@ -13,7 +13,7 @@ from tracefork_core.patching.real_clock import monotonic_ns
 from tracefork_core.service import folder
 from tracefork_core.service.held_session import HeldSession
 from tracefork_core.tape import marks
-from tracefork_core.tape.event import Served
+from tracefork_core.tape.served import Served
 
 
 class Run:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from tracefork_core.service.messages import Body, Incoming, Outgoing, served_request
 from tracefork_core.service.service_run import Run
-from tracefork_core.tape.event import Served
+from tracefork_core.tape.served import Served
 
 if TYPE_CHECKING:
     from tracefork_core.service.recorder import Recorder

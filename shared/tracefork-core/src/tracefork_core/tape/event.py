@@ -17,13 +17,9 @@ EXCHANGE = "exchange"
 STEP = "step"
 STEP_END = "step_end"
 DRAWS = "draws"
-SURROUNDINGS = "surroundings"
-INPUT = "input"
-FILES = "files"
 BRANCH = "branch"
 TURNS = "turns"
 ENVIRONMENT = "environment"
-SERVED = "served"
 RECEIPT = "receipt"
 
 Pairs = list[tuple[str, str]]
@@ -176,71 +172,6 @@ class Draws(msgspec.Struct, frozen=True, omit_defaults=True):
     ambient: list[str] | None = None
 
 
-class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the agent read from its surroundings, with the value of the first read.
-
-    `kind` is "variable" (called `name`), "folder", "host", "locale" or "timezone". `value` is None
-    if nothing was set, or if it is `withheld`: of secrets that were set, only the name is recorded.
-    `site` is the line of the agent's own code that read it, and None where a library read a secret.
-    """
-
-    kind: str
-    name: str = ""
-    value: str | None = None
-    site: str | None = None
-    withheld: bool = False
-
-
-class Surroundings(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was read from the surroundings since the last exchange."""
-
-    seen: list[Seen]
-
-
-class Read(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was read from standard input, masked; an empty text is the end of the input.
-
-    `at` is in nanoseconds since the epoch. `binary` bytes are not UTF-8: each is a character of the
-    text.
-    """
-
-    text: str = ""
-    at: int = 0
-    binary: bool = False
-
-
-class Input(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The reads of standard input since the last exchange.
-
-    `terminal` says whether it was a terminal, in the first event after the agent asked for that.
-    """
-
-    reads: list[Read] = []
-    terminal: bool | None = None
-
-
-class FileState(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A file that the run used, and its state: its size and the SHA-256 of its first MiB.
-
-    `how` is "read" (the state before the first read), "written" (the state at the end of the run),
-    "folder" (a temporary folder that was left, without a state) or "source" (a module of the
-    agent). The size is None if the file did not exist. A path in the
-    folder of the run is relative to that. `site` is the line of the agent that read it.
-    """
-
-    how: str
-    path: str
-    size: int | None = None
-    sha: str | None = None
-    site: str | None = None
-
-
-class Files(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The files that were used since the last exchange."""
-
-    files: list[FileState]
-
-
 class Environment(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the recording was made, and how secrets were kept off it.
 
@@ -283,56 +214,6 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     secrets: dict[str, int] = {}
     left_alone: int = 0
     unused_tools: list[str] = []
-
-
-class Arguments(msgspec.Struct, frozen=True):
-    """The positional and keyword arguments of a task."""
-
-    positional: list[object]
-    named: dict[str, object]
-
-
-class Served(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The request or task that a service ran, so that the handler can be run again.
-
-    Attributes:
-        kind: "http", "task" or "call".
-        name: what ran: the method and the route, or the name of the task or function.
-        id: the id in the name of the tape.
-        interface: "asgi" or "wsgi" for a request.
-        method, target, headers: the request line and the headers, without credentials. `target` is
-            the path with the query.
-        root: the part of the path where the app is mounted.
-        text, data: the body, as text if it is UTF-8. `size` is its length in bytes; a body that is
-            too large for the tape has only that.
-        arguments: those of a task, if they are JSON.
-        status: the status code of the response.
-        answer: the sha256 of the response's body, its secrets masked; None if it was too large.
-        outcome: "ok", or why it counts as failed.
-    """
-
-    kind: str
-    name: str
-    id: str
-    interface: str = ""
-    method: str = ""
-    target: str = ""
-    headers: Pairs = []
-    root: str = ""
-    text: str | None = None
-    data: bytes | None = None
-    size: int = 0
-    arguments: Arguments | None = None
-    status: int | None = None
-    answer: str | None = None
-    outcome: str = "ok"
-
-    @property
-    def body(self) -> bytes | None:
-        """The body of the request; None if the tape has only its size."""
-        if self.text is not None:
-            return self.text.encode()
-        return self.data if self.data is not None or self.size else b""
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tracefork_core.errors import TapeError
-from tracefork_core.tape import checksum, event, schema
+from tracefork_core.tape import checksum, event, schema, surroundings
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.log import LogReader
 from tracefork_core.tape.reader import Tape
@@ -23,9 +23,9 @@ _ASIDES = {
     event.STEP: event.StepRecord,
     event.STEP_END: event.StepEnd,
     event.DRAWS: event.Draws,
-    event.SURROUNDINGS: event.Surroundings,
-    event.FILES: event.Files,
-    event.INPUT: event.Input,
+    surroundings.SURROUNDINGS: surroundings.Surroundings,
+    surroundings.FILES: surroundings.Files,
+    surroundings.INPUT: surroundings.Input,
     event.BRANCH: event.Branch,
     event.TURNS: event.Moved,
     event.ENVIRONMENT: event.Environment,

@@ -23,13 +23,9 @@ from tracefork_core.tape.event import (
     DRAWS,
     ENVIRONMENT,
     EXCHANGE,
-    FILES,
-    INPUT,
     RECEIPT,
-    SERVED,
     STEP,
     STEP_END,
-    SURROUNDINGS,
     TURNS,
     Branch,
     Draws,
@@ -37,22 +33,27 @@ from tracefork_core.tape.event import (
     Event,
     ExchangeAside,
     ExchangePayload,
-    Files,
-    FileState,
-    Input,
     Moved,
     Reads,
     Receipt,
-    Seen,
-    Served,
     StepEnd,
     StepRecord,
     Structure,
-    Surroundings,
 )
 from tracefork_core.tape.exchange import Exchange
 from tracefork_core.tape.journal import exchanges_in_flight
+from tracefork_core.tape.served import SERVED, Served
 from tracefork_core.tape.state import STATE, StateRead
+from tracefork_core.tape.surroundings import (
+    FILES,
+    INPUT,
+    SURROUNDINGS,
+    Files,
+    FileState,
+    Input,
+    Seen,
+    Surroundings,
+)
 
 _payload = msgspec.json.Decoder(ExchangePayload).decode
 _aside = msgspec.json.Decoder(ExchangeAside).decode

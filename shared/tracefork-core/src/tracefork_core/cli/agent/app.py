@@ -15,7 +15,7 @@ from tracefork_core.masking.names import MASK
 if TYPE_CHECKING:
     from tracefork_core.cli.agent.agent import Agent
     from tracefork_core.service.handler import Answer
-    from tracefork_core.tape.event import Served
+    from tracefork_core.tape.served import Served
 
 
 def served_on(path: Path) -> Served:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from tracefork_core.cli import options, tape_names
+from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
@@ -31,9 +31,9 @@ def bisect(
     ctx: typer.Context,
     tape: options.TapeName,
     agent_words: options.AgentWords,
-    oracle: options.OracleWords = "exit",
+    oracle: fork_options.OracleWords = "exit",
     *,
-    live: options.TailOptions,
+    live: fork_options.TailOptions,
     as_json: options.AsJson = False,
 ) -> int:
     """Find the failing step by halving, if outcomes are repeatable.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import options, tape_names
+from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.text import printable
@@ -35,7 +35,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 class _Question:
     """What the blame looks for."""
 
-    oracle: options.OracleWords = ""
+    oracle: fork_options.OracleWords = ""
     by: Annotated[
         str | None,
         typer.Option(
@@ -114,7 +114,7 @@ def blame(
     agent_words: options.AgentWords,
     question: _Question,
     work: _Work,
-    live: options.TailOptions,
+    live: fork_options.TailOptions,
     stream: Annotated[
         bool, typer.Option("--stream", help="Print the progress and the report as lines of JSON.")
     ] = False,

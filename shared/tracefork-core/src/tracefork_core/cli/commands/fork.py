@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import options, tape_names
+from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.agent import Agent
 from tracefork_core.cli.agent.hard_exit import Outcome
@@ -32,7 +32,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Change(options.QuestionEdit):
+class _Change(fork_options.QuestionEdit):
     """The change at the fork point; only one may be given."""
 
     text: Annotated[
@@ -84,7 +84,7 @@ class _Change(options.QuestionEdit):
 
 
 @dataclass(frozen=True, slots=True)
-class _Branch(options.WriteOptions):
+class _Branch(fork_options.WriteOptions):
     """What happens after the fork point, and the tape that records it."""
 
     hold: Annotated[
@@ -118,7 +118,7 @@ def fork(
     ctx: typer.Context,
     tape: options.TapeName,
     agent_words: options.AgentOrApp,
-    at: options.At = "",
+    at: fork_options.At = "",
     *,
     change: _Change,
     branch: _Branch,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tracefork_core.cli import options, tape_names
+from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.progress import left, progress
@@ -40,7 +40,7 @@ def race(
     ] = _SEEDS,
     *,
     compared: options.ReplayOptions,
-    allow_writes: options.AllowWrites = False,
+    allow_writes: fork_options.AllowWrites = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Find results that depend on the order in which answers arrive.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from tracefork_core.cli import options, tape_names
+from tracefork_core.cli import fork_options, options, tape_names
 from tracefork_core.cli.agent import hash_seed
 from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.display import figures, screen
@@ -35,11 +35,11 @@ def ask(
     ctx: typer.Context,
     tape: options.TapeName,
     agent_words: options.AgentWords,
-    at: options.At = "",
+    at: fork_options.At = "",
     *,
-    question: options.QuestionEdit,
+    question: fork_options.QuestionEdit,
     mask: options.Mask = None,
-    allow_writes: options.AllowWrites = False,
+    allow_writes: fork_options.AllowWrites = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Ask one recorded question again, changed, and compare the answers.
