@@ -8,6 +8,7 @@ import pytest
 
 from tracefork_core import record
 from tracefork_core.blaming.blame import blame
+from tracefork_core.order import turnstile
 
 from . import drawing
 from .drawn import QUICK, ROOT, Drawing
@@ -44,9 +45,10 @@ def test_blame_names_the_step_that_made_a_run_crash(tmp_path: Path, desk: Drawin
 
 
 def test_forks_of_an_agent_that_cannot_start_report_its_error(
-    tmp_path: Path, desk: Drawing
+    tmp_path: Path, desk: Drawing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They do not report the missing calls, which only follow from it."""
+    monkeypatch.setattr(turnstile, "GRACE_SECONDS", 0.1)  # Each fork waits for other threads.
     path = tmp_path / "run.tape"
     with record(path):
         drawing.agent()

@@ -44,17 +44,11 @@ TAPED = AGENT.replace(
     "def send_mail", '@tracefork_core.tool(effect="write")\ndef send_mail'
 ).replace("import openai", "import openai\nimport tracefork_core")
 UNTAPED = "1 tool call ran in your process and is not on the tape: send_mail ×1"
+BLAME = ("blame", "agent.tape", "--oracle=not-regex:Sent", "--budget=3 calls", "--yes")
 REFUSED = [
     ("fork", "agent.tape", "--at=1", "--text=No."),
     ("try", "agent.tape", "--at=0", "--model=other"),
-    (
-        "blame",
-        "agent.tape",
-        "--oracle=not-regex:Sent",
-        "--budget=9 calls",
-        "--yes",
-        "--stub-writes",
-    ),
+    (*BLAME, "--stub-writes"),
     ("bisect", "agent.tape", "--oracle=not-regex:Sent"),
     ("race", "agent.tape"),
 ]
@@ -115,21 +109,23 @@ def test_a_tool_that_is_not_on_the_tape_is_not_run_again(
     assert mails(mailer) > 1
 
 
-@pytest.mark.parametrize("words", REFUSED, ids=lambda words: words[0])
-def test_a_tool_on_the_tape_is_no_reason_to_refuse(shell: Shell, words: tuple[str, ...]) -> None:
+def test_a_tool_on_the_tape_is_no_reason_to_refuse(shell: Shell) -> None:
     """The mail is an exchange: no replay, fork or blame sends it a second time."""
     shell.write("agent.py", TAPED)
     done = shell.tracefork("record", "agent.py")
     assert "ran in your process" not in done.err
-    if words[0] == "fork":
-        words = ("fork", "agent.tape", "--at=2", "--text=No.")
-    elif words[0] in ("blame", "bisect"):
-        words = (*[word for word in words if word != "--stub-writes"], "--stub-writes")
     for _ in range(3):
         assert shell.tracefork("replay", "agent.tape").exit == 0
-    done = shell.tracefork(*words)
-    assert "ran in your process" not in done.err
-    assert mails(shell) == 1
+    for words in (
+        ("fork", "agent.tape", "--at=2", "--text=No."),
+        ("try", "agent.tape", "--at=0", "--model=other"),
+        (*BLAME, "--stub-writes"),
+        ("bisect", "agent.tape", "--oracle=not-regex:Sent", "--stub-writes"),
+        ("race", "agent.tape"),
+    ):
+        done = shell.tracefork(*words)
+        assert "ran in your process" not in done.err, words
+        assert mails(shell) == 1, words
 
 
 @pytest.mark.parametrize(("answer", "sent", "exits"), [("y", 2, 0), ("n", 1, 130)])

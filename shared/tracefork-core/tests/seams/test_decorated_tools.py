@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tracefork_core import DivergenceError, Tape, fork, record, replay, tool
+from tracefork_core.order import turnstile
 
 ran: list[object] = []
 
@@ -111,8 +112,11 @@ def test_objects_of_a_decorated_generator_are_rebuilt(tape: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_a_decorated_generator_that_is_left_is_replayed_as_far(count: int, tape: Path) -> None:
+def test_a_decorated_generator_that_is_left_is_replayed_as_far(
+    count: int, tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not read at all, or closed after a value."""
+    monkeypatch.setattr(turnstile, "STALL_SECONDS", 0.3)  # The divergence comes after that.
 
     def agent() -> list[Hit]:
         made: Any = objects(5)
