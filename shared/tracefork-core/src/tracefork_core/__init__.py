@@ -26,6 +26,7 @@ The rooms, from the top; each imports only what is below it:
                                                checkpoints of a framework
     tape                                       write and read recordings
     patching                                   patch a library and undo it
+    unpacking                                  remove a content coding, within bounds
     errors                                     every error raised on purpose
     version
 

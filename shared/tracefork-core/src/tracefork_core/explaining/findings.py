@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from tracefork_core.errors import Divergence
 from tracefork_core.explaining.causes import UNKNOWN, Cause, Run, causes
 from tracefork_core.explaining.changes import Change, changes, fragments
-from tracefork_core.providers import decompress, model_call
+from tracefork_core.providers import model_call
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.unpacking import decompress
 
 _NOT_AS_RECORDED = "Replay did not restore the recorded value: run `tracefork replay` to see where."
 _NOT_TRACED = "not traced to a line"

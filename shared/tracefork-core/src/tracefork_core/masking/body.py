@@ -2,26 +2,27 @@
 
 A secret may be split between pieces. Bytes that could be the beginning of a secret therefore wait
 for the next piece before they go onto the tape. Only the tape waits: the agent receives every piece
-at once. A body with a content coding is unpacked to be searched (`decoder`).
+at once. A body with a content coding is unpacked to be searched, up to a bound (`unpacking`). One
+that cannot be unpacked stays as it is and counts as `unsearched`.
 """
 
 from __future__ import annotations
 
-import sys
-import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
+from tracefork_core.unpacking import UnpackError, unpacker
 
 _BEFORE = 64
 """Decided bytes that stay in the buffer: patterns look back to what precedes a token."""
+_MOST_UNDECIDED = 256 * 1024
+"""A secret in a base64 text may grow with each piece. From here on, its end is not looked for until
+the body has ended: to search all of it again for each piece takes quadratic time."""
 _TELLING = 6
 """A cut-off body must not end in so many bytes of a secret, or more."""
 
-Decode = Callable[[bytes], bytes]
 Pair = tuple[str, str | None]
 _OF_THE_BODY = frozenset({"content-encoding", "content-length"})
 
@@ -51,13 +52,19 @@ class Masked:
 
 
 class MaskedBody:
-    """Masks one body, from its first piece to its end."""
+    """Masks one body, from its first piece to its end.
+
+    `unsearched` tells that its content coding could not be removed: the coding is unknown, the
+    bytes are not in it, or they unpack to more than the bound. Only its packed bytes were searched.
+    """
 
     def __init__(self, redactor: Redactor, coding: str | None) -> None:
         self._redactor = redactor
         self._coding = coding
-        self._unpack = decoder(coding) if coding else None
+        self._unpack = unpacker(coding) if coding else None
+        self.unsearched = coding is not None and self._unpack is None
         self._dirty = False
+        self._is_put_off = False
         self._buffer = b""
         self._decided = 0
         self._held: list[bytes] = []
@@ -67,19 +74,22 @@ class MaskedBody:
 
         `last` tells that no piece follows; `finish` then returns the masked rest.
         """
-        if self._redactor.patterns:
-            return (
-                b""  # A user's pattern may match across any pieces: only the whole body can tell.
-            )
+        # A user's pattern may match across any pieces, so only the whole body can tell. Once a
+        # secret was found in packed bytes, none of them goes onto the tape before `finish`.
+        packed_and_dirty = self._dirty and self._unpack is not None
+        if self._redactor.patterns or packed_and_dirty or self._is_put_off:
+            return b""
         if last and self._unpack is None:
             self._search(self._buffer + data)
             return b""
         if self._unpack is None:
             return self._decide(data)
         try:
-            self._decide(self._unpack(data))
-        except Exception:  # noqa: BLE001 - not in this coding: search the bytes as they are
-            self._unpack = None
+            for block in self._unpack.feed(data):
+                self._decide(block)
+        except UnpackError:
+            self._unpack, self.unsearched = None, True
+            self._buffer, self._decided = b"", 0
             return self._decide(b"".join([*self._held, data]))
         self._held.append(data)
         if self._dirty or self._decided < len(self._buffer):
@@ -110,6 +120,10 @@ class MaskedBody:
 
     def _decide(self, data: bytes) -> bytes:
         buffer, start = self._buffer + data, self._decided
+        if len(buffer) - len(data) > _MOST_UNDECIDED:
+            self._is_put_off = self._dirty = True
+            self._buffer = b""
+            return b""
         matches = self._search(buffer)
         upto = max(start, self._redactor.undecided(buffer, start))
         for match in reversed(matches):
@@ -126,12 +140,13 @@ class MaskedBody:
         return matches
 
     def _unpacked(self, pieces: Sequence[bytes]) -> list[bytes] | None:
-        unpack = decoder(self._coding) if self._coding else None
+        unpack = unpacker(self._coding) if self._coding else None
         if unpack is None:
             return None
         try:
-            return [unpack(piece) for piece in pieces]
-        except Exception:  # noqa: BLE001 - not in this coding
+            return [b"".join(unpack.feed(piece)) for piece in pieces]
+        except UnpackError:
+            self.unsearched = True
             return None
 
 
@@ -154,63 +169,3 @@ def _in_pieces(pieces: Sequence[bytes], body: bytes, matches: Sequence[Match]) -
         masked.append(b"".join(text))
         start = stop
     return masked
-
-
-def decoder(coding: str) -> Decode | None:
-    """Return a function that unpacks a body piece by piece; None for an unknown coding.
-
-    The function raises an exception for bytes that are not in that coding.
-    """
-    match coding.strip().lower():
-        case "gzip" | "x-gzip":
-            return _Members(31)
-        case "deflate":
-            return _Deflate()
-        case "zstd":
-            if sys.version_info >= (3, 14):
-                from compression import zstd
-            else:
-                from backports import zstd
-            return zstd.ZstdDecompressor().decompress
-        case "br":
-            for name in ("brotli", "brotlicffi"):
-                try:
-                    unpack: Decode = import_module(name).Decompressor().process
-                except ImportError:
-                    continue
-                return unpack
-    return None
-
-
-class _Members:
-    """Unpacks gzip data of one or more members."""
-
-    def __init__(self, bits: int) -> None:
-        self._bits = bits
-        self._unpacker = zlib.decompressobj(bits)
-
-    def __call__(self, data: bytes) -> bytes:
-        plain = self._unpacker.decompress(data)
-        while self._unpacker.eof and (rest := self._unpacker.unused_data):
-            self._unpacker = zlib.decompressobj(self._bits)
-            plain += self._unpacker.decompress(rest)
-        return plain
-
-
-class _Deflate:
-    """Unpacks deflate, with or without the zlib header that some servers leave out."""
-
-    def __init__(self) -> None:
-        self._unpacker = zlib.decompressobj()
-        self._seen = b""
-
-    def __call__(self, data: bytes) -> bytes:
-        try:
-            plain = self._unpacker.decompress(data)
-        except zlib.error:
-            if len(self._seen) > 2:
-                raise
-            self._unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
-            plain = self._unpacker.decompress(self._seen + data)
-        self._seen += data[:3]
-        return plain

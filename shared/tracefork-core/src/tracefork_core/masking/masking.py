@@ -17,13 +17,14 @@ from copy import copy
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
-from tracefork_core.masking.body import MaskedBody, decoder
+from tracefork_core.masking.body import MaskedBody
 from tracefork_core.masking.masks import Masks
 from tracefork_core.masking.names import is_credential, secrets_of
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 from tracefork_core.tape.checkpoint import rewritten
 from tracefork_core.tape.schema import Mode, as_mode
+from tracefork_core.unpacking import UnpackError, unpacked, unpacker
 
 _SMALL = 16 * 1024
 _CLEAN_TEXTS, _SHORT_TEXT = 4096, 256
@@ -44,6 +45,7 @@ class Masking:
         self._secrets: dict[str, set[str]] = {}
         self._learn()
         self._counts: Counter[str] = Counter()
+        self._unsearched = 0
         self._lock = threading.Lock()
         self.look_around()
 
@@ -56,7 +58,7 @@ class Masking:
     def begin_again(self) -> None:
         """Forget what was counted, and share nothing that changes with what this is a copy of."""
         self._secrets = {name: set(values) for name, values in self._secrets.items()}
-        self._counts, self._lock = Counter(), threading.Lock()
+        self._counts, self._unsearched, self._lock = Counter(), 0, threading.Lock()
         if self._redactor is not None:
             self._clean = Clean(self._redactor.longest)
 
@@ -67,6 +69,11 @@ class Masking:
             return {}
         with self._lock:
             return dict(sorted({**dict.fromkeys(self.masks.names, 0), **self._counts}.items()))
+
+    @property
+    def unsearched(self) -> int:
+        """How many bodies could not be unpacked, so that only their packed bytes were searched."""
+        return self._unsearched
 
     def look_around(self) -> None:
         """Add the secrets that are in the environment now."""
@@ -126,6 +133,19 @@ class Masking:
             return None
         return MaskedBody(self._redactor, _coding(head.headers))
 
+    def is_unsearched(self, headers: Headers, body: bytes) -> bool:
+        """Return whether a body, as it is stored, has a coding that cannot be removed here."""
+        coding = _coding(headers)
+        if self._redactor is None or self.mode == "metadata" or not body or coding is None:
+            return False
+        unpack = unpacker(coding)
+        try:
+            # Block by block: what it unpacks to is not wanted.
+            deque(unpack.feed(body) if unpack else (), maxlen=0)
+        except UnpackError:
+            return True
+        return unpack is None
+
     def text(self, text: str) -> str:
         """Return a text with its secrets masked."""
         # In this order: texts that an older redactor found clean belong into its own set.
@@ -156,6 +176,11 @@ class Masking:
                 for match in redactor.find(data)
             ]
             return self._counted(data, matches)
+
+    def count_unsearched(self) -> None:
+        """Count a body that was not searched."""
+        with self._lock:
+            self._unsearched += 1
 
     def count(self, matches: Iterable[Match]) -> None:
         """Count masked secrets."""
@@ -231,12 +256,9 @@ class Masking:
 
     def _packed(self, redactor: Redactor, body: bytes, coding: str) -> bytes | None:
         """Return a packed body unpacked and masked, or None if it holds no secret."""
-        unpack = decoder(coding)
-        if unpack is None:
-            return None
         try:
-            plain = unpack(body)
-        except Exception:  # noqa: BLE001 - not in this coding: search the bytes as they are
+            plain = unpacked(body, coding)
+        except UnpackError:  # `is_unsearched` says so, and the bytes are searched as they are.
             return None
         matches = redactor.find(plain)
         return self._counted(plain, matches) if matches else None

@@ -1,7 +1,7 @@
 """Read and write the wire formats of OpenAI, Anthropic and Gemini.
 
 Reading: `decode` finds the wire format of an exchange, and `hosts` names the provider. `wire` reads
-the bytes as JSON and events, with `content`, `sse` and `lenient`. A module for each format
+the bytes as JSON and events, with `sse` and `lenient`. A module for each format
 (`openai_chat`, `openai_responses`, `anthropic`, `gemini`) turns those into the neutral view of
 `call`. `parts` holds what the formats share. `prices` computes what a call cost.
 
@@ -32,7 +32,6 @@ from tracefork_core.providers.call import (
     UriPart,
     Usage,
 )
-from tracefork_core.providers.content import decompress
 from tracefork_core.providers.decode import decode, model_call
 from tracefork_core.providers.lenient import Json
 from tracefork_core.providers.prices import cost
@@ -62,7 +61,6 @@ __all__ = [
     "answer",
     "cost",
     "decode",
-    "decompress",
     "edit",
     "failure_answer",
     "from_document",

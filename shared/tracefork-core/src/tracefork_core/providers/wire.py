@@ -8,7 +8,6 @@ from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 from tracefork_core.providers import sse
-from tracefork_core.providers.content import decompress
 from tracefork_core.providers.lenient import (
     Json,
     mapping,
@@ -17,6 +16,7 @@ from tracefork_core.providers.lenient import (
     parse_array_prefix,
     text,
 )
+from tracefork_core.unpacking import decompress
 
 Headers = Sequence[tuple[str, str]]
 

@@ -68,7 +68,7 @@ _FIELDS = {
 _FORMAT = {
     EXCHANGE: frozenset(
         "request/method request/body response/body failure/kind "
-        "lane seam step end http_version".split()
+        "lane seam step end http_version unsearched".split()
     ),
     STEP: frozenset({"id", "parent", "kind"}),
     STEP_END: frozenset({"id"}),

@@ -14,7 +14,7 @@ import msgspec
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
-from tracefork_core.masking.body import Masked, decoder
+from tracefork_core.masking.body import Masked
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
 from tracefork_core.masking.spellings import Match
@@ -46,7 +46,8 @@ class Redaction(Change):
 
     Attributes:
         found: how often each secret occurred in each place.
-        odd: content codings that could not be unpacked; their bodies were searched as they are.
+        odd: content codings that could not be removed; only the packed bytes of their bodies were
+            searched.
     """
 
     def __init__(self, masks: Masks) -> None:
@@ -70,9 +71,13 @@ class Redaction(Change):
     ) -> tuple[bytes, list[bytes]]:
         self._kind, self._exchange = EXCHANGE, exchange.n
         request, pieces = bodies(exchange)
+        unsearched = ["request"] if self._is_unsearched(exchange.request_headers, request) else []
         request = self._request(exchange, request, payload, aside)
         if exchange.payload.response is not None:
+            if self._is_unsearched(exchange.response_headers, b"".join(pieces)):
+                unsearched.append("response")
             pieces = self._response(exchange, pieces, payload, aside)
+        _set(aside, "unsearched", unsearched)
         self._texts(payload, aside)
         return request, pieces
 
@@ -111,7 +116,6 @@ class Redaction(Change):
         request = Request(exchange.method, exchange.url, headers, body, exchange.aside.seam)
         redacted = self._masking.request(request)
         self._masking.taken()
-        self._look_at_coding(headers, body)
         if redacted == request:
             return body
         self._note_parts(request)
@@ -149,7 +153,6 @@ class Redaction(Change):
     ) -> list[bytes]:
         headers = tuple(exchange.response_headers)
         head = Head(exchange.status or 0, exchange.reason, headers, exchange.aside.http_version)
-        self._look_at_coding(headers, b"".join(pieces))
         whole = exchange.end == "eof"
         body = self._body(head, pieces, whole=whole)
         redacted = self._masking.head(head)
@@ -194,19 +197,14 @@ class Redaction(Change):
         redacted = self._masking.head(part)
         self._note(where, self._masking.taken(), changed=redacted != part)
 
-    def _look_at_coding(self, headers: Headers, body: bytes) -> None:
-        """Note a content coding that cannot be unpacked here."""
-        coding = ", ".join(value for _, value in _coded(headers)).strip().lower()
-        if not body or coding in ("", "identity"):
-            return
-        unpack = decoder(coding)
-        try:
-            if unpack is None:
-                self.odd.add(coding)
-            else:
-                unpack(body)
-        except Exception:  # noqa: BLE001 - not in this coding: reported like an unknown one
-            self.odd.add(coding)
+    def _is_unsearched(self, pairs: Iterable[tuple[str, str]], body: bytes) -> bool:
+        """Note a content coding that cannot be removed here, or not within the bound."""
+        headers = tuple(pairs)
+        if not self._masking.is_unsearched(headers, body):
+            return False
+        coding = ", ".join(value for _, value in _coded(headers))
+        self.odd.add(coding.strip().lower())
+        return True
 
     def _texts(self, *documents: Document) -> None:
         """Mask the remaining texts of an event in place."""

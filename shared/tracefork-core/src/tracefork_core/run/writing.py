@@ -92,4 +92,5 @@ def receipt_of(
         outcome="ok" if error is None else type(error).__name__,
         secrets=masking.counts,
         left_alone=left_alone,
+        unsearched=masking.unsearched,
     )

@@ -70,6 +70,8 @@ class LiveExchange:
             sent=form.sent,
             auxiliary=attempt.is_auxiliary,
         )
+        if sink.masking.is_unsearched(form.headers, form.body):
+            self._note_unsearched("request")
         self._began = self._delivered = aside.started
         self._pace: list[int] = []
         self._response: ResponseRecord | None = None
@@ -187,6 +189,8 @@ class LiveExchange:
     def _mask(self, *, whole: bool) -> None:
         """Replace the received body by its masked form, and make the headers agree with it."""
         masked = self._masked.finish(self._pieces, whole=whole) if self._masked else None
+        if self._masked is not None and self._masked.unsearched and any(self._pieces):
+            self._note_unsearched("response")
         if masked is None or self._response is None:
             return
         received = sum(self._aside.sizes)
@@ -195,6 +199,11 @@ class LiveExchange:
         self._aside.sizes = [len(piece) for piece in masked.pieces]
         headers = masked.agreeing(self._response.headers, received, whole=whole)
         self._response = msgspec.structs.replace(self._response, headers=headers)
+
+    def _note_unsearched(self, body: str) -> None:
+        if self._sink.masking.mode != "metadata":  # which stores no body
+            self._aside.unsearched.append(body)
+            self._sink.masking.count_unsearched()
 
     def _write_head(self) -> None:
         if not self._head_is_written:

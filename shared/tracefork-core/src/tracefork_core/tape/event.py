@@ -87,6 +87,8 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
         in_step: the lane, counted from the start of the framework's step, if that differs.
         auxiliary: whether a replay may send more or fewer of such requests: token counts, reports.
         rounds: rounds of the event loop from its cancellation to its end.
+        unsearched: "request", "response" or both: bodies whose content coding could not be removed,
+            so that they were not searched for secrets.
     """
 
     lane: str
@@ -111,6 +113,7 @@ class ExchangeAside(msgspec.Struct, omit_defaults=True, gc=False):
     in_step: str | None = None
     auxiliary: bool = False
     rounds: int = 0
+    unsearched: list[str] = []
 
 
 class StepRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -200,7 +203,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     Seams made `crossed` of its `connections`; `strays` names the others, and `subprocesses` the
     programs that it started. `outcome` is "ok" or the name of the exception. `secrets` counts
     masked secrets by name. `left_alone` counts the requests that other work of the process made.
-    `unused_tools` lists the names of tools that had no effect on the run, and why.
+    `unused_tools` lists the names of tools that had no effect on the run, and why. `unsearched`
+    counts the bodies that could not be unpacked to search them for secrets.
     """
 
     digest: str
@@ -214,6 +218,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     secrets: dict[str, int] = {}
     left_alone: int = 0
     unused_tools: list[str] = []
+    unsearched: int = 0
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

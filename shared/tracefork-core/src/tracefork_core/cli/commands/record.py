@@ -21,7 +21,7 @@ from tracefork_core.cli.agent.recorded_command import remember
 from tracefork_core.cli.agent.tool_settings import tools_for
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.coverage import coverage_document, coverage_words, unseen_words
-from tracefork_core.cli.display.secrets import secret_words
+from tracefork_core.cli.display.secrets import secret_words, unsearched_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import UsageError
 from tracefork_core.seams.tools.tool_names import NoToolError
@@ -188,6 +188,7 @@ def _report(
                 "blind_spots": unseen,
                 "mode": mode,
                 "secrets": receipt.secrets,
+                "unsearched": receipt.unsearched,
                 "leaks": run.leaks,
                 "unused_tools": receipt.unused_tools,
                 "next": following,
@@ -231,6 +232,8 @@ def _print_summary(
         console.print(f"  {unseen_words(unseen)}", style=screen.WARN, soft_wrap=True)
     if receipt.secrets:
         console.print(f"  secrets masked: {secret_words(receipt.secrets)}", soft_wrap=True)
+    if receipt.unsearched:
+        console.print(f"  ! {unsearched_words(receipt.unsearched)}", style=screen.WARN)
     if account.untaped:
         words = untaped_words(account.untaped, "A replay runs {} again.")
         console.print(f"  ! {printable(words)}", style=screen.WARN, soft_wrap=True)

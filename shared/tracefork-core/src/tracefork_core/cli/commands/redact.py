@@ -205,7 +205,10 @@ def _replays(result: _Result) -> Iterator[str]:
 
 def _warnings(result: _Result) -> Iterator[str]:
     for coding in result.not_unpacked:
-        yield f"bodies compressed with {coding} could not be read: only their bytes were searched"
+        yield (
+            f"bodies in the content coding {coding} could not be unpacked within the limits: only "
+            "their packed bytes were searched"
+        )
     if result.parent:
         yield (
             f"the old tape is a branch of {result.parent}, which may hold the same secrets: "

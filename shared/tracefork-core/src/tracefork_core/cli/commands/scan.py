@@ -157,8 +157,11 @@ def _print(results: Sequence[_Result]) -> None:
             line = f"{shown} · {_event(place)} · {place.where} · {place.secret} \u00d7{count}"
             console.print(printable(line), soft_wrap=True)
         for coding in result.odd:
-            note = f"! {shown}: bodies compressed with {coding} cannot be read: only their bytes "
-            notes.print(printable(f"{note}were searched"), style=screen.WARN, soft_wrap=True)
+            note = (
+                f"! {shown}: bodies in the content coding {coding} cannot be unpacked within the "
+                "limits: only their packed bytes were searched"
+            )
+            notes.print(printable(note), style=screen.WARN, soft_wrap=True)
         if result.problem:
             problem = f"✗ {shown}: {result.problem}"
             notes.print(printable(problem), style=screen.BAD, soft_wrap=True)

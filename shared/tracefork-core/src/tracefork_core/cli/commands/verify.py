@@ -17,7 +17,7 @@ from tracefork_core.cli.commands.replay import auxiliary_words
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.card import print_differences
 from tracefork_core.cli.display.coverage import coverage_document, coverage_words
-from tracefork_core.cli.display.secrets import secret_words
+from tracefork_core.cli.display.secrets import secret_words, unsearched_words
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import DivergenceError, TapeError, UsageError
 
@@ -136,6 +136,7 @@ def _document(tape: _Tape, replays: Sequence[child_python.Done], code: int) -> d
         "coverage": coverage_document(tape.receipt) if tape.receipt else None,
         "mode": tape.mode,
         "secrets": tape.receipt.secrets if tape.receipt else None,
+        "unsearched": tape.receipt.unsearched if tape.receipt else None,
         "times": len(replays),
         "same": sum(replay.exit == 0 for replay in replays),
         "replays": [replay.document for replay in replays],
@@ -163,6 +164,8 @@ def _print(tape: _Tape, replays: Sequence[child_python.Done]) -> None:
         facts["token counts"] = words
     if tape.receipt and tape.receipt.secrets:
         facts["secrets masked"] = secret_words(tape.receipt.secrets)
+    if tape.receipt and tape.receipt.unsearched:
+        facts["secrets unknown"] = unsearched_words(tape.receipt.unsearched)
     for name, value in facts.items():
         console.print(Text(f"  {name:<15}", screen.DIM).append(value, "default"), soft_wrap=True)
     if not good:

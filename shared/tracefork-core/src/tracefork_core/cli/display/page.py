@@ -13,10 +13,11 @@ from tracefork_core.cli.display.account import model_name
 from tracefork_core.cli.display.text import printable, readable, shortened
 from tracefork_core.cli.display.timeline import step_words, summary
 from tracefork_core.cli.display.tool_call import is_tool
-from tracefork_core.providers import ModelCall, decompress, model_call
+from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.prices import price_of
 from tracefork_core.run.untaped import untaped_calls
 from tracefork_core.tape import Exchange, Tape
+from tracefork_core.unpacking import decompress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,6 +66,7 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
         "message": failure.message if failure else None,
         "seam": exchange.aside.seam,
         "effect": exchange.aside.effect,
+        "unsearched": exchange.aside.unsearched,
         "chunks": len(exchange.aside.sizes),
         "request_headers": [list(pair) for pair in exchange.request_headers],
         "response_headers": [list(pair) for pair in exchange.response_headers],
@@ -95,6 +97,9 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
         yield "auxiliary", "token count or telemetry; a replay may skip it"
     if is_tool(exchange):
         yield "effect", aside.effect or "unknown, treated as a write"
+    if aside.unsearched:
+        bodies = " and ".join(aside.unsearched)
+        yield "secrets", f"{bodies} not searched: unpacking passed a limit or failed"
     first = figures.milliseconds(aside.first_byte)
     chunks = figures.several(len(aside.sizes), "chunk")
     yield "took", f"{figures.milliseconds(aside.took)} ms, head after {first} ms · {chunks}"
