@@ -275,7 +275,7 @@ def test_strategies_and_tasks_keep_their_types_in_the_known_attributes() -> None
 
 
 def test_checkpointers_keep_their_data_and_their_types_in_the_known_attributes() -> None:
-    """stand_ins.py tells by them which objects hold the same data; session_serde.py reads types."""
+    """connections.py tells by them which objects hold the same data, session_serde.py the types."""
     saver = InMemorySaver()
     assert copy.copy(saver).storage is saver.storage, "copies do not share `storage` any more"
     with SqliteSaver.from_conn_string(":memory:") as opened:

@@ -14,10 +14,11 @@ from typing import Any
 from langchain_core import outputs
 from langchain_core.messages import BaseMessage
 
-from tracefork_core.adapters import Instrument, State, fork_point
+from tracefork_core.adapters import Patches, State, fork_point, put_in_front, undisturbed
+from tracefork_langgraph import ADAPTER
+from tracefork_langgraph.connections import same_data
 from tracefork_langgraph.serde import StrictSerializer
 from tracefork_langgraph.session_serde import declared_types
-from tracefork_langgraph.stand_ins import instrument, undisturbed
 
 
 class _Entries:
@@ -218,16 +219,16 @@ def _spelled(key: Any) -> str:
     return f"{first if isinstance(first, str) else ','.join(first)} {second}"
 
 
-def _of_models(module: ModuleType) -> Callable[[], None]:
+def _of_models(patches: Patches, module: ModuleType) -> None:
     names = ("lookup", "alookup", "update", "aupdate", "clear", "aclear")
-    return instrument(module.BaseCache, names, ModelCache)
+    put_in_front(patches, module.BaseCache, names, ModelCache, same=same_data)
 
 
-def _of_nodes(module: ModuleType) -> Callable[[], None]:
+def _of_nodes(patches: Patches, module: ModuleType) -> None:
     names = ("get", "aget", "set", "aset", "clear", "aclear")
-    return instrument(module.BaseCache, names, NodeCache)
+    put_in_front(patches, module.BaseCache, names, NodeCache, same=same_data)
 
 
-MODELS = Instrument("langchain_core.caches", _of_models)
-NODES = Instrument("langgraph.cache.base", _of_nodes)
+MODELS = ADAPTER.instrument("langchain_core.caches", _of_models)
+NODES = ADAPTER.instrument("langgraph.cache.base", _of_nodes)
 """Every session switches them on when these modules are imported."""

@@ -8,7 +8,7 @@ read and did not put itself. A replay or fork finds these, and those that it put
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -16,14 +16,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import Instrument, Noted, State
-from tracefork_langgraph.connections import OPEN, opening
+from tracefork_core.adapters import Noted, Patches, State, put_in_front, undisturbed, upkeep
+from tracefork_langgraph import ADAPTER
+from tracefork_langgraph.connections import OPEN, opening, same_data
 from tracefork_langgraph.noted_checkpoints import from_note, note_of
 from tracefork_langgraph.records import place_of
 from tracefork_langgraph.running import ids_after
 from tracefork_langgraph.saver import MemorySaver, TapeSaver, begins_run
 from tracefork_langgraph.session_serde import SessionSerializer
-from tracefork_langgraph.stand_ins import instrument, undisturbed, upkeep
 
 _NAMES = (
     *("get_tuple", "list", "put", "put_writes", "get_delta_channel_history", "setup"),
@@ -223,10 +223,17 @@ def _is_ours(saver: Any) -> bool:
     return isinstance(saver, TapeSaver)
 
 
-def _of_savers(module: ModuleType) -> Callable[[], None]:
-    openings = {OPEN: opening}
-    return instrument(module.BaseCheckpointSaver, _NAMES, Checkpointer, _is_ours, openings)
+def _of_savers(patches: Patches, module: ModuleType) -> None:
+    put_in_front(
+        patches,
+        module.BaseCheckpointSaver,
+        _NAMES,
+        Checkpointer,
+        same=same_data,
+        is_exempt=_is_ours,
+        replace={OPEN: opening},
+    )
 
 
-SAVERS = Instrument("langgraph.checkpoint.base", _of_savers)
+SAVERS = ADAPTER.instrument("langgraph.checkpoint.base", _of_savers)
 """Every session switches it on when that module is imported."""

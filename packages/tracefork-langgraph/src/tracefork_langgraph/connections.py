@@ -8,19 +8,24 @@ and no server has to run.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+import os
+import sqlite3
+from collections.abc import AsyncIterator, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import wraps
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import Instrument, answering_tape
-from tracefork_langgraph.stand_ins import note_opened, replace_in_classes
+from tracefork_core.adapters import Patches, answering_tape, replace_in_classes, undisturbed
+from tracefork_langgraph import ADAPTER
 
 OPEN = "from_conn_string"
 """The method of the classes that open a database."""
 _MEMORY = ":memory:"
+_opened: WeakKeyDictionary[Any, Hashable] = WeakKeyDictionary()
+"""The databases that savers and stores were opened from."""
 _OPTIONS = ("serde", "index", "ttl")
 """What a connection string's other options say to the object itself."""
 
@@ -53,13 +58,13 @@ def opening(kind: type, _: str, original: Any) -> Any:
     @asynccontextmanager
     async def aopen(cls: Any, conn_string: str, **options: Any) -> AsyncIterator[Any]:
         async with opened(cls, conn_string, options) as shared:
-            note_opened(shared, conn_string)
+            _note_opened(shared, conn_string)
             yield shared
 
     @contextmanager
     def open_(cls: Any, conn_string: str, **options: Any) -> Iterator[Any]:
         with opened(cls, conn_string, options) as shared:
-            note_opened(shared, conn_string)
+            _note_opened(shared, conn_string)
             yield shared
 
     instead: Any = aopen if is_async else open_
@@ -84,9 +89,32 @@ def _cached_in_memory(_: type, __: str, original: Any) -> Any:
     return init
 
 
-def _of_sqlite_cache(module: ModuleType) -> Callable[[], None]:
-    return replace_in_classes(module.SqliteCache, ("__init__",), _cached_in_memory)
+def _note_opened(shared: object, database: str) -> None:
+    """Note from which database an object was opened: others may be opened from the same one."""
+    is_file = "://" not in database and "=" not in database and database != _MEMORY
+    if database != _MEMORY:
+        _opened[shared] = os.path.realpath(database) if is_file else database
 
 
-CACHES = Instrument("langgraph.cache.sqlite", _of_sqlite_cache)
+def same_data(shared: Any) -> Hashable | None:
+    """Return what objects have in common that hold the same data; None if that is unknown."""
+    with suppress(TypeError):
+        if shared in _opened:
+            return _opened[shared]
+    connection = getattr(shared, "conn", None)
+    if isinstance(connection, sqlite3.Connection):
+        with suppress(sqlite3.Error), undisturbed():
+            for _, name, file in connection.execute("PRAGMA database_list"):
+                if name == "main" and file:
+                    _note_opened(shared, file)
+                    return _opened[shared]
+    held = connection if connection is not None else getattr(shared, "storage", None)
+    return ("held", id(held)) if held is not None else None
+
+
+def _of_sqlite_cache(patches: Patches, module: ModuleType) -> None:
+    replace_in_classes(patches, module.SqliteCache, ("__init__",), _cached_in_memory)
+
+
+CACHES = ADAPTER.instrument("langgraph.cache.sqlite", _of_sqlite_cache)
 """Every session switches it on when that module is imported."""

@@ -13,14 +13,15 @@ recording gets the message unchanged.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tracefork_core import Tape, UsageError
-from tracefork_core.adapters import Instrument, session_here
+from tracefork_core.adapters import Patches, session_here
+from tracefork_langgraph import ADAPTER
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -41,7 +42,7 @@ _known: dict[int, _Known] = {}
 """By the identity of a message, while it exists: equal messages are separate entries."""
 
 
-def _of_messages(module: ModuleType) -> Callable[[], None]:
+def _of_messages(patches: Patches, module: ModuleType) -> None:
     """Replace the function that `add_messages` calls: graph schemas hold `add_messages` itself."""
     from langchain_core.messages import BaseMessage
 
@@ -49,7 +50,7 @@ def _of_messages(module: ModuleType) -> Callable[[], None]:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cell = cells.get("func")
     if cell is None:
-        return lambda: None  # Another LangGraph version: leave messages unchanged.
+        return  # Another LangGraph version: leave messages unchanged.
     original = cell.cell_contents
 
     def merged(left: Any, right: Any, **options: Any) -> Any:
@@ -62,10 +63,7 @@ def _of_messages(module: ModuleType) -> Callable[[], None]:
 
     cell.cell_contents = merged
 
-    def undo() -> None:
-        cell.cell_contents = original
-
-    return undo
+    patches.at_undo(lambda: setattr(cell, "cell_contents", original))
 
 
 def _arrived(messages: Iterable[BaseMessage]) -> Iterator[tuple[_Known, BaseMessage]]:
@@ -102,5 +100,5 @@ def _come(
     known.bare_on |= dict.fromkeys(tapes, message.id is None)
 
 
-GIVEN = Instrument("langgraph.graph.message", _of_messages)
+GIVEN = ADAPTER.instrument("langgraph.graph.message", _of_messages)
 """Every session switches it on when that module is imported."""

@@ -8,7 +8,7 @@ fork gets them without the items that it has not put itself, and with those that
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -24,11 +24,19 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from tracefork_core.adapters import Instrument, Noted, State, fork_point
-from tracefork_langgraph.connections import OPEN, opening
+from tracefork_core.adapters import (
+    Noted,
+    Patches,
+    State,
+    fork_point,
+    put_in_front,
+    undisturbed,
+    upkeep,
+)
+from tracefork_langgraph import ADAPTER
+from tracefork_langgraph.connections import OPEN, opening, same_data
 from tracefork_langgraph.serde import StrictSerializer
 from tracefork_langgraph.session_serde import declared_types
-from tracefork_langgraph.stand_ins import instrument, undisturbed, upkeep
 
 Place = tuple[tuple[str, ...], str]
 """The namespace and the key of an item."""
@@ -254,16 +262,23 @@ def _works_in_background(store: Any) -> bool:
     return task is not None and task is getattr(store, "_task", None)
 
 
-def _of_stores(module: ModuleType) -> Callable[[], None]:
-    names = ("batch", "abatch", "setup", "sweep_ttl")
-    return instrument(module.BaseStore, names, Store, _works_in_background, {OPEN: opening})
+def _of_stores(patches: Patches, module: ModuleType) -> None:
+    put_in_front(
+        patches,
+        module.BaseStore,
+        ("batch", "abatch", "setup", "sweep_ttl"),
+        Store,
+        same=same_data,
+        is_exempt=_works_in_background,
+        replace={OPEN: opening},
+    )
 
 
-def _of_queues(module: ModuleType) -> Callable[[], None]:
+def _of_queues(patches: Patches, module: ModuleType) -> None:
     names = ("aget", "asearch", "aput", "adelete", "alist_namespaces")
-    return instrument(module.AsyncBatchedBaseStore, names, Store)
+    put_in_front(patches, module.AsyncBatchedBaseStore, names, Store, same=same_data)
 
 
-MEMORY = Instrument("langgraph.store.base", _of_stores)
-QUEUES = Instrument("langgraph.store.base.batch", _of_queues)
+MEMORY = ADAPTER.instrument("langgraph.store.base", _of_stores)
+QUEUES = ADAPTER.instrument("langgraph.store.base.batch", _of_queues)
 """Every session switches them on when these modules are imported."""

@@ -30,10 +30,16 @@ _ABSENT = object()
 
 
 class Patches:
-    """Replacements that are undone together. Not locked: see `Shared`."""
+    """Replacements that are undone together. Not locked: see `Shared`.
 
-    def __init__(self) -> None:
+    Args:
+        refuse: makes the error for an attribute that is not there, from the names of its module or
+            class and of itself.
+    """
+
+    def __init__(self, refuse: Callable[[str, str], UsageError] | None = None) -> None:
         self._stack = ExitStack()
+        self._refuse = refuse
 
     def replace(self, owner: Any, name: str, replacement: object) -> None:
         """Set an attribute of a module or a class until `undo`.
@@ -44,7 +50,7 @@ class Patches:
         # Not `getattr`: it would unpack a static method, and put an inherited one on the class.
         original = vars(owner).get(name, _ABSENT)
         if original is _ABSENT and not hasattr(owner, name):
-            raise _unsupported(owner, name)
+            raise self._missing(owner, name)
         setattr(owner, name, replacement)
         self._stack.callback(_put_back, owner, name, original, replacement)
 
@@ -55,7 +61,7 @@ class Patches:
             UsageError: there is no such attribute; this version of the library is not supported.
         """
         if not hasattr(owner, name):
-            raise _unsupported(owner, name)
+            raise self._missing(owner, name)
         self.replace(owner, name, wrapper(getattr(owner, name)))
 
     def change_class(self, instance: Any, kind: type) -> None:
@@ -72,6 +78,11 @@ class Patches:
     def at_undo(self, undo: Callable[[], object]) -> None:
         """Call `undo` when these patches are undone."""
         self._stack.callback(undo)
+
+    def _missing(self, owner: Any, name: str) -> UsageError:
+        if self._refuse is None:
+            return _unsupported(owner, name)
+        return self._refuse(owner.__name__, name)
 
     def undo(self) -> None:
         """Put everything back, the last replacement first. The object can be used again."""

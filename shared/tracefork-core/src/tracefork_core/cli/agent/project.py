@@ -7,7 +7,8 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from tracefork_core.adapters import PROJECTS, FindProject, Project
+from tracefork_core.adapters import FindProject, Project
+from tracefork_core.adapters.adapter import PROJECTS
 from tracefork_core.errors import UsageError
 
 

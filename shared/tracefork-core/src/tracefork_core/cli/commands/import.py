@@ -66,7 +66,7 @@ def _imported(bring_in: Importer, source: Path, output: Path) -> Imported:
 
 
 def _importer(name: str, distribution: str) -> Importer:
-    from tracefork_core.adapters import IMPORTERS
+    from tracefork_core.adapters.adapter import IMPORTERS
 
     for point in entry_points(group=IMPORTERS, name=name):
         importer: Importer = point.load()

@@ -1,0 +1,134 @@
+"""The public interface for adapters: what the package for one framework may use of core.
+
+An adapter is a distribution of its own with these entry points:
+
+    tracefork.adapters     an `Adapter`, which `tracefork doctor` lists
+    tracefork.instruments  an `Instrument`: patches the framework while a session is open
+    tracefork.importers    an `Importer`: brings over the threads of another checkpointer
+    tracefork.projects     a `FindProject`: lets `tracefork record FOLDER` run a project
+
+Its one public function is `attach(x) -> x`. An adapter uses this interface to
+
+- capture clients: `tracefork_core.bind`;
+- report steps: `begin_step`, `end_step`, `current_step`;
+- name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
+- store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
+- put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
+- record the framework's tools as exchanges: `tool_exchange`, and `FrameworkValues` to turn its
+  classes into data and back;
+- replace the framework's functions while a session is open: `Adapter.instrument` and `Patches`.
+
+Outside a session all of it does nothing.
+
+`adapter` says what an adapter is, `session_here` what it tells a session and asks it,
+`checkpointing` where checkpoints are kept, and `stand_ins` what replaces state that outlives a run.
+"""
+
+from __future__ import annotations
+
+from tracefork_core.adapters.adapter import (
+    Adapter,
+    FindProject,
+    Imported,
+    Importer,
+    Project,
+    found_adapters,
+)
+from tracefork_core.adapters.checkpointing import (
+    checkpoints,
+    memory_checkpoints,
+    recorded_checkpoints,
+    recorded_runs,
+    revisited_checkpoint,
+    without_secrets,
+)
+from tracefork_core.adapters.session_here import (
+    answering_tape,
+    begin_step,
+    branch_lane,
+    check_asked,
+    check_session,
+    end_step,
+    fork_point,
+    in_session,
+    lane_here,
+    mark_as_recorded,
+    restart_lane_numbers,
+    session_here,
+)
+from tracefork_core.adapters.stand_ins import (
+    put_in_front,
+    replace_in_classes,
+    state_of,
+    undisturbed,
+    upkeep,
+)
+from tracefork_core.checkpoints.contract import Checkpoints, RecordedRun
+from tracefork_core.exchange.contract import Lane, Noted, State
+from tracefork_core.exchange.current import (
+    ask_where,
+    crossing_seam,
+    current_step,
+)
+from tracefork_core.patching.instrument import Instrument
+from tracefork_core.patching.patch import Patches
+from tracefork_core.seams.tools.framework_tools import (
+    FrameworkValues,
+    ToolMark,
+    atool_exchange,
+    tool_exchange,
+    tool_mark,
+)
+from tracefork_core.tape.checkpoint import Checkpoint as SavedCheckpoint
+from tracefork_core.tape.checkpoint import Value as SavedValue
+from tracefork_core.tape.checkpoint import Write as SavedWrite
+
+__all__ = [
+    "Adapter",
+    "Checkpoints",
+    "FindProject",
+    "FrameworkValues",
+    "Imported",
+    "Importer",
+    "Instrument",
+    "Lane",
+    "Noted",
+    "Patches",
+    "Project",
+    "RecordedRun",
+    "SavedCheckpoint",
+    "SavedValue",
+    "SavedWrite",
+    "State",
+    "ToolMark",
+    "answering_tape",
+    "ask_where",
+    "atool_exchange",
+    "begin_step",
+    "branch_lane",
+    "check_asked",
+    "check_session",
+    "checkpoints",
+    "crossing_seam",
+    "current_step",
+    "end_step",
+    "fork_point",
+    "found_adapters",
+    "in_session",
+    "lane_here",
+    "mark_as_recorded",
+    "memory_checkpoints",
+    "put_in_front",
+    "recorded_checkpoints",
+    "recorded_runs",
+    "replace_in_classes",
+    "restart_lane_numbers",
+    "revisited_checkpoint",
+    "session_here",
+    "state_of",
+    "tool_exchange",
+    "tool_mark",
+    "undisturbed",
+    "upkeep",
+    "without_secrets",
+]
