@@ -181,7 +181,7 @@ def test_without_the_adapter_a_crew_retries_and_hides_the_divergence(
     diverge: Any, refused: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control: each agent sends three requests, and the caller gets an error of the SDK."""
-    monkeypatch.setattr(misses, "instrument", lambda: lambda: None)
+    monkeypatch.setattr(misses, "put_in", lambda _: None)
     met, _ = diverge(MODES["sequential"].run)
     assert not isinstance(met, tracefork.TraceforkError)
     assert len(refused) == 3

@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from functools import wraps
 from importlib import import_module
 from typing import Any
 
 from tracefork_core import UsageError, bind
-from tracefork_core.adapters import in_session
+from tracefork_core.adapters import Patches, in_session
 from tracefork_crewai.llm_events import on_call
 from tracefork_crewai.misses import veto
 
@@ -31,12 +31,10 @@ _COUNTING = "is_context_window_overflowing_threshold"
 _LEARNED = ("_LEARNED_RESPONSES_ONLY_MODELS", "_LEARNED_NO_REASONING_EFFORT_MODELS")
 
 
-def instrument() -> Callable[[], None]:
-    """Refuse LLMs that cannot be recorded and forget what CrewAI learned; return the undoing."""
-    with ExitStack() as stack:
-        _forget()
-        _refuse_by_name(stack)
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Refuse LLMs that cannot be recorded and forget what CrewAI learned."""
+    _forget()
+    _refuse_by_name(patches)
 
 
 def bind_clients(llm: Any) -> None:
@@ -113,12 +111,11 @@ def _forget() -> None:
             learned.clear()
 
 
-def _refuse_by_name(stack: ExitStack) -> None:
-    stack.callback(on_call("started", _refuse))
+def _refuse_by_name(patches: Patches) -> None:
+    on_call(patches, "started", _refuse)
     base = import_module("crewai.llms.base_llm").BaseLLM
     if _COUNTING in vars(base):
-        stack.callback(setattr, base, _COUNTING, vars(base)[_COUNTING])
-        setattr(base, _COUNTING, _refusing(vars(base)[_COUNTING]))
+        patches.wrap(base, _COUNTING, _refusing)
 
 
 def _refusing(count: Callable[..., bool]) -> Callable[..., bool]:

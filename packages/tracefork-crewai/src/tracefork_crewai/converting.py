@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
 from crewai.utilities.converter import Converter
 
+from tracefork_core.adapters import Patches
 from tracefork_crewai.event_scope import begin, end, is_on_tape
 from tracefork_crewai.labels import Label
-from tracefork_crewai.replacing import replaced
 
 _CONVERTER = "converter"
 
 
-def instrument() -> Callable[[], None]:
-    """Give conversions steps of their own; return the undoing."""
-    with ExitStack() as stack:
-        for name in ("to_pydantic", "ato_pydantic", "to_json", "ato_json"):
-            stack.callback(replaced(Converter, name, _with_step))
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Give conversions steps of their own."""
+    for name in ("to_pydantic", "ato_pydantic", "to_json", "ato_json"):
+        patches.wrap(Converter, name, _with_step)
 
 
 def _with_step(convert: Callable[..., Any]) -> Callable[..., Any]:

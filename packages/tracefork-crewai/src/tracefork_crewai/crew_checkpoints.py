@@ -7,21 +7,21 @@ checkpoint, whose name holds a time and a random id, is on the tape as well.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import suppress
 from typing import Any
 
 from crewai.state.provider.core import BaseProvider
 
-from tracefork_core.adapters import State
-from tracefork_crewai.stand_ins import Reads, in_front, undisturbed
+from tracefork_core.adapters import Patches, State, put_in_front, undisturbed
+from tracefork_crewai.reads import Reads
 
 _NAMES = ("checkpoint", "acheckpoint", "from_checkpoint", "afrom_checkpoint", "prune")
 
 
-def instrument() -> Callable[[], None]:
-    """Put a stand-in in front of each storage of checkpoints; return the undoing."""
-    return in_front(BaseProvider, _NAMES, "checkpoints", Checkpoints, _same)
+def put_in(patches: Patches) -> None:
+    """Put a stand-in in front of each storage of checkpoints."""
+    put_in_front(patches, BaseProvider, _NAMES, Checkpoints, kind="checkpoints", same=_same)
 
 
 def _same(_: Any) -> Hashable:

@@ -5,31 +5,28 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import wraps
 from importlib import import_module
 from typing import Any
 
+from tracefork_core.adapters import Patches
 from tracefork_crewai.event_scope import agent_here, is_on_tape
 from tracefork_crewai.refusals import BUSY
-from tracefork_crewai.replacing import replaced
 
 _HOMES = ("crewai.agents.agent_executor", "crewai.experimental.agent_executor")
 _PATIENCE, _MOMENT = 100, 0.05
 _done = threading.Condition()
 
 
-def instrument() -> Callable[[], None]:
-    """Let agents of a session refuse work as the tape says; return the undoing."""
-    with ExitStack() as stack:
-        for home in _HOMES:
-            try:
-                executor = import_module(home).AgentExecutor
-            except (ImportError, AttributeError):
-                continue  # CrewAI has moved it between versions.
-            stack.callback(replaced(executor, "invoke", _invoked))
-            stack.callback(replaced(executor, "invoke_async", _ainvoked))
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Let agents of a session refuse work as the tape says."""
+    for home in _HOMES:
+        try:
+            executor = import_module(home).AgentExecutor
+        except (ImportError, AttributeError):
+            continue  # CrewAI has moved it between versions.
+        patches.wrap(executor, "invoke", _invoked)
+        patches.wrap(executor, "invoke_async", _ainvoked)
 
 
 def _invoked(invoke: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,15 +7,15 @@ run saves stay in memory there, and its own reads find them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from crewai.flow.async_feedback.types import PendingFeedbackContext
 from crewai.flow.persistence.base import FlowPersistence
 from pydantic import TypeAdapter
 
-from tracefork_core.adapters import State
-from tracefork_crewai.stand_ins import Reads, in_front, undisturbed
+from tracefork_core.adapters import Patches, State, put_in_front, undisturbed
+from tracefork_crewai.reads import Reads
 
 _NAMES = (
     *("init_db", "save_state", "load_state"),
@@ -25,9 +25,9 @@ _NAMES = (
 _ANY: TypeAdapter[Any] = TypeAdapter(Any)
 
 
-def instrument() -> Callable[[], None]:
-    """Put a stand-in in front of each storage of flows' states; return the undoing."""
-    return in_front(FlowPersistence, _NAMES, "flow states", FlowStates, _same)
+def put_in(patches: Patches) -> None:
+    """Put a stand-in in front of each storage of flows' states."""
+    put_in_front(patches, FlowPersistence, _NAMES, FlowStates, kind="flow states", same=_same)
 
 
 def _same(persistence: Any) -> Hashable:

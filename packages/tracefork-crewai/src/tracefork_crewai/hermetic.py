@@ -16,9 +16,12 @@ from contextlib import ExitStack, suppress
 from functools import reduce
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from tracefork_core.adapters import Instrument, answering_tape
+from tracefork_core import UsageError
+from tracefork_core.adapters import Patches, answering_tape
+from tracefork_crewai import ADAPTER
 
 SWITCHES = {
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -40,7 +43,7 @@ def prepare() -> Callable[[], None]:
         _folders.append(Path(folder.name))
         stack.callback(_folders.pop)
         stack.callback(_forget, folder.name)
-        paths = Instrument("crewai_core.paths", _elsewhere)
+        paths = ADAPTER.instrument("crewai_core.paths", _elsewhere)
         paths.on()
         stack.callback(paths.off)
         for name, value in SWITCHES.items():
@@ -49,16 +52,14 @@ def prepare() -> Callable[[], None]:
         return stack.pop_all().close
 
 
-def instrument() -> Callable[[], None]:
-    """Replace the functions that upload and collect traces; return the undoing."""
-    with ExitStack() as stack:
-        for module, path, instead in _UPLOADS:
-            with suppress(ImportError, AttributeError):  # Some versions lack some of them.
-                *owners, name = path.split(".")
-                owner = reduce(getattr, owners, import_module(module))
-                stack.callback(setattr, owner, name, getattr(owner, name))
-                setattr(owner, name, instead)
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Replace the functions that upload and collect traces."""
+    for module, path, instead in _UPLOADS:
+        # Some versions lack some of them.
+        with suppress(ImportError, AttributeError, UsageError):
+            *owners, name = path.split(".")
+            owner = reduce(getattr, owners, import_module(module))
+            patches.replace(owner, name, instead)
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -82,14 +83,12 @@ def fresh_folder() -> Path:
     return _folders[-1] / str(next(_count))
 
 
-def _elsewhere(paths: Any) -> Callable[[], None]:
+def _elsewhere(patches: Patches, paths: ModuleType) -> None:
     """Let CrewAI take a temporary folder for the user's in replays and forks.
 
     It makes the folder wherever it looks up the path, so where it does not exist any more, too.
     """
-    before = paths.appdirs
-    paths.appdirs = _Folders(before)
-    return lambda: setattr(paths, "appdirs", before)
+    patches.wrap(paths, "appdirs", _Folders)
 
 
 class _Folders:

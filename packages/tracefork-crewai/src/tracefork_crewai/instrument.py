@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
 from types import ModuleType
 
-from tracefork_core.adapters import Instrument
-from tracefork_crewai import hermetic
-from tracefork_crewai.replacing import unknown
+from tracefork_core.adapters import Patches
+from tracefork_crewai import ADAPTER, hermetic
 
 
-def _apply(_: ModuleType) -> Callable[[], None]:
-    try:
-        return _instrument()
-    except (AttributeError, ImportError, KeyError) as error:
-        raise unknown(str(error)) from error
-
-
-def _instrument() -> Callable[[], None]:
+def _put_in(patches: Patches, _: ModuleType) -> None:
     # CrewAI is imported by now, so these imports cost no more time.
     from tracefork_crewai import (
         clients,
@@ -37,14 +27,12 @@ def _instrument() -> Callable[[], None]:
         trained_agents,
     )
 
-    with ExitStack() as stack:
-        asked = (hermetic, clients, misses, steps, converting, planning, executors)
-        done = (tools, memory, knowledge, mcp_clients)
-        kept = (flow_states, task_outputs, crew_checkpoints, trained_agents)
-        for part in (*asked, *done, *kept):
-            stack.callback(part.instrument())
-        return stack.pop_all().close
+    asked = (hermetic, clients, misses, steps, converting, planning, executors)
+    done = (tools, memory, knowledge, mcp_clients)
+    kept = (flow_states, task_outputs, crew_checkpoints, trained_agents)
+    for part in (*asked, *done, *kept):
+        part.put_in(patches)
 
 
-INSTRUMENT = Instrument("crewai", _apply, hermetic.prepare)
+INSTRUMENT = ADAPTER.instrument("crewai", _put_in, hermetic.prepare)
 """Every session applies it, once `crewai` is imported."""

@@ -7,17 +7,15 @@ the recording, the replay reports a divergence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial, wraps
 from typing import Any
 
 from crewai.knowledge.knowledge import Knowledge
 
-from tracefork_core.adapters import in_session
+from tracefork_core.adapters import Patches, in_session
 from tracefork_crewai import knowledge_storage
 from tracefork_crewai.knowledge_storage import notice
 from tracefork_crewai.methods import as_exchange
-from tracefork_crewai.replacing import replaced
 from tracefork_crewai.tool_calls import Leaf, acall, call
 from tracefork_crewai.tool_values import Values
 from tracefork_crewai.untold import Untold
@@ -25,20 +23,18 @@ from tracefork_crewai.untold import Untold
 Method = Callable[..., Any]
 
 
-def instrument() -> Callable[[], None]:
-    """Make the calls of `Knowledge` exchanges of the open session; return the undoing."""
+def put_in(patches: Patches) -> None:
+    """Make the calls of `Knowledge` exchanges of the open session."""
     untold = Untold()
-    with ExitStack() as stack:
-        stack.callback(knowledge_storage.instrument())
-        stack.callback(untold.forget)
-        for name, wrap in (
-            ("query", _query),
-            ("aquery", _aquery),
-            ("add_sources", _add_sources),
-            ("aadd_sources", partial(_aadd_sources, add=Knowledge.add_sources)),
-        ):
-            stack.callback(replaced(Knowledge, name, _noticing(partial(wrap, untold))))
-        return stack.pop_all().close
+    knowledge_storage.put_in(patches)
+    patches.at_undo(untold.forget)
+    for name, wrap in (
+        ("query", _query),
+        ("aquery", _aquery),
+        ("add_sources", _add_sources),
+        ("aadd_sources", partial(_aadd_sources, add=Knowledge.add_sources)),
+    ):
+        patches.wrap(Knowledge, name, _noticing(partial(wrap, untold)))
 
 
 def _noticing(wrap: Callable[[Method], Method]) -> Callable[[Method], Method]:

@@ -10,7 +10,6 @@ import copy
 import json
 import re
 from collections.abc import Callable, Hashable
-from contextlib import ExitStack
 from functools import partial, wraps
 from typing import Any
 
@@ -20,11 +19,17 @@ from crewai.knowledge.storage.base_knowledge_storage import BaseKnowledgeStorage
 from crewai.knowledge.storage.knowledge_storage import KnowledgeStorage
 from crewai.rag.config import utils as rag
 
-from tracefork_core.adapters import State, session_here, state_of
+from tracefork_core.adapters import (
+    Patches,
+    State,
+    put_in_front,
+    session_here,
+    state_of,
+    undisturbed,
+)
 from tracefork_crewai.hermetic import fresh_folder
 from tracefork_crewai.inside import is_inside
-from tracefork_crewai.replacing import replaced
-from tracefork_crewai.stand_ins import Reads, in_front, is_answered, packed, undisturbed
+from tracefork_crewai.reads import Reads, is_answered, packed
 
 _NAMES = ("search", "asearch", "save", "asave", "reset", "areset")
 _KIND = "knowledge"
@@ -32,13 +37,11 @@ _PASSAGES, _ALL = "passages", 2**62
 _WORD = re.compile(r"\w+")
 
 
-def instrument() -> Callable[[], None]:
-    """Put a stand-in in front of each storage of knowledge; return the undoing."""
-    with ExitStack() as stack:
-        for module in (of_crewai, rag):
-            stack.callback(replaced(module, "create_client", _elsewhere))
-        stack.callback(in_front(BaseKnowledgeStorage, _NAMES, _KIND, StoredKnowledge, _same))
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Put a stand-in in front of each storage of knowledge."""
+    for module in (of_crewai, rag):
+        patches.wrap(module, "create_client", _elsewhere)
+    put_in_front(patches, BaseKnowledgeStorage, _NAMES, StoredKnowledge, kind=_KIND, same=_same)
 
 
 def notice(storage: object) -> None:

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 from crewai.events.event_bus import CrewAIEventsBus
 
-from tracefork_crewai.replacing import replaced
+from tracefork_core.adapters import Patches
 
 
 def on_call(
-    event: Literal["started", "failed"], react: Callable[[Any], None]
-) -> Callable[[], None]:
+    patches: Patches, event: Literal["started", "failed"], react: Callable[[Any], None]
+) -> None:
     """Call `react` with the LLM after it has reported that a call began or failed.
 
-    An exception of `react` is raised in the code that called the LLM. Returns the undoing.
+    An exception of `react` is raised in the code that called the LLM.
     """
     kind = f"llm_call_{event}"
 
@@ -30,4 +30,4 @@ def on_call(
 
         return emitted
 
-    return replaced(CrewAIEventsBus, "emit", wrap)
+    patches.wrap(CrewAIEventsBus, "emit", wrap)

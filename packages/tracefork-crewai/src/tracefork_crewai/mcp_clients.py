@@ -7,45 +7,39 @@ connection is an exchange of its own, which records whether it succeeded.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from tracefork_core.adapters import Instrument, in_session
-from tracefork_crewai.replacing import replaced
+from tracefork_core.adapters import Patches, in_session
+from tracefork_crewai import ADAPTER
 from tracefork_crewai.tool_calls import Effect, Leaf, acall
 from tracefork_crewai.tool_values import Values, declared_by
 
 _CONNECTED = "_tracefork_connected"
 
 
-def instrument() -> Callable[[], None]:
-    """Make calls of MCP servers exchanges of the open session; return the undoing."""
-    with ExitStack() as stack:
-        for module in (_CLIENTS, _RESOLVERS):  # Applied at their import, which is slow.
-            module.on()
-            stack.callback(module.off)
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Make calls of MCP servers exchanges of the open session."""
+    for module in (_CLIENTS, _RESOLVERS):  # Applied at their import, which is slow.
+        patches.switch(module.on, module.off)
 
 
-def _of_clients(module: ModuleType) -> Callable[[], None]:
+def _of_clients(patches: Patches, module: ModuleType) -> None:
     _forget(module)
     client = module.MCPClient
-    with ExitStack() as stack:
-        stack.callback(replaced(client, "connect", _connect))
-        stack.callback(replaced(client, "disconnect", _disconnect))
-        for name in ("list_tools", "list_prompts"):
-            stack.callback(replaced(client, name, partial(_asking, name, "read")))
-        for name in ("call_tool_result", "get_prompt"):
-            stack.callback(replaced(client, name, partial(_asking, name, None)))
-        return stack.pop_all().close
+    patches.wrap(client, "connect", _connect)
+    patches.wrap(client, "disconnect", _disconnect)
+    for name in ("list_tools", "list_prompts"):
+        patches.wrap(client, name, partial(_asking, name, "read"))
+    for name in ("call_tool_result", "get_prompt"):
+        patches.wrap(client, name, partial(_asking, name, None))
 
 
-def _of_resolvers(module: ModuleType) -> Callable[[], None]:
+def _of_resolvers(patches: Patches, module: ModuleType) -> None:
     _forget(module)
-    return replaced(module.MCPToolResolver, "_discover_mcp_tools", _discover)
+    patches.wrap(module.MCPToolResolver, "_discover_mcp_tools", _discover)
 
 
 def _forget(module: ModuleType) -> None:
@@ -53,8 +47,8 @@ def _forget(module: ModuleType) -> None:
     module._mcp_schema_cache.clear()  # noqa: SLF001
 
 
-_CLIENTS = Instrument("crewai.mcp.client", _of_clients)
-_RESOLVERS = Instrument("crewai.mcp.tool_resolver", _of_resolvers)
+_CLIENTS = ADAPTER.instrument("crewai.mcp.client", _of_clients)
+_RESOLVERS = ADAPTER.instrument("crewai.mcp.tool_resolver", _of_resolvers)
 
 
 def _connect(connect: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,17 +8,16 @@ CrewAI finishes saving in a thread after the call has returned; that is part of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial, wraps
 from typing import Any
 
 from crewai.memory.unified_memory import Memory
 
+from tracefork_core.adapters import Patches
 from tracefork_crewai import memory_storage
 from tracefork_crewai.memory_storage import in_use
 from tracefork_crewai.memory_usage import CountedValues, Usage
 from tracefork_crewai.methods import as_exchange
-from tracefork_crewai.replacing import replaced
 from tracefork_crewai.tool_calls import Effect
 from tracefork_crewai.untold import Untold
 
@@ -37,22 +36,20 @@ Method = Callable[..., Any]
 Wrap = Callable[[Method], Method]
 
 
-def instrument() -> Callable[[], None]:
-    """Make the calls of `Memory` exchanges of the open session; return the undoing."""
+def put_in(patches: Patches) -> None:
+    """Make the calls of `Memory` exchanges of the open session."""
     untold, usage = Untold(), Usage()
     values = CountedValues()
-    with ExitStack() as stack:
-        stack.callback(memory_storage.instrument())
-        stack.callback(untold.forget)
-        stack.callback(usage.forget)
-        stack.callback(usage.instrument())
-        for name in _ASKED:
-            asked = _exchange(untold, usage, as_exchange(f"memory.{name}", _of_asking, values))
-            stack.callback(replaced(Memory, name, asked))
-        for name in _TOLD:
-            told = _exchange(untold, usage, as_exchange(f"memory.{name}", _of_storing, values))
-            stack.callback(replaced(Memory, name, partial(_telling, untold, told)))
-        return stack.pop_all().close
+    memory_storage.put_in(patches)
+    patches.at_undo(untold.forget)
+    patches.at_undo(usage.forget)
+    usage.put_in(patches)
+    for name in _ASKED:
+        asked = _exchange(untold, usage, as_exchange(f"memory.{name}", _of_asking, values))
+        patches.wrap(Memory, name, asked)
+    for name in _TOLD:
+        told = _exchange(untold, usage, as_exchange(f"memory.{name}", _of_storing, values))
+        patches.wrap(Memory, name, partial(_telling, untold, told))
 
 
 def _exchange(untold: Untold, usage: Usage, wrap: Wrap) -> Wrap:

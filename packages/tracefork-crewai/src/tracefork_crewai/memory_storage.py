@@ -8,7 +8,7 @@ earlier runs that the recording came across, whose vectors the memory's embedder
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import PurePath
@@ -21,10 +21,10 @@ from crewai.memory.storage import factory
 from crewai.memory.types import MemoryRecord, embed_texts
 from crewai.memory.unified_memory import Memory
 
-from tracefork_core.adapters import Instrument, State, session_here, state_of
+from tracefork_core.adapters import Patches, State, session_here, state_of
+from tracefork_crewai import ADAPTER
 from tracefork_crewai.hermetic import fresh_folder
-from tracefork_crewai.replacing import replaced
-from tracefork_crewai.stand_ins import is_answered, packed
+from tracefork_crewai.reads import is_answered, packed
 
 _STORAGE = "_storage"
 _DEFAULT = str(Memory.model_fields["storage"].default)
@@ -41,17 +41,14 @@ _paths: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 _used: ContextVar[tuple[object, Any]] = ContextVar("tracefork_crewai_used", default=(None, None))
 
 
-def instrument() -> Callable[[], None]:
-    """Put a stand-in in front of the storage of each memory; return the undoing."""
-    with ExitStack() as stack:
-        stack.callback(replaced(factory, "resolve_memory_storage", _unopened))
-        for module, name in _OPENED:
-            opening = Instrument(module, partial(_elsewhere, name))
-            opening.on()
-            stack.callback(opening.off)
-        Memory._storage = property(_storage_of, _set_storage)  # noqa: SLF001
-        stack.callback(delattr, Memory, _STORAGE)
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Put a stand-in in front of the storage of each memory."""
+    patches.wrap(factory, "resolve_memory_storage", _unopened)
+    for module, name in _OPENED:
+        opening = ADAPTER.instrument(module, partial(_elsewhere, name))
+        patches.switch(opening.on, opening.off)
+    Memory._storage = property(_storage_of, _set_storage)  # noqa: SLF001
+    patches.at_undo(partial(delattr, Memory, _STORAGE))
 
 
 @contextmanager
@@ -190,7 +187,7 @@ def _unopened(resolve: Callable[[str], Any]) -> Callable[[str], Any]:
     return resolved
 
 
-def _elsewhere(name: str, module: ModuleType) -> Callable[[], None]:
+def _elsewhere(name: str, patches: Patches, module: ModuleType) -> None:
     """Let the constructor of a storage open an empty folder in a replay or fork."""
 
     def redirected(init: Callable[..., None]) -> Callable[..., None]:
@@ -203,7 +200,7 @@ def _elsewhere(name: str, module: ModuleType) -> Callable[[], None]:
 
         return opened
 
-    return replaced(getattr(module, name), "__init__", redirected)
+    patches.wrap(getattr(module, name), "__init__", redirected)
 
 
 def _lancedb() -> Any:

@@ -19,8 +19,8 @@ from typing import Any
 from crewai.llms.base_llm import BaseLLM
 from crewai.types.usage_metrics import UsageMetrics
 
+from tracefork_core.adapters import Patches
 from tracefork_crewai.inside import is_inside
-from tracefork_crewai.replacing import replaced
 from tracefork_crewai.tool_values import Values
 
 Method = Callable[..., Any]
@@ -79,9 +79,9 @@ class Usage:
     def __init__(self) -> None:
         self._of: dict[int, _Uncounted] = {}
 
-    def instrument(self) -> Callable[[], None]:
-        """Count use when an exchange returns it, not before; return the undoing."""
-        return replaced(BaseLLM, "_track_token_usage_internal", _tracked)
+    def put_in(self, patches: Patches) -> None:
+        """Count use when an exchange returns it, not before."""
+        patches.wrap(BaseLLM, "_track_token_usage_internal", _tracked)
 
     def telling(self, method: Method) -> Method:
         """Wrap a memory's method, inside its exchange, to return the count with the result."""

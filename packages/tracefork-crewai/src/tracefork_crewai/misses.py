@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 from tracefork_core import TraceforkError
-from tracefork_core.adapters import check_session
+from tracefork_core.adapters import Patches, check_session
 from tracefork_crewai.llm_events import on_call
 
 
@@ -31,21 +30,17 @@ def veto(error: TraceforkError) -> Exception:
     return copy
 
 
-def instrument() -> Callable[[], None]:
-    """Let no part of CrewAI continue in a session that is over; return the undoing."""
-    with ExitStack() as stack:
-        _let_pass(stack)
-        stack.callback(on_call("failed", _check))
-        _stop_backing_off(stack)
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Let no part of CrewAI continue in a session that is over."""
+    _let_pass(patches)
+    on_call(patches, "failed", _check)
+    _stop_backing_off(patches)
 
 
-def _let_pass(stack: ExitStack) -> None:
+def _let_pass(patches: Patches) -> None:
     """Make agents pass our errors on: early versions of CrewAI retry a vetoed task."""
-    core = vars(import_module("crewai.agent.core"))
-    known = core["_passthrough_exceptions"]
-    stack.callback(core.__setitem__, "_passthrough_exceptions", known)
-    core["_passthrough_exceptions"] = (*known, TraceforkError)
+    core = import_module("crewai.agent.core")
+    patches.wrap(core, "_passthrough_exceptions", lambda known: (*known, TraceforkError))
 
 
 def _check(_: object = None) -> None:
@@ -55,7 +50,7 @@ def _check(_: object = None) -> None:
         raise veto(error) from None
 
 
-def _stop_backing_off(stack: ExitStack) -> None:
+def _stop_backing_off(patches: Patches) -> None:
     """Wait between the attempts of a call as the session does, and not at all once it is over.
 
     The function that waits is a default argument of CrewAI's, so the session's `sleep` does not
@@ -79,5 +74,5 @@ def _stop_backing_off(stack: ExitStack) -> None:
         ("arun_with_rate_limit_retry", asleep),
     ):
         defaults = getattr(retry, name).__kwdefaults__
-        stack.callback(defaults.__setitem__, "sleep", defaults["sleep"])
+        patches.at_undo(partial(defaults.__setitem__, "sleep", defaults["sleep"]))
         defaults["sleep"] = waiting

@@ -12,15 +12,14 @@ from typing import Any
 
 from crewai.utilities.planning_handler import CrewPlanner
 
-from tracefork_core.adapters import in_session
-from tracefork_crewai.replacing import replaced
+from tracefork_core.adapters import Patches, in_session
 
 _ADDRESS = re.compile(r"(?<= at 0x)[0-9a-fA-F]+(?=>)")
 
 
-def instrument() -> Callable[[], None]:
-    """Remove memory addresses from the prompt of a session's planner; return the undoing."""
-    return replaced(CrewPlanner, "_create_tasks_summary", _without_addresses)
+def put_in(patches: Patches) -> None:
+    """Remove memory addresses from the prompt of a session's planner."""
+    patches.wrap(CrewPlanner, "_create_tasks_summary", _without_addresses)
 
 
 def _without_addresses(summary: Callable[..., str]) -> Callable[..., str]:

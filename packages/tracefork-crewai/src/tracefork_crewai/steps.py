@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -13,6 +12,7 @@ from crewai.events.event_bus import CrewAIEventsBus
 from crewai.events.event_context import SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS
 from crewai.flow.runtime import Flow
 
+from tracefork_core.adapters import Patches
 from tracefork_crewai.event_scope import (
     METHOD,
     EventScope,
@@ -22,7 +22,6 @@ from tracefork_crewai.event_scope import (
     leaving_nothing_open,
 )
 from tracefork_crewai.labels import is_internal, method_label
-from tracefork_crewai.replacing import replaced
 
 _ENTRIES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (Crew, ("kickoff", "akickoff")),
@@ -32,16 +31,14 @@ _ENTRIES: tuple[tuple[type, tuple[str, ...]], ...] = (
 """The methods by which programs enter CrewAI, and which an exception may leave."""
 
 
-def instrument() -> Callable[[], None]:
-    """Put the steps of CrewAI on the tape of the open session; return the undoing."""
-    with ExitStack() as stack:
-        scope = EventScope(SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS)
-        stack.callback(replaced(CrewAIEventsBus, "_prepare_event", scope.follow))
-        stack.callback(replaced(Flow, "_execute_method", _with_step))
-        for owner, names in _ENTRIES:
-            for name in names:
-                stack.callback(replaced(owner, name, _left_whole))
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Put the steps of CrewAI on the tape of the open session."""
+    scope = EventScope(SCOPE_STARTING_EVENTS, VALID_EVENT_PAIRS)
+    patches.wrap(CrewAIEventsBus, "_prepare_event", scope.follow)
+    patches.wrap(Flow, "_execute_method", _with_step)
+    for owner, names in _ENTRIES:
+        for name in names:
+            patches.wrap(owner, name, _left_whole)
 
 
 def _left_whole(run: Callable[..., Any]) -> Callable[..., Any]:

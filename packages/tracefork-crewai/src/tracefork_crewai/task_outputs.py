@@ -6,21 +6,28 @@ Each kickoff of a project overwrites them. A replay or fork must not: its output
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from typing import Any
 
 from crewai.memory.storage.kickoff_task_outputs_storage import KickoffTaskOutputsSQLiteStorage
 from crewai.utilities.crew_json_encoder import CrewJSONEncoder
 
-from tracefork_core.adapters import State
-from tracefork_crewai.stand_ins import Reads, in_front, undisturbed
+from tracefork_core.adapters import Patches, State, put_in_front, undisturbed
+from tracefork_crewai.reads import Reads
 
 _NAMES = ("_initialize_db", "add", "update", "load", "delete_all")
 
 
-def instrument() -> Callable[[], None]:
-    """Put a stand-in in front of each storage of task outputs; return the undoing."""
-    return in_front(KickoffTaskOutputsSQLiteStorage, _NAMES, "task outputs", TaskOutputs, _same)
+def put_in(patches: Patches) -> None:
+    """Put a stand-in in front of each storage of task outputs."""
+    put_in_front(
+        patches,
+        KickoffTaskOutputsSQLiteStorage,
+        _NAMES,
+        TaskOutputs,
+        kind="task outputs",
+        same=_same,
+    )
 
 
 def _same(_: Any) -> Hashable:

@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
@@ -22,53 +21,26 @@ from crewai.tools.base_tool import BaseTool, Tool
 from crewai.tools.structured_tool import CrewStructuredTool
 from crewai.utilities.string_utils import sanitize_tool_name
 
-from tracefork_core.adapters import in_session
+from tracefork_core.adapters import Patches, in_session, replace_in_classes
 from tracefork_crewai.live_tools import is_live
-from tracefork_crewai.replacing import replaced
 from tracefork_crewai.tool_calls import Leaf, acall, call
 from tracefork_crewai.tool_values import Values, declared_by
 
 
-def instrument() -> Callable[[], None]:
-    """Make the calls of tools exchanges of the open session; return the undoing."""
-    with ExitStack() as stack:
-        for kind in (BaseTool, Tool):
-            stack.callback(replaced(kind, "run", _run))
-            stack.callback(replaced(kind, "arun", _arun))
-        stack.callback(_own_runs())
-        stack.callback(replaced(CrewStructuredTool, "invoke", _invoke))
-        stack.callback(replaced(CrewStructuredTool, "ainvoke", _ainvoke))
-        stack.callback(replaced(BaseLLM, "_handle_tool_execution", _with_functions))
-        stack.callback(replaced(LLM, "_handle_tool_call", _with_functions))
-        return stack.pop_all().close
+def put_in(patches: Patches) -> None:
+    """Make the calls of tools exchanges of the open session."""
+    for kind in (BaseTool, Tool):
+        patches.wrap(kind, "run", _run)
+        patches.wrap(kind, "arun", _arun)
+    replace_in_classes(patches, BaseTool, ("run",), _of_subclass)
+    patches.wrap(CrewStructuredTool, "invoke", _invoke)
+    patches.wrap(CrewStructuredTool, "ainvoke", _ainvoke)
+    patches.wrap(BaseLLM, "_handle_tool_execution", _with_functions)
+    patches.wrap(LLM, "_handle_tool_call", _with_functions)
 
 
-def _own_runs() -> Callable[[], None]:
-    """Wrap `run` in subclasses that define their own, including those defined later."""
-    stack = ExitStack()
-    for kind in _below(BaseTool):
-        if "run" in vars(kind):
-            stack.callback(replaced(kind, "run", _own_run))
-
-    def noting(init: Any) -> Any:
-        @classmethod  # type: ignore[misc]
-        @wraps(init.__func__)
-        def noted(cls: type, **kwargs: Any) -> None:
-            init.__func__(cls, **kwargs)
-            if "run" in vars(cls):
-                stack.callback(replaced(cls, "run", _own_run))
-
-        return noted
-
-    stack.callback(replaced(BaseTool, "__init_subclass__", noting))
-    return stack.close
-
-
-def _below(kind: Any) -> Iterator[type]:
-    for sub in kind.__subclasses__():
-        if sub is not Tool:
-            yield sub
-        yield from _below(sub)
+def _of_subclass(owner: type, _: str, run: Callable[..., Any]) -> Callable[..., Any]:
+    return run if owner in (BaseTool, Tool) else _own_run(run)
 
 
 class _Standing:

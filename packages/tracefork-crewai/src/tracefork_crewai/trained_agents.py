@@ -6,19 +6,21 @@ CrewAI stores them with pickle. What was read is on the tape as data, and nothin
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any
 
 from crewai.utilities.file_handler import PickleHandler
 
-from tracefork_core.adapters import State
-from tracefork_crewai.stand_ins import Reads, in_front, undisturbed
+from tracefork_core.adapters import Patches, State, put_in_front, undisturbed
+from tracefork_crewai.reads import Reads
 
 
-def instrument() -> Callable[[], None]:
-    """Put a stand-in in front of each file of trained agents; return the undoing."""
-    return in_front(PickleHandler, ("load", "save"), "trained agents", TrainedAgents, _same)
+def put_in(patches: Patches) -> None:
+    """Put a stand-in in front of each file of trained agents."""
+    put_in_front(
+        patches, PickleHandler, ("load", "save"), TrainedAgents, kind="trained agents", same=_same
+    )
 
 
 def _same(handler: Any) -> Hashable:

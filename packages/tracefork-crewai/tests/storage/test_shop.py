@@ -129,7 +129,7 @@ def test_without_the_stand_ins_a_replay_writes_and_diverges(
 ) -> None:
     """The control: the flow reads the state that the recording left."""
     for module in OFF:
-        monkeypatch.setattr(module, "instrument", lambda: lambda: None)
+        monkeypatch.setattr(module, "put_in", lambda _: None)
     monkeypatch.setattr(memory_storage, "_storage_of", memory_storage._own)
     before = stored()
     with pytest.raises(tracefork.DivergenceError, match=r"Take order 2"), tracefork.replay(tape):
