@@ -81,7 +81,7 @@ def test_nothing_but_the_event_scope_makes_steps(
     llm: Any, tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The control of the tests above: without it no exchange has a step."""
-    monkeypatch.setattr(steps, "instrument", lambda: lambda: None)
+    monkeypatch.setattr(steps, "put_in", lambda _: None)
     with tracefork.record(tape):
         MODES["sequential"].run(llm)
     assert kinds_on(tape) == {"": 2}
