@@ -2,6 +2,8 @@
 
 What is a secret: `names` knows variables, headers and parameters by their names, `patterns` tokens
 by their look, and `masks` holds what the user asks for. `spellings` are the forms that a value can
-take in a text, and `redactor` finds them all. `masking` masks for a session, and `body` masks a
-response while it arrives.
+take in a text. `redactor` finds them all, also in what is encoded: `runs` are the parts of a text
+in which something can be, and base64 in them; `escapes` decodes one layer of escapes and maps it
+back. `masking` masks for a session, `body` masks a response while it arrives, and `agreeing` makes
+its headers agree.
 """

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tracefork_core.masking.agreeing import agreeing
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 from tracefork_core.unpacking import UnpackError, unpacker
@@ -38,17 +39,11 @@ class Masked:
     matches: list[Match]
     unpacked: bool
 
-    def agreeing(self, headers: Sequence[Pair], size: int, *, whole: bool) -> list[Pair]:
-        """Return the response headers adapted to this body, which had `size` bytes originally."""
+    def agreeing(self, headers: Sequence[Pair], arrived: bytes, *, whole: bool) -> list[Pair]:
+        """Return the response headers adapted to this body, which arrived with other bytes."""
         if self.unpacked:
-            return [pair for pair in headers if pair[0].lower() not in _OF_THE_BODY]
-        if not whole:
-            return list(headers)
-        masked_size, original = sum(map(len, self.pieces)), ("content-length", str(size))
-        return [
-            (name, str(masked_size)) if (name.lower(), value) == original else (name, value)
-            for name, value in headers
-        ]
+            headers = [pair for pair in headers if pair[0].lower() not in _OF_THE_BODY]
+        return agreeing(headers, arrived, b"".join(self.pieces), length=whole)
 
 
 class MaskedBody:
@@ -65,6 +60,7 @@ class MaskedBody:
         self.unsearched = coding is not None and self._unpack is None
         self._dirty = False
         self._is_put_off = False
+        self._parts = 0
         self._buffer = b""
         self._decided = 0
         self._held: list[bytes] = []
@@ -105,7 +101,10 @@ class MaskedBody:
             whole: whether the body arrived completely.
         """
         undecided = self._decided < len(self._buffer)
-        if not (self._dirty or self._redactor.patterns or (undecided and not whole)):
+        # What was searched in parts is searched as a whole, too: where a body was cut must not
+        # decide what is masked in it. `tracefork redact` searches the same whole.
+        in_parts = self._parts > 1
+        if not (self._dirty or in_parts or self._redactor.patterns or (undecided and not whole)):
             return None
         unpacked = self._unpacked(pieces)
         plain = pieces if unpacked is None else unpacked
@@ -125,7 +124,7 @@ class MaskedBody:
             self._buffer = b""
             return b""
         matches = self._search(buffer)
-        upto = max(start, self._redactor.undecided(buffer, start))
+        upto = max(start, self._redactor.held(buffer, start))
         for match in reversed(matches):
             if match.end > upto or (match.may_grow and match.end == len(buffer)):
                 upto = max(start, min(upto, match.start))
@@ -135,6 +134,7 @@ class MaskedBody:
         return replace(buffer[start:upto], over)
 
     def _search(self, buffer: bytes) -> list[Match]:
+        self._parts += 1
         matches = [m for m in self._redactor.find(buffer) if m.end > self._decided]
         self._dirty = self._dirty or bool(matches)
         return matches

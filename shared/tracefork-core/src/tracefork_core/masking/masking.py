@@ -17,6 +17,7 @@ from copy import copy
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.contract import Head, Headers, Request
+from tracefork_core.masking.agreeing import agreeing
 from tracefork_core.masking.body import MaskedBody
 from tracefork_core.masking.masks import Masks
 from tracefork_core.masking.names import is_credential, secrets_of
@@ -31,6 +32,8 @@ _CLEAN_TEXTS, _SHORT_TEXT = 4096, 256
 _BLOCK = 16 * 1024
 _LARGEST = 16 * 1024 * 1024
 _REMEMBERED = 4
+_BETWEEN = "\0"
+"""Between texts that are searched together: no secret, base64 or line of text goes across it."""
 
 
 class Masking:
@@ -112,6 +115,9 @@ class Masking:
             headers = tuple(pair for pair in headers if pair[0].lower() != "content-encoding")
         else:
             body = self._body(redactor, request.body)
+        if body is not request.body:
+            changed = agreeing(headers, request.body, body)
+            headers = tuple((name, value or "") for name, value in changed)
         url = self.text(request.url)
         if url is request.url and headers is request.headers and body is request.body:
             return request
@@ -214,13 +220,13 @@ class Masking:
                 return False
             if not is_credential(name):
                 checked.append(value)
-        texts = "\n".join(checked)
-        return texts.isascii() and not redactor.find(b"%b\n%b" % (texts.encode(), request.body))
+        texts = _BETWEEN.join([*checked, ""])
+        return texts.isascii() and not redactor.find(texts.encode() + request.body)
 
     def _headers(self, redactor: Redactor, headers: Headers, *, requested: bool = False) -> Headers:
         """Mask header values, except credentials of a request: those are dropped later."""
         kept = [value for name, value in headers if not (requested and is_credential(name.lower()))]
-        texts = "\n".join(kept)
+        texts = _BETWEEN.join(kept)
         if texts.isascii() and not redactor.find(texts.encode()):
             return headers
         return tuple(

@@ -19,9 +19,9 @@ SHORTEST = 8
 """Characters of the shortest value that counts as a secret: any text contains shorter ones."""
 
 _SECRET_WORDS = frozenset(
-    "accesskey accesstoken apikey apitoken auth authorization authtoken bearer connstr credential "
-    "credentials creds dsn jwt key keys pass passphrase passwd password pat pw pwd secret "
-    "secretkey secrets token tokens webhook".split()
+    "accesskey accesstoken apikey apitoken auth authorization authtoken bearer connstr cookie "
+    "cookies credential credentials creds dsn jwt key keys pass passphrase passwd password pat pw "
+    "pwd secret secretkey secrets session sessionid token tokens webhook".split()
 )
 _ABOUT_A_SECRET = frozenset(
     "algorithm audience count dir domain enabled endpoint expiry file folder header host issuer "
@@ -30,6 +30,11 @@ _ABOUT_A_SECRET = frozenset(
 )
 """Last words of names whose value describes a secret and is none itself, as in KEY_FILE."""
 _FOLDER_NAMES = frozenset({"PWD", "OLDPWD"})
+_OF_A_DESKTOP = re.compile(
+    r"(?:XDG|DBUS|DESKTOP|GNOME|KDE|TERM|ITERM|SECURITY|SSH|TMUX|ZELLIJ)_.*SESSION|"
+    r"DESKTOP_SESSION|SESSION_MANAGER|SESSIONNAME|GDMSESSION"
+)
+"""Sessions of a desktop or a terminal: their names are no secret."""
 
 _WORD = re.compile(r"[a-z]+|[A-Z]?[a-z]+|[A-Z]+")
 _NUMBER = re.compile(r"[\d.,:+-]+")
@@ -62,6 +67,8 @@ def is_secret_name(name: str) -> bool:
     """Return whether the name of a variable says that it holds a secret."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
     if name in _FOLDER_NAMES or not words or words[-1] in _ABOUT_A_SECRET or "public" in words:
+        return False
+    if _OF_A_DESKTOP.match(name):
         return False
     return not _SECRET_WORDS.isdisjoint(words) or words[-2:] == ["connection", "string"]
 

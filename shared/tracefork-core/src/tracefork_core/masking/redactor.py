@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from tracefork_core.masking import runs
+from tracefork_core.masking.escapes import DEEPEST, peel
 from tracefork_core.masking.names import secret_values
-from tracefork_core.masking.patterns import LONGEST, tokens, unfinished
+from tracefork_core.masking.patterns import (
+    LONGEST,
+    PRIVATE_KEY_MARK,
+    private_keys,
+    tokens,
+    unfinished,
+    url_passwords,
+)
 from tracefork_core.masking.spellings import Match, Spellings
 
 PLACEHOLDER = "tracefork-secret-"
@@ -21,6 +30,8 @@ _ODD = re.compile(r"[^A-Za-z0-9_]")
 _TELLING = 4
 """Fewer bytes at the end of a piece do not suggest that a secret begins there."""
 _FAR = 64
+_AROUND = 64
+"""Bytes around escapes that are decoded with them: a token is known by what precedes it, too."""
 _KEY = re.compile(r"(?<![A-Za-z0-9])keys?(?![A-Za-z0-9])", re.IGNORECASE)
 _SECRET_KEY = re.compile(
     r"(access|account|api|auth|encryption|license|master|private|secret|service|signing)"
@@ -63,6 +74,9 @@ class Redactor:
             for value, name in sorted(names.items(), key=lambda item: (-len(item[0]), item))
             if not any(value in text for text in known)
         ]
+        self._literal = [forms for forms in self._spellings if forms.is_literal]
+        self._short = [forms for forms in self._spellings if forms.is_short]
+        self._odd = [forms for forms in self._spellings if forms.is_odd]
         self.longest = max([LONGEST, *(8 * len(value) for value in names)])
         """The most bytes that a secret has in any spelling; the user's patterns may find more."""
         self._begun: dict[bytes, str] = {}
@@ -78,17 +92,69 @@ class Redactor:
 
     def find(self, data: bytes, start: int = 0, stop: int | None = None) -> list[Match]:
         """Return the secrets in `data[start:stop]`, in order and without overlaps."""
-        stop = len(data) if stop is None else stop
-        matches = self._looks(data, start, stop)
-        if self._spellings:
-            encoded = [
-                match
-                for forms in self._spellings
-                for match in forms.find_encoded(data, start, stop, self._redact_decoded)
-            ]
-            # A base64 text is one match from its first secret on: it masks all later ones too.
-            matches = [*self._values(data, start, stop), *sorted(encoded), *matches]
-        return _apart(matches)
+        matches = self._search(data, start, len(data) if stop is None else stop, 0)
+        return _apart(matches) if len(matches) > 1 else matches
+
+    def _search(self, data: bytes, start: int, stop: int, depth: int) -> list[Match]:
+        """Return the secrets in a text and in what is encoded in it; the more important first."""
+        text = runs.find(data, start, stop)
+        values: list[Match] = []
+        for forms in self._literal if text is None else self._spellings:
+            values += forms.find(data, start, stop)
+            if text is not None:
+                for match in forms.find_long(text.joined):
+                    at = text.place(match.start)
+                    values.append(match._replace(start=at, end=at + match.end - match.start))
+        others: list[Match] = []
+        for forms in self._short:
+            others += forms.find_encoded(data, start, stop, self._redact_decoded)
+        if depth < DEEPEST:
+            if text is not None or self._odd:
+                others += self._behind_escapes(data, text, start, stop, depth)
+            if text is not None:
+                for forms in self._spellings:
+                    others += forms.find_long_encoded(text, self._redact_decoded)
+                others += self._in_base64(text, depth)
+        if self.patterns and not depth:
+            others += self._patterns(data, start, stop)
+        if self._tokens:
+            others += _tokens(data, text, start, stop)
+        if len(others) > 1:
+            # The longest first. A base64 text is one match from its first secret on and masks all
+            # later ones too; an escape inside a token ends what is found without decoding it.
+            others.sort(key=lambda match: match.start - match.end)
+        return [*values, *others]
+
+    def _behind_escapes(
+        self, data: bytes, text: runs.Runs | None, start: int, stop: int, depth: int
+    ) -> list[Match]:
+        """Return the secrets that show where a layer of escapes is removed."""
+        suspects = text.with_escapes() if text is not None else []
+        for forms in self._odd:
+            suspects += forms.pieces(data, start, stop)
+        found: list[Match] = []
+        for begin, end in _joined(suspects, start, stop):
+            view = peel(data[begin:end])
+            if view is None:
+                continue
+            for match in self._search(view.data, 0, len(view.data), depth + 1):
+                spelled = view.spelled(match.text, match.start, match.end)
+                at, upto = view.encoded(match.start, match.end)
+                found.append(match._replace(start=begin + at, end=begin + upto, text=spelled))
+        return found
+
+    def _in_base64(self, text: runs.Runs, depth: int) -> list[Match]:
+        """Return the base64 texts that have secrets in them."""
+        found: list[Match] = []
+        for plain, start in text.decoded():
+            inner = self._search(plain, 0, len(plain), depth + 1)
+            if not inner:
+                continue
+            masked = runs.masked(text.data, start, text.end(start), self._redact_decoded)
+            if masked is not None:
+                begin, end, replacement = masked
+                found.append(Match(begin, end, min(inner).name, replacement, may_grow=True))
+        return found
 
     def undecided(self, data: bytes, start: int) -> int:
         """Return where in `data` a secret may begin that continues after it, or `len(data)`.
@@ -110,6 +176,14 @@ class Redactor:
             at = min(at, unfinished(data, start))
         return at
 
+    def held(self, data: bytes, start: int) -> int:
+        """Return where the last bytes begin that the next piece of a body may continue.
+
+        That is the beginning of a secret, or of a run in which one may be encoded.
+        """
+        at = self.undecided(data, start)
+        return min(at, runs.last(data, start)) if self._tokens or self._spellings else at
+
     def cut_off(self, data: bytes) -> Match | None:
         """Return the secret that the end of `data` cuts off, if any."""
         at = self.undecided(data, 0)
@@ -118,12 +192,10 @@ class Redactor:
             return None
         return Match(at, len(data), name, placeholder(name).encode())
 
-    def _values(self, data: bytes, start: int, stop: int) -> list[Match]:
-        return [match for forms in self._spellings for match in forms.find(data, start, stop)]
-
-    def _looks(self, data: bytes, start: int, stop: int) -> list[Match]:
+    def _patterns(self, data: bytes, start: int, stop: int) -> list[Match]:
+        """Return what the user's patterns match: they are meant for the bytes as they are."""
         matches: list[Match] = []
-        masked = list(_PLACEHOLDERS.finditer(data, start, stop)) if self.patterns else []
+        masked = list(_PLACEHOLDERS.finditer(data, start, stop))
         for number, pattern in enumerate(self.patterns, 1):
             name = f"PATTERN_{number}"
             text = placeholder(name).encode()
@@ -133,16 +205,10 @@ class Redactor:
                 # Placeholders stay: one from a response comes back in later requests.
                 if match[0] and not any(_overlap(match, other) for other in masked)
             ]
-        if self._tokens:
-            matches += [
-                Match(begin, end, name, placeholder(name).encode(), may_grow=True)
-                for begin, end, name in tokens(data, start, stop)
-            ]
         return matches
 
     def _redact_decoded(self, data: bytes) -> bytes:
-        stop = len(data)
-        return replace(data, _apart([*self._values(data, 0, stop), *self._looks(data, 0, stop)]))
+        return replace(data, self.find(data))
 
 
 def replace(data: bytes, matches: Sequence[Match]) -> bytes:
@@ -155,6 +221,35 @@ def replace(data: bytes, matches: Sequence[Match]) -> bytes:
         at = match.end
     pieces.append(data[at:])
     return b"".join(pieces)
+
+
+def _tokens(data: bytes, text: runs.Runs | None, start: int, stop: int) -> list[Match]:
+    spans: list[tuple[int, int, str]] = []
+    if text is not None:
+        for begin, end, name in tokens(text.joined):
+            at = text.place(begin)
+            spans.append((at, at + end - begin, name))
+        if PRIVATE_KEY_MARK in text.joined:
+            spans += private_keys(data, start, stop)
+    if data.find(b"@", start, stop) >= 0:
+        spans += url_passwords(data, start, stop)
+    return [
+        Match(begin, end, name, placeholder(name).encode(), may_grow=True)
+        for begin, end, name in spans
+    ]
+
+
+def _joined(ranges: list[tuple[int, int]], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges with some bytes around them; those that overlap then are one."""
+    begin = end = start
+    for first, last in sorted(ranges):
+        if first - _AROUND > end:
+            if end > begin:
+                yield begin, end
+            begin = first - _AROUND
+        end = max(end, min(stop, last + _AROUND))
+    if end > begin:
+        yield begin, end
 
 
 def _overlap(one: re.Match[bytes], other: re.Match[bytes]) -> bool:
@@ -201,6 +296,8 @@ def _clean_text(name: str, text: str) -> str:
     for secret in sorted(secret_values(judged, text), key=len, reverse=True):
         text = text.replace(secret, placeholder(name))
     data = text.encode("utf-8", "surrogatepass")
-    for start, end, kind in sorted(tokens(data, 0, len(data)), reverse=True):
-        data = data[:start] + placeholder(kind).encode() + data[end:]
-    return data.decode("utf-8", "replace")
+    return replace(data, _KNOWN.find(data)).decode("utf-8", "replace")
+
+
+_KNOWN = Redactor({})
+"""Finds known tokens only."""

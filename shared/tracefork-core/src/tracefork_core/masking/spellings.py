@@ -15,6 +15,8 @@ from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
 from tracefork_core.masking.names import SHORTEST
+from tracefork_core.masking.runs import SHORTEST as SHORTEST_RUN
+from tracefork_core.masking.runs import Runs
 
 _UNRESERVED = re.compile(rb"[A-Za-z0-9._~-]+")
 _STANDARD = re.compile(rb"[A-Za-z0-9+/]*((?:=|%3[Dd]){0,2})")
@@ -22,6 +24,8 @@ _URLSAFE = re.compile(rb"[A-Za-z0-9_-]*((?:=|%3[Dd]){0,2})")
 _GROUP = re.compile(rb"[A-Za-z0-9+/_-]*")
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
 _TO_URLSAFE = bytes.maketrans(b"+/", b"-_")
+_ESCAPED = re.compile(rb"[\\%&=\x1b]")
+_SHORTEST_ANCHOR = 4
 _SKIPPED = (0, 2, 3)
 """Base64 characters that depend on bytes before the value, if it starts at offset 0, 1, 2 of 3."""
 
@@ -59,35 +63,70 @@ class Spellings:
         self.name = name
         plain = value.encode("utf-8", "surrogateescape")
         self._literals: dict[bytes, bytes] = {}
+        self._long: dict[bytes, bytes] = {}
         self._cores: list[_Core] = []
+        self._long_cores: list[_Core] = []
         self._spelled: re.Pattern[bytes] | None = None
+        self._anchor = b""
+        self._reach = 6 * len(plain)
         self._variants: set[bytes] = set()
         self._placeholder = placeholder
         if _UNRESERVED.fullmatch(plain):
-            self._literals[plain] = placeholder
+            (self._long if len(plain) >= SHORTEST_RUN else self._literals)[plain] = placeholder
         else:
             self._spelled = re.compile(b"".join(_spellings(value)))
             # The longest piece that every spelling leaves unchanged: cheap to search for first.
             self._anchor = max(_UNRESERVED.findall(plain), key=len, default=b"")
             self._variants = _variants(value)
         if len(plain) >= SHORTEST:
-            self._literals[plain.hex().encode()] = placeholder.hex().encode()
-            self._literals[plain.hex().upper().encode()] = placeholder.hex().upper().encode()
-            self._cores = list(dict.fromkeys(_cores(plain, placeholder)))
+            digits = plain.hex(), placeholder.hex()
+            for value, text in (digits, tuple(map(str.upper, digits))):
+                kind = self._long if len(value) >= SHORTEST_RUN else self._literals
+                kind[value.encode()] = text.encode()
+            cores = list(dict.fromkeys(_cores(plain, placeholder)))
+            self._long_cores = [core for core in cores if len(core.text) >= SHORTEST_RUN]
+            self._cores = [core for core in cores if len(core.text) < SHORTEST_RUN]
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the value may occur where there is no long run of text."""
+        return bool(self._literals or self._spelled)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether base64 of the value may be shorter than a long run."""
+        return bool(self._cores)
+
+    @property
+    def is_odd(self) -> bool:
+        """Whether the value has characters that are escaped."""
+        return len(self._anchor) >= _SHORTEST_ANCHOR
 
     def find(self, data: bytes, start: int, stop: int) -> Iterator[Match]:
-        """Yield where the value occurs plain, escaped, percent-encoded or in hex."""
-        for literal, text in self._literals.items():
-            at = data.find(literal, start, stop)
-            while at >= 0:
-                end = at + len(literal)
-                yield Match(at, end, self.name, text)
-                at = data.find(literal, end, stop)
+        """Yield where the value occurs plain, escaped, percent-encoded or in hex.
+
+        Except where that makes a long run of text: see `find_long`.
+        """
+        yield from self._find(self._literals, data, start, stop)
         if self._spelled is not None and (
             not self._anchor or data.find(self._anchor, start, stop) >= 0
         ):
             for match in self._spelled.finditer(data, start, stop):
                 yield Match(match.start(), match.end(), self.name, self._placeholder)
+
+    def find_long(self, joined: bytes) -> Iterator[Match]:
+        """Yield where the value occurs in the long runs of a text."""
+        yield from self._find(self._long, joined, 0, len(joined))
+
+    def _find(
+        self, literals: dict[bytes, bytes], data: bytes, start: int, stop: int
+    ) -> Iterator[Match]:
+        for literal, text in literals.items():
+            at = data.find(literal, start, stop)
+            while at >= 0:
+                end = at + len(literal)
+                yield Match(at, end, self.name, text)
+                at = data.find(literal, end, stop)
 
     def find_encoded(
         self, data: bytes, start: int, stop: int, mask: Callable[[bytes], bytes]
@@ -100,11 +139,29 @@ class Spellings:
                 yield match
                 at = data.find(core.text, match.end, stop)
 
+    def find_long_encoded(self, text: Runs, mask: Callable[[bytes], bytes]) -> Iterator[Match]:
+        """Yield where the value occurs in base64 in the long runs of a text."""
+        for core in self._long_cores:
+            at = text.joined.find(core.text)
+            while at >= 0:
+                yield _in_base64(text.data, text.place(at), core, self.name, mask)
+                at = text.joined.find(core.text, at + len(core.text))
+
+    def pieces(self, data: bytes, start: int, stop: int) -> Iterator[tuple[int, int]]:
+        """Yield where the value may occur in an escape that is not among its spellings."""
+        at = data.find(self._anchor, start, stop)
+        while at >= 0:
+            begin, end = max(start, at - self._reach), min(stop, at + self._reach)
+            if _ESCAPED.search(data, begin, end):
+                yield begin, end
+            at = data.find(self._anchor, end, stop)
+
     def beginnings(self) -> Iterator[bytes]:
         """Yield the texts of which a piece of a body may hold only the beginning."""
         yield from self._literals
+        yield from self._long
         yield from self._variants
-        yield from (core.text for core in self._cores)
+        yield from (core.text for core in (*self._cores, *self._long_cores))
 
 
 def _spellings(value: str) -> Iterator[bytes]:

@@ -175,7 +175,7 @@ class Redaction(Change):
             for recorded, (name, value) in zip(response["headers"], redacted.headers, strict=True)
         ]
         if body is not None:
-            shown = body.agreeing(shown, sum(map(len, pieces)), whole=whole)
+            shown = body.agreeing(shown, b"".join(pieces), whole=whole)
         response["headers"] = shown
         return pieces if body is None else body.pieces
 
@@ -221,7 +221,7 @@ class Redaction(Change):
 
     def _is_dirty(self, document: Document) -> bool:
         """Return whether any text holds a secret, with a single search."""
-        everything = "\n".join(texts(document))
+        everything = "\0".join(texts(document))
         return self.text(everything) != everything
 
     def _mask_text(self, where: str, text: str) -> str:

@@ -193,7 +193,7 @@ class LiveExchange:
             self._note_unsearched("response")
         if masked is None or self._response is None:
             return
-        received = sum(self._aside.sizes)
+        received = b"".join(self._pieces)
         self._sink.masking.count(masked.matches)
         self._pieces = masked.pieces
         self._aside.sizes = [len(piece) for piece in masked.pieces]

@@ -16,8 +16,13 @@ from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
 
 
-def remember(path: Path, digest: str, agent: Agent, folder: Path) -> None:
-    """Store which command recorded a tape, so that it can be replayed without naming the agent."""
+def remember(path: Path, digest: str, agent: Agent, folder: Path, mask: Sequence[str] = ()) -> None:
+    """Store which command recorded a tape, so that it can be replayed without naming the agent.
+
+    Secrets in its arguments are replaced by placeholders; `mask` names more of them.
+    """
+    from tracefork_core.cli.agent.kept_arguments import without_secrets
+
     try:
         command_store.remember(
             command_store.Run(
@@ -27,7 +32,7 @@ def remember(path: Path, digest: str, agent: Agent, folder: Path) -> None:
                 cwd=str(folder),
                 form=agent.form,
                 target=agent.target,
-                args=list(agent.args),
+                args=without_secrets(agent.args, mask),
             )
         )
     except OSError as error:
@@ -74,4 +79,6 @@ def agent_for(
         raise UsageError(
             f"tracefork: {folder}, where {shown} was recorded, no longer exists. {remedy}"
         )
-    return run.agent, folder
+    from tracefork_core.cli.agent.kept_arguments import with_secrets
+
+    return Agent(run.form, run.target, tuple(with_secrets(run.args))), folder

@@ -121,7 +121,7 @@ def record(
         with screen.stdout_kept(as_json):
             run, ending = outcome()
         assert run.receipt is not None
-        remember(path, run.receipt.digest, agent, cwd)
+        remember(path, run.receipt.digest, agent, cwd, tape.mask or [])
         _report(path, shown, run, agent, status=ending.status, as_json=as_json)
         return ending.status
 
