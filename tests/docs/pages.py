@@ -137,7 +137,8 @@ class Reader:
         assert self._bash.stdout is not None
         status = int(self._bash.stdout.readline())
         if command.endswith("&"):
-            self._wait_for_the_port()
+            named = re.search(r"--port (\d+)", typed)
+            _wait_for_the_port(int(named[1]) if named else self._port)
         return status, printed.read_text()
 
     def save(self, name: str, text: str) -> None:
@@ -176,16 +177,17 @@ class Reader:
     def _at_my_port(self, text: str) -> str:
         return text.replace(_PORT, str(self._port))
 
-    def _wait_for_the_port(self) -> None:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self._port)).close()
-            except ConnectionRefusedError:
-                assert time.monotonic() < until, "nobody listens"
-                time.sleep(0.02)
-            else:
-                return
+
+def _wait_for_the_port(port: int) -> None:
+    until = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < until, "nobody listens"
+            time.sleep(0.02)
+        else:
+            return
 
 
 def follow(

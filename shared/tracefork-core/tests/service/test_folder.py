@@ -109,7 +109,7 @@ def test_two_runs_with_one_id_get_two_tapes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even at the same millisecond."""
-    monkeypatch.setattr("tracefork_core.service.service_run.time.time_ns", lambda: 10**18)
+    monkeypatch.setattr("tracefork_core.service.service_run.time_ns", lambda: 10**18)
     recorder = Recorder(tmp_path)
     first, second = run(recorder, "same"), run(recorder, "same")
     assert first.name == "20010909T014640-000-job_same.tape"

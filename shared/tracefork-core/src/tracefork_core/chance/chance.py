@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from tracefork_core.chance import clock as wall_clock
@@ -14,6 +15,7 @@ from tracefork_core.chance.generators import SEED_BYTES
 from tracefork_core.chance.nondet_source import NondetSource, OnTape
 from tracefork_core.chance.numpy_random import NumpyGenerator
 from tracefork_core.exchange.contract import Session
+from tracefork_core.patching import real_clock
 from tracefork_core.tape.event import DRAWS, Draws
 from tracefork_core.tape.writer import TapeWriter
 
@@ -27,6 +29,7 @@ class Chance:
 
     Attributes:
         ambient: the process-wide sources that are patched: "clock", "entropy".
+        replaced: those of their functions that the program had replaced as the run began or ended.
         nondet: the source that the agent calls by name, with nothing patched.
     """
 
@@ -39,6 +42,7 @@ class Chance:
         self.numpy = NumpyGenerator(self.entropy)
         self.nondet: NondetSource = OnTape(session, self.clock, self.entropy)
         self.ambient: list[str] = []
+        self.replaced: list[str] = []
         self._recorded = recorded
         self._described = self._seeded = False
         self._lock = threading.Lock()
@@ -47,14 +51,23 @@ class Chance:
         """Patch the process's clock and entropy: those that are asked for and were recorded."""
         if clock and self._was_on(wall_clock.SOURCE):
             self.ambient.append(wall_clock.SOURCE)
+            self._look_now_and_later(stack, real_clock.replaced)
             wall_clock.start(self.clock)
             stack.callback(wall_clock.stop, self.clock)
         if entropy and self._was_on(entropies.SOURCE):
             self.ambient.append(entropies.SOURCE)
+            self._look_now_and_later(stack, process_entropy.replaced)
             process_entropy.start(self.entropy)
             stack.callback(process_entropy.stop, self.entropy)
             stack.callback(self.numpy.off)
             self.numpy.on()
+
+    def _look_now_and_later(self, stack: ExitStack, replaced: Callable[[], list[str]]) -> None:
+        def look() -> None:
+            self.replaced += [name for name in replaced() if name not in self.replaced]
+
+        look()
+        stack.callback(look)
 
     def flush(self, sink: TapeWriter) -> None:
         """Write the draws since the last flush to the tape, ahead of what depends on them."""

@@ -10,8 +10,10 @@ files that the recorded run left behind.
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
+import uuid
 from typing import Any
 
 from tracefork_core.chance import global_random, uuids
@@ -21,9 +23,26 @@ from tracefork_core.exchange.call_sites import call_site
 from tracefork_core.patching.bound_names import Swaps
 from tracefork_core.patching.patch import Patches, Shared
 
-_swaps = Swaps([*OS_SWAPS, *global_random.SWAPS, *uuids.SWAPS])
+_SWAPS = [*OS_SWAPS, *global_random.SWAPS, *uuids.SWAPS]
+_SOURCES = [
+    (os, "urandom getrandom"),
+    (random, "random getrandbits seed getstate setstate"),
+    (uuid, "uuid1 uuid6 uuid7"),
+]
+_swaps = Swaps(_SWAPS)
 _Names: Any = tempfile._RandomNameSequence  # type: ignore[attr-defined]  # noqa: SLF001
 _real_rng = vars(_Names)["rng"]
+
+
+def replaced() -> list[str]:
+    """Return the sources that the program has put something else in place of: "os.urandom"."""
+    known = {id(function) for pair in _SWAPS for function in pair}
+    return [
+        f"{module.__name__}.{name}"
+        for module, names in _SOURCES
+        for name in names.split()
+        if name in vars(module) and id(vars(module)[name]) not in known
+    ]
 
 
 def start(entropy: RecordedEntropy) -> None:

@@ -8,19 +8,19 @@ time; `Traveller._stop`; and `_time_machine.original_time_ns`, from which travel
 tests/chance/test_time_machine.py fails by name if one of them changes.
 
 If the program itself travels with time-machine inside a session, its time ticks by the session's
-clock. If it travels already, the session's clock reads the travelled time. freezegun replaces
-names, and so lies above all of this.
+clock. If it travels already, the session's clock reads the travelled time. A mock and freezegun
+replace names, and so lie above all of this: what they answer is the program's own. `real_clock`
+keeps them out of time-machine's hands.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import sys
 import threading
-import time
 from importlib import import_module
 from typing import Any, Protocol
 
+from tracefork_core.patching import real_clock
 from tracefork_core.patching.patch import Patches
 
 
@@ -40,23 +40,23 @@ def real_ns() -> int:
 
 
 _patches = Patches()
-_original_ns = _real_ns = time.time_ns
+_original_ns = _real_ns = real_clock.time_ns
 _asking = threading.local()
 """Whether this thread is asking the program's own traveller, from before the sessions."""
-_FROZEN = "FakeDatetime"
 
 
 def take(traveller: Traveller) -> None:
     """Let `traveller` answer every read of the wall clock."""
     global _original_ns, _real_ns
-    _load()
-    import time_machine
+    with real_clock.in_place():
+        _load()
+        import time_machine
 
-    native: Any = import_module("_time_machine")
-    stack = time_machine.traveller_stack
-    around = stack[-1] if stack else None
-    # This patches, if time-machine has not yet, and pushes a traveller, which ours replaces.
-    _begun(time_machine.travel(0))._stop()  # noqa: SLF001
+        native: Any = import_module("_time_machine")
+        stack = time_machine.traveller_stack
+        around = stack[-1] if stack else None
+        # This patches, if time-machine has not yet, and pushes a traveller, which ours replaces.
+        time_machine.travel(0).start()._stop()  # noqa: SLF001
     stack[-1] = traveller  # type: ignore[call-overload]
     _original_ns = native.original_time_ns
     _real_ns = _original_ns if around is None else lambda: _asked(around)
@@ -73,8 +73,9 @@ def give_back(traveller: Traveller) -> None:
     if traveller in stack:
         stack.remove(traveller)
         stack.append(traveller)
-    time_machine.travel(0).stop()
-    _original_ns = _real_ns = time.time_ns
+    with real_clock.in_place():
+        time_machine.travel(0).stop()
+    _original_ns = _real_ns = real_clock.time_ns
 
 
 def _asked(around: Traveller) -> int:
@@ -89,18 +90,6 @@ def _asked(around: Traveller) -> int:
 def _passing(traveller: Traveller) -> int:
     """Return the time from which travelled time ticks."""
     return _original_ns() if getattr(_asking, "around", False) else traveller.time_ns()
-
-
-def _begun(journey: Any) -> Any:
-    """Start to travel, also while freezegun is active, which time-machine refuses."""
-    now = dt.datetime
-    if now.__name__ != _FROZEN:
-        return journey.start()
-    now.__name__ = "datetime"
-    try:
-        return journey.start()
-    finally:
-        now.__name__ = _FROZEN
 
 
 def _load() -> None:

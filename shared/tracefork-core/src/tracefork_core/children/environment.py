@@ -38,8 +38,7 @@ _lock = threading.RLock()
 _handed: list[Watch] = []
 _announced: list[Watch] = []
 """The watches in `os.environ`; the last one counts."""
-_popen_init = subprocess.Popen.__init__
-_popen_arguments = inspect.signature(_popen_init)
+_popen_arguments = inspect.signature(subprocess.Popen.__init__)
 
 
 def hand_on(watch: Watch, inviting: Inviting | None = None, *, everywhere: bool = True) -> None:
@@ -118,9 +117,7 @@ def _watch_here() -> Watch | None:
 
 
 def _put_in(patches: Patches) -> None:
-    global _popen_init
-    _popen_init = subprocess.Popen.__init__
-    patches.replace(subprocess.Popen, "__init__", _guarded_init)
+    patches.wrap(subprocess.Popen, "__init__", _guarded)
     for name in _STARTERS:
         if hasattr(os, name):
             patches.wrap(os, name, _starter)
@@ -195,27 +192,31 @@ def _without_boot(environment: Mapping[str, str]) -> str | None:
     return environment[_PATH]
 
 
-@wraps(_popen_init)
-def _guarded_init(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
-    watch = _watch_here()
-    if watch is None and not _announced:
-        _popen_init(self, *args, **kwargs)
-        return
-    bound = _popen_arguments.bind(self, *args, **kwargs)
-    given = bound.arguments.get("env")
-    environment = dict(os.environ if given is None else given)
-    if watch is None:  # Other work, while a starter of a session has its variables in `os.environ`.
-        environment.pop(ENVIRONMENT, None)
-        if (rest := _without_boot(environment)) is None:
-            environment.pop(_PATH, None)
+def _guarded(init: Callable[..., None]) -> Callable[..., None]:
+    @wraps(init)
+    def guarded(self: subprocess.Popen[Any], *args: Any, **kwargs: Any) -> None:
+        watch = _watch_here()
+        if watch is None and not _announced:
+            init(self, *args, **kwargs)
+            return
+        bound = _popen_arguments.bind(self, *args, **kwargs)
+        given = bound.arguments.get("env")
+        environment = dict(os.environ if given is None else given)
+        if watch is None:
+            # Other work, while a starter of a session has its variables in `os.environ`.
+            environment.pop(ENVIRONMENT, None)
+            if (rest := _without_boot(environment)) is None:
+                environment.pop(_PATH, None)
+            else:
+                environment[_PATH] = rest
         else:
-            environment[_PATH] = rest
-    else:
-        environment[_PATH] = _with_boot(environment)
-        program, words = bound.arguments.get("executable"), bound.arguments["args"]
-        # File names need not be text. `tape` has a function for that, but needs msgspec.
-        name = child_name(program, words).encode("utf-8", "backslashreplace").decode()
-        environment[ENVIRONMENT] = _task(watch, name)
-    bound.arguments["env"] = environment
-    _, *args_now = bound.args
-    _popen_init(self, *args_now, **bound.kwargs)
+            environment[_PATH] = _with_boot(environment)
+            program, words = bound.arguments.get("executable"), bound.arguments["args"]
+            # File names need not be text. `tape` has a function for that, but needs msgspec.
+            name = child_name(program, words).encode("utf-8", "backslashreplace").decode()
+            environment[ENVIRONMENT] = _task(watch, name)
+        bound.arguments["env"] = environment
+        _, *args_now = bound.args
+        init(self, *args_now, **bound.kwargs)
+
+    return guarded

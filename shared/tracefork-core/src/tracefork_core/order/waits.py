@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from asyncio import sleep as real_asleep
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
@@ -34,12 +33,13 @@ from tracefork_core.order.pace import Pace
 from tracefork_core.order.quiet import Gate
 from tracefork_core.order.turns import soft_owner
 from tracefork_core.order.turnstile import STALL_SECONDS, StallError, Turnstile
+from tracefork_core.patching.real_clock import real_time
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.event import DRAWS, Draws, Reads
 
 Key = tuple[str, str]
 """A lane and a call site."""
-real_sleep = time.sleep
+real_sleep = real_time.sleep
 _FOR_GOOD = 3600.0
 _LOOK_SECONDS = 0.01
 _MORE_LOOKS = 200
@@ -294,8 +294,8 @@ class ReplayedTimer:
 
     def begin(self, is_pending: Callable[[], bool]) -> None:
         if (seconds := self.most_seconds) is not None:
-            until = time.monotonic() + seconds
-            self._is_pending = lambda: is_pending() and time.monotonic() < until
+            until = real_time.monotonic() + seconds
+            self._is_pending = lambda: is_pending() and real_time.monotonic() < until
         else:
             self._is_pending = is_pending
         if (turn := self._turn) is not None:

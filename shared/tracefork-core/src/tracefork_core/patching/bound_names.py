@@ -23,6 +23,7 @@ class Swaps:
     def __init__(self, pairs: Iterable[Pair]) -> None:
         self._pairs = list(pairs)
         self._sought = {id(function) for pair in self._pairs for function in pair}
+        self._own_names = {getattr(real, "__name__", "") for real, _ in self._pairs}
         self._looked_at: dict[str, int] = {}
         self._latest: tuple[int, str] | None = None
         self._growing: list[str] = []
@@ -69,9 +70,11 @@ class Swaps:
             self._holding[key] = held
 
     def _names_held(self, names: dict[str, object]) -> list[str]:
-        if self._sought.isdisjoint(map(id, list(names.values()))):
-            return []
-        return [name for name, held in list(names.items()) if id(held) in self._sought]
+        # A name that a mock holds now may hold the function when the next session begins.
+        held = {name for name in self._own_names if name in names}
+        if not self._sought.isdisjoint(map(id, list(names.values()))):
+            held.update(name for name, value in list(names.items()) if id(value) in self._sought)
+        return list(held)
 
 
 def _is_loading(key: str) -> bool:

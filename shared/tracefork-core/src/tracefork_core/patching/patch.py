@@ -6,7 +6,9 @@ out.
 
 Undo restores an attribute only while it still holds our replacement. A tracer that wraps a client
 during a session keeps its wrapper; the replacement below it calls the original, as it does for
-every call outside a session.
+every call outside a session. A mock that ends after the session it began in puts our replacement
+back. The next session that begins or ends takes it away again (`_heal`): else it would wrap it once
+more.
 
 Three things are patched in another way, and say why where they do it: the wall clock
 (`chance.system_clock`: time-machine replaces it in C), the traps of a child process
@@ -19,7 +21,8 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from types import ModuleType
+from functools import update_wrapper
+from types import FunctionType, ModuleType
 from typing import Any
 
 TYPE_CHECKING = False
@@ -27,6 +30,13 @@ if TYPE_CHECKING:
     from tracefork_core.errors import UsageError
 
 _ABSENT = object()
+_Place = tuple[Any, str, object, object]
+"""An owner, the name of its attribute, the original and our replacement."""
+_in_place: list[_Place] = []
+_covered: list[_Place] = []
+"""Where something else covered our replacement when it was undone."""
+_MOST_COVERED = 100
+_healing = threading.RLock()
 
 
 class Patches:
@@ -47,12 +57,22 @@ class Patches:
         Raises:
             UsageError: there is no such attribute; this version of the library is not supported.
         """
+        _heal()
+        if _is_mock(owner):
+            return
         # Not `getattr`: it would unpack a static method, and put an inherited one on the class.
         original = vars(owner).get(name, _ABSENT)
         if original is _ABSENT and not hasattr(owner, name):
             raise self._missing(owner, name)
-        setattr(owner, name, replacement)
-        self._stack.callback(_put_back, owner, name, original, replacement)
+        place = owner, name, original, replacement
+        with _healing:
+            if any(_is_same(place, covered) for covered in _covered):
+                # Another object, so that what a mock puts back is told from what is in place.
+                replacement = _copied(replacement)
+                place = owner, name, original, replacement
+            setattr(owner, name, replacement)
+            _in_place.append(place)
+        self._stack.callback(_take_out, place)
 
     def wrap(self, owner: Any, name: str, wrapper: Callable[[Any], object]) -> None:
         """Replace an attribute by what `wrapper` returns for it.
@@ -60,6 +80,9 @@ class Patches:
         Raises:
             UsageError: there is no such attribute; this version of the library is not supported.
         """
+        _heal()
+        if _is_mock(owner):
+            return
         if not hasattr(owner, name):
             raise self._missing(owner, name)
         self.replace(owner, name, wrapper(getattr(owner, name)))
@@ -87,6 +110,7 @@ class Patches:
     def undo(self) -> None:
         """Put everything back, the last replacement first. The object can be used again."""
         self._stack.close()
+        _heal()
 
 
 class Shared:
@@ -121,13 +145,63 @@ class Shared:
                 self._patches.undo()
 
 
-def _put_back(owner: Any, name: str, original: object, replacement: object) -> None:
-    if vars(owner).get(name) is not replacement:
-        return
+def _is_mock(owner: object) -> bool:
+    """Return whether the program has put an object in place of a module or class: it stays so."""
+    return not isinstance(owner, ModuleType | type)
+
+
+def _take_out(place: _Place) -> None:
+    with _healing:
+        _remove(_in_place, place)
+        if _holds(place):
+            _put_back(place)
+        else:
+            _covered.append(place)
+            del _covered[:-_MOST_COVERED]
+
+
+def _put_back(place: _Place) -> None:
+    owner, name, original, _ = place
     if original is _ABSENT:
         delattr(owner, name)
     else:
         setattr(owner, name, original)
+
+
+def _heal() -> None:
+    """Put originals in place of replacements that a mock has put back since they were undone."""
+    with _healing:
+        for place in [place for place in _covered if _holds(place)]:
+            if not any(_is_same(place, used) for used in _in_place):
+                _put_back(place)
+                _remove(_covered, place)
+
+
+def _holds(place: _Place) -> bool:
+    owner, name, _, replacement = place
+    return vars(owner).get(name) is replacement
+
+
+def _is_same(place: _Place, other: _Place) -> bool:
+    return place[0] is other[0] and place[1] == other[1] and place[3] is other[3]
+
+
+def _copied(function: object) -> object:
+    if not isinstance(function, FunctionType):
+        return function
+    copied = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    return update_wrapper(copied, function)
+
+
+def _remove(places: list[_Place], place: _Place) -> None:
+    places[:] = [one for one in places if one is not place]
 
 
 def _change_back(instance: Any, kind: type, original: type) -> None:

@@ -27,6 +27,7 @@ class Writing(Scope[R]):
 
     _writer: TapeWriter
     _session: Session
+    _chance: Chance
 
     def __init__(self, switches: Switches) -> None:
         super().__init__(switches)
@@ -45,6 +46,7 @@ class Writing(Scope[R]):
         parent: Tape | None = None,
     ) -> None:
         """Switch everything on, and put on the tape what is drawn and read."""
+        self._chance = chance
         self._session.sink.before_exchange.append(chance.flush)
         if self._switches.ambient:
             clock = self._switches.clock
@@ -60,7 +62,9 @@ class Writing(Scope[R]):
         try:
             return self._writer.close(
                 msgspec.structs.replace(
-                    receipt_of(self._watch, self._session.masking, error, self._left_alone),
+                    receipt_of(
+                        self._watch, self._session.masking, error, self._left_alone, self._chance
+                    ),
                     unused_tools=self._tools.unused,
                 )
             )
@@ -76,7 +80,7 @@ def environment_under(masking: Masking, tools: NamedTools) -> Environment:
 
 
 def receipt_of(
-    watch: Watch, masking: Masking, error: BaseException | None, left_alone: int
+    watch: Watch, masking: Masking, error: BaseException | None, left_alone: int, chance: Chance
 ) -> Receipt:
     """Return what a run that ended with `error` says about itself.
 
@@ -92,5 +96,6 @@ def receipt_of(
         outcome="ok" if error is None else type(error).__name__,
         secrets=masking.counts,
         left_alone=left_alone,
+        replaced=chance.replaced,
         unsearched=masking.unsearched,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tracefork_core.chance.chance import Chance
 from tracefork_core.errors import TraceforkError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
+from tracefork_core.patching.real_clock import time_ns
 from tracefork_core.run.scope import Switches
 from tracefork_core.run.writing import Writing, environment_under, receipt_of
 from tracefork_core.seams.tools.named_tools import NamedTools
@@ -57,7 +57,7 @@ class HeldSession(Writing[None]):
         self.masking = _masking(settings.mode, settings.masks).another()
         self.masking.look_around()
         environment = _environment(settings.mode, settings.masks)
-        environment = msgspec.structs.replace(environment, started=time.time_ns())
+        environment = msgspec.structs.replace(environment, started=time_ns())
         self._file = HeldFile(Path("held.tape"), settings.mode, settings.key)
         self._writer = TapeWriter(self._file.path, environment, mode=settings.mode, held=self._file)
         self._session = Session(sink=self._writer, masking=self.masking, is_shared=True)
@@ -66,7 +66,7 @@ class HeldSession(Writing[None]):
 
     def _finish(self, error: BaseException | None) -> TraceforkError | None:
         assert self._watch is not None
-        self._receipt = receipt_of(self._watch, self.masking, error, self._left_alone)
+        self._receipt = receipt_of(self._watch, self.masking, error, self._left_alone, self._chance)
         return None
 
     @property

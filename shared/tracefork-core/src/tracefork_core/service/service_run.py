@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 
 from tracefork_core.masking.masking import Masking
-from tracefork_core.patching.real_clock import monotonic_ns
+from tracefork_core.patching.real_clock import monotonic_ns, time_ns
 from tracefork_core.service import folder
 from tracefork_core.service.held_session import HeldSession
 from tracefork_core.tape import marks
@@ -40,7 +39,7 @@ class Run:
         self.is_unfinished = False
         """Whether it ended in a way that counts as failed without an exception."""
         self._session = session
-        self._started = time.time_ns()
+        self._started = time_ns()
         self._began = monotonic_ns()
         self._took: int | None = None
         self._is_over = False

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 
 from tracefork_core.errors import TapeError
 from tracefork_core.exchange.current import current_step
 from tracefork_core.order.quiet import Gate
-from tracefork_core.patching.real_clock import monotonic_ns
+from tracefork_core.patching.real_clock import monotonic_ns, time_ns
 from tracefork_core.session.run_state import RunState
 from tracefork_core.tape import StepRecord, TapeWriter
 from tracefork_core.tape.event import STEP, STEP_END, StepEnd
@@ -50,7 +49,7 @@ class Sink:
         self.before_exchange: list[Callable[[TapeWriter], None]] = []
         self._steps = Steps()
         self._pid = os.getpid()
-        self._wall_zero = time.time_ns() - monotonic_ns()
+        self._wall_zero = time_ns() - monotonic_ns()
 
     def wall_ns(self) -> int:
         """Return the wall clock in nanoseconds, without a read that a virtual clock would see."""

@@ -6,9 +6,9 @@ import os
 import platform
 import re
 import sys
-import time
 from pathlib import Path
 
+from tracefork_core.patching.real_clock import real_time, time_ns
 from tracefork_core.tape.event import Environment
 from tracefork_core.version import __version__
 
@@ -23,7 +23,7 @@ def describe() -> Environment:
         tracefork=__version__,
         packages=packages(),
         git_commit=_git_commit(),
-        started=time.time_ns(),
+        started=time_ns(),
         hash_seed=hash_seed(),
     )
 
@@ -40,7 +40,7 @@ def hash_seed() -> str | None:
 
 def timezone(at: float) -> str:
     """Return the timezone of this process at a time in seconds, like "UTC+0100 CET"."""
-    return time.strftime("UTC%z %Z", time.localtime(at))
+    return str(real_time.strftime("UTC%z %Z", real_time.localtime(at)))
 
 
 def packages() -> dict[str, str]:

@@ -204,7 +204,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     programs that it started. `outcome` is "ok" or the name of the exception. `secrets` counts
     masked secrets by name. `left_alone` counts the requests that other work of the process made.
     `unused_tools` lists the names of tools that had no effect on the run, and why. `unsearched`
-    counts the bodies that could not be unpacked to search them for secrets.
+    counts the bodies that could not be unpacked to search them for secrets. `replaced` lists clocks
+    and sources of randomness that the program had replaced by functions of its own.
     """
 
     digest: str
@@ -219,6 +220,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     left_alone: int = 0
     unused_tools: list[str] = []
     unsearched: int = 0
+    replaced: list[str] = []
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

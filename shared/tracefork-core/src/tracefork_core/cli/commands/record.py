@@ -191,6 +191,7 @@ def _report(
                 "unsearched": receipt.unsearched,
                 "leaks": run.leaks,
                 "unused_tools": receipt.unused_tools,
+                "replaced": receipt.replaced,
                 "next": following,
             }
         )
@@ -239,6 +240,10 @@ def _print_summary(
         console.print(f"  ! {printable(words)}", style=screen.WARN, soft_wrap=True)
     for unused in receipt.unused_tools:
         console.print(f"  ! had no effect: {printable(unused)}", style=screen.WARN, soft_wrap=True)
+    if receipt.replaced:
+        names = printable(", ".join(receipt.replaced))
+        words = f"  ! not on the tape: what the agent put in place of {names}"
+        console.print(words, style=screen.WARN, soft_wrap=True)
     for leak in leaks:
         console.print(f"  ! not on the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":
