@@ -85,7 +85,7 @@ TOKENS = {
     "anthropic_key": ["sk-ant-api03-" + BASE[:40] + "-AA"],
     "google_key": ["AIza" + BASE[:35]],
     "github_token": ["ghp_" + BASE[:36], "github_pat_" + BASE[:22] + "_" + BASE[:59]],
-    "slack_token": ["xoxb-123456789012-" + BASE[:24]],
+    "slack_token": ["xoxb-123456789012-" + BASE[:24], "xapp-1-A0123456789-12345-" + BASE],
     "aws_key_id": ["AKIA" + "ABCDEFGH23456789"],
     "huggingface_token": ["hf_" + BASE[:34]],
     "groq_key": ["gsk_" + BASE[:52]],
@@ -106,6 +106,25 @@ def test_known_tokens_are_masked_in_any_text(name: str, token: str) -> None:
         spelled = json.dumps(token)[1:-1] if text.startswith("{") else token
         masked = redacted(redactor, text.encode()).decode()
         assert masked == text.replace(spelled, placeholder(name))
+
+
+AZURE = BASE + "+/" + BASE[:20] + "=="
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"AccountName=a;AccountKey={AZURE};E=x", "AccountName=a;AccountKey=<azure_key>;E=x"),
+        (f"SharedAccessKey={AZURE}", "SharedAccessKey=<azure_key>"),
+        ("postgres://app:p4ss%2Fw0rd@db:5432/x", "postgres://app:<url_password>@db:5432/x"),
+        ("redis://:hunter2@cache", "redis://:<url_password>@cache"),
+        (r"amqp:\/\/app:p4ssw0rd@mq", r"amqp:\/\/app:<url_password>@mq"),
+    ],
+)
+def test_only_the_secret_part_of_a_connection_is_masked(text: str, masked: str) -> None:
+    """A reader still sees which server and which user it was."""
+    masked = re.sub("<(.*)>", lambda match: placeholder(match[1]), masked)
+    assert redacted(Redactor({}), text.encode()).decode() == masked
 
 
 def test_a_bearer_token_is_masked_but_not_the_word_bearer() -> None:
@@ -139,6 +158,8 @@ SECRET = [
     ("NPM_CONFIG_AUTHTOKEN", KEY, [KEY]),
     ("AZURE_CONNECTION_STRING", "Server=a;Password=p4ss-w0rd;", ["p4ss-w0rd"]),
     ("DATABASE_URL", "postgres://app:p4ss%2Fw0rd@db/x", ["p4ss%2Fw0rd", "p4ss/w0rd"]),
+    ("FLASK_SESSION", KEY, [KEY]),
+    ("LOGIN_COOKIE", KEY, [KEY]),
     ("SLACK_WEBHOOK_URL", f"https://hooks.example/T1/B2/{BASE}", []),
 ]
 """Name, value, and what is masked beside the value as a whole."""
@@ -159,6 +180,10 @@ NO_SECRET = [
     ("STRIPE_PUBLIC_KEY", "pk_live_0123456789"),
     ("DATABASE_URL", "postgres://localhost:5432/app"),
     ("API_KEY", "short"),
+    ("DESKTOP_SESSION", "plasma-wayland"),
+    ("XDG_SESSION_ID", "0123456789-abc"),
+    ("SESSION_MANAGER", "local/host:@/tmp/.ICE-unix/1234"),
+    ("SESSION_TIMEOUT_LIMIT", "1800-seconds"),
 ]
 
 

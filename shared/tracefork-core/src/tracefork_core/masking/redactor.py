@@ -132,6 +132,8 @@ class Redactor:
         suspects = text.with_escapes() if text is not None else []
         for forms in self._odd:
             suspects += forms.pieces(data, start, stop)
+        if not suspects:
+            return []
         found: list[Match] = []
         for begin, end in _joined(suspects, start, stop):
             view = peel(data[begin:end])

@@ -38,6 +38,7 @@ _TELLING = (
     (b"\\", re.compile(rb"\\(?<=[A-Za-z0-9+/_-]{56}\\)\\*[rn]")),
 )
 """Escapes that may hide a part of a token. Those of white space and quotes cannot."""
+_ESCAPES = re.compile(rb"[\\%&=\x1b]")
 _LINE_BREAK = re.compile(
     rb"\n(?<=[A-Za-z0-9+/_-]{56}\n)(?!--)(?=[A-Za-z0-9+/_-])"
     rb"|\r\n(?<=[A-Za-z0-9+/_-]{56}\r\n)(?!--)(?=[A-Za-z0-9+/_-])"
@@ -120,6 +121,8 @@ class Runs:
     def with_escapes(self) -> list[tuple[int, int]]:
         """Return the runs with escapes that may hide a part of a token."""
         joined = self.joined
+        if not _ESCAPES.search(joined):
+            return []
         kinds = [
             re.compile(re.escape(sign)) if pattern is None else pattern
             for sign, pattern in _TELLING
@@ -144,11 +147,13 @@ def _texts(joined: bytes) -> Iterator[tuple[bytes, int]]:
     The first of four characters holds six bits of the first of three bytes. So it tells text from
     anything else, and a fourth of all characters is looked at for each place to begin.
     """
-    flat = joined.translate(_PLAIN_BASE64) + b"AAA"  # Groups without padding are whole, too.
+    classes = joined.translate(_FIRST)
+    flat = b""
     for offset in range(4):
-        firsts = flat[offset::4].translate(_FIRST)
+        firsts = classes[offset::4]
         at = firsts.find(_TEXT)
         while at >= 0:
+            flat = flat or joined.translate(_PLAIN_BASE64) + b"AAA"  # Without padding, it is whole.
             upto = firsts.find(_GAP, at)
             upto = len(firsts) if upto < 0 else upto
             end = min(offset + 4 * (upto + 1), len(flat))
