@@ -7,9 +7,10 @@ value of the same variable makes, once masked, the same request.
 from __future__ import annotations
 
 import re
-from bisect import bisect
+from bisect import bisect, bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 from tracefork_core.masking import runs
 from tracefork_core.masking.escapes import DEEPEST, peel
@@ -147,15 +148,24 @@ class Redactor:
 
     def _in_base64(self, text: runs.Runs, depth: int) -> list[Match]:
         """Return the base64 texts that have secrets in them."""
+        pieces = list(text.decoded())
+        if not pieces:
+            return []
+        plain = b"\0".join([piece for piece, _ in pieces])
+        begins = [0, *accumulate(len(piece) + 1 for piece, _ in pieces)]
         found: list[Match] = []
-        for plain, start in text.decoded():
-            inner = self._search(plain, 0, len(plain), depth + 1)
-            if not inner:
+        done: set[int] = set()
+        # One search for all of them, because almost none has a secret.
+        for match in sorted(self._search(plain, 0, len(plain), depth + 1)):
+            number = bisect_right(begins, match.start) - 1
+            if number in done:
                 continue
+            done.add(number)
+            start = pieces[number][1]
             masked = runs.masked(text.data, start, text.end(start), self._redact_decoded)
             if masked is not None:
                 begin, end, replacement = masked
-                found.append(Match(begin, end, min(inner).name, replacement, may_grow=True))
+                found.append(Match(begin, end, match.name, replacement, may_grow=True))
         return found
 
     def undecided(self, data: bytes, start: int) -> int:
