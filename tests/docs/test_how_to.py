@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
-from docs.pages import follow
+from docs.pages import ROOT, follow
 
 from tracefork_core import Tape
 
@@ -48,6 +49,27 @@ def test_a_service_records_one_request_as_the_guide_says(tmp_path: Path) -> None
         assert len(recorded.exchanges) == 1
         assert b"order 17" in recorded.exchanges[0].request_body
     assert not list(tmp_path.rglob("18.tape"))
+
+
+def test_an_adapter_is_written_as_the_guide_says(tmp_path: Path) -> None:
+    """The template's tests pass. Its entry points are read as if it was installed."""
+    project = tomllib.loads((ROOT / "examples/adapter/pyproject.toml").read_text())["project"]
+    metadata = tmp_path / "installed" / "tracefork_acme-0.1.0.dist-info"
+    metadata.mkdir(parents=True)
+    says = "Metadata-Version: 2.1\nName: tracefork-acme\nVersion: 0.1.0\n"
+    (metadata / "METADATA").write_text(says)
+    points = [
+        f"[{group}]\n{name} = {value}\n"
+        for group, named in project["entry-points"].items()
+        for name, value in named.items()
+    ]
+    (metadata / "entry_points.txt").write_text("".join(points))
+    path = f"{metadata.parent}:{tmp_path}/tracefork-acme/src"
+    follow(
+        "docs/how-to/write-an-adapter.md",
+        tmp_path,
+        before=[f"export PYTHONPATH={path}:$PYTHONPATH"],
+    )
 
 
 def test_a_run_is_forked_as_the_guide_says(tmp_path: Path) -> None:

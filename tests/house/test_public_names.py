@@ -89,6 +89,7 @@ PUBLIC = {
         "replace_in_classes",
         "crossing_seam",
         "state_of",
+        "step",
         "tool_exchange",
         "tool_mark",
         "undisturbed",

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
 
-from tracefork_crewai import attach, detach, leave_live
+from tracefork_crewai import attach, detach
 from tracefork_testkit.conformance import API_KEY, AdapterConformance
-
-
-@tool("lookup")
-@leave_live  # These tests count exchanges of models only.
-def lookup() -> str:
-    """Look something up."""
-    return "found"
 
 
 class TestConformance(AdapterConformance):
@@ -33,9 +26,15 @@ class TestConformance(AdapterConformance):
         for agent in self.attached:
             detach(agent)
 
-    def make_agent(self, url: str) -> Any:
+    def make_agent(self, url: str, lookup: Callable[[], str]) -> Any:
         llm = LLM(model="openai/some-model", base_url=f"{url}/v1", api_key=API_KEY)
-        helper = Agent(role="Helper", goal="help", backstory="You help.", llm=llm, tools=[lookup])
+        helper = Agent(
+            role="Helper",
+            goal="help",
+            backstory="You help.",
+            llm=llm,
+            tools=[tool("lookup")(lookup)],
+        )
         task = Task(description="{question}", expected_output="an answer", agent=helper)
         return Crew(agents=[helper], tasks=[task])
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
-from tracefork_langgraph import attach
+from tracefork_langgraph import attach, bind_tool
 from tracefork_testkit.conformance import API_KEY, AdapterConformance
-
-
-def lookup() -> str:
-    """Look something up."""
-    return "found"
 
 
 class TestConformance(AdapterConformance):
@@ -22,9 +19,9 @@ class TestConformance(AdapterConformance):
 
     adapter = "langgraph"
 
-    def make_agent(self, url: str) -> Any:
+    def make_agent(self, url: str, lookup: Callable[[], str]) -> Any:
         model = ChatOpenAI(model="some-model", base_url=f"{url}/v1", api_key=API_KEY)
-        return create_agent(model, [lookup])
+        return create_agent(model, [bind_tool(tool(lookup))])
 
     def attach(self, agent: Any) -> Any:
         return attach(agent)

@@ -2,17 +2,19 @@
 
     class TestConformance(AdapterConformance):
         adapter = "langgraph"
-        def make_agent(self, url: str) -> Agent: ...
+        def make_agent(self, url: str, lookup: Callable[[], str]) -> Agent: ...
 
 An *agent* is an object of the framework under test that was built but has not run yet. Each test
 runs it through `run`, against a scripted provider over a real socket. The agent's model must use
-`API_KEY` as its key, and must receive the question unchanged.
+`API_KEY` as its key, and must receive the question unchanged. Its one tool is `lookup`: give it to
+the framework in the way that lets the adapter record it.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,14 +35,16 @@ class AdapterConformance(ABC):
     Attributes:
         adapter: the adapter's name in its entry point.
         model_kind: the kind of the steps of model calls.
+        tool_kind: the kind of the steps of tool calls.
     """
 
     adapter: ClassVar[str]
     model_kind: ClassVar[str] = "model"
+    tool_kind: ClassVar[str] = "tool"
 
     @abstractmethod
-    def make_agent(self, url: str) -> Any:
-        """Build a new agent with one tool `lookup` and its model at `url`, not attached."""
+    def make_agent(self, url: str, lookup: Callable[[], str]) -> Any:
+        """Build a new agent with the tool `lookup` and its model at `url`, not attached."""
 
     @abstractmethod
     def attach(self, agent: Any) -> Any:
@@ -49,6 +53,10 @@ class AdapterConformance(ABC):
     @abstractmethod
     def run(self, agent: Any, question: str, mode: str) -> str:
         """Run the agent in one of `MODES` and return its last answer."""
+
+    @pytest.fixture(autouse=True)
+    def _nothing_looked_up(self) -> None:
+        self.lookups = 0
 
     @pytest.fixture
     def provider(self) -> Any:
@@ -69,9 +77,31 @@ class AdapterConformance(ABC):
         provider.stop()
         with tracefork.replay(tmp_path / "run.tape") as replayed:
             again = self._answer(url, QUESTION, mode)
+            models = [exchange for exchange in replayed.tape.exchanges if not _is_tool(exchange)]
         assert again == answer
-        assert replayed.exchanges == asked
+        assert len(models) == asked
         assert replayed.digest == replayed.tape.digest
+
+    def test_a_tool_runs_once(self, provider: ProviderServer, tmp_path: Path) -> None:
+        """A replay and a fork behind its call answer it from the tape; a second recording runs it.
+
+        The fork sends another question to the model, so what comes after it is live.
+        """
+        path = tmp_path / "run.tape"
+        with tracefork.record(path):
+            self._answer(provider.url, QUESTION, "sync")
+        assert self.lookups == 1
+        with tracefork.replay(path) as replayed:
+            self._answer(provider.url, QUESTION, "sync")
+            last = len(replayed.tape.exchanges) - 1
+        assert self.lookups == 1
+        with tracefork.fork(path, last, tracefork.Edit(prompt="Say no.")) as forked:
+            self._answer(provider.url, QUESTION, "sync")
+        assert (forked.replayed, forked.live) == (last, 1)
+        assert self.lookups == 1
+        with tracefork.record(path, overwrite=True):
+            self._answer(provider.url, QUESTION, "sync")
+        assert self.lookups == 2
 
     def test_a_live_run_differs(self, provider: ProviderServer) -> None:
         """The negative control of replay: this provider never gives the same answer twice."""
@@ -94,16 +124,19 @@ class AdapterConformance(ABC):
         assert caught.value.divergence.n == 0
         assert len(provider.requests) == asked, "a request was sent live"
 
-    def test_every_exchange_has_a_model_step(
-        self, provider: ProviderServer, tmp_path: Path
+    @pytest.mark.parametrize("mode", MODES)
+    def test_every_exchange_has_a_step(
+        self, provider: ProviderServer, tmp_path: Path, mode: str
     ) -> None:
-        """Each model call belongs to the step of its model."""
+        """Each model call belongs to the step of its model, and each tool call to a step."""
         with tracefork.record(tmp_path / "run.tape"):
-            self._answer(provider.url, QUESTION, "sync")
+            self._answer(provider.url, QUESTION, mode)
         with tracefork.Tape.open(tmp_path / "run.tape") as tape:
             kinds = {step.id: step.kind for step in tape.steps}
-            asking = [kinds.get(exchange.step or "") for exchange in tape.exchanges]
-        assert asking == [self.model_kind] * len(asking)
+            asking = [(_is_tool(one), kinds.get(one.step or "")) for one in tape.exchanges]
+        models = [kind for is_tool, kind in asking if not is_tool]
+        assert models == [self.model_kind] * len(models) != []
+        assert [kind for is_tool, kind in asking if is_tool] == [self.tool_kind]
 
     def test_step_names_are_alike_in_two_runs(
         self, provider: ProviderServer, tmp_path: Path
@@ -123,7 +156,7 @@ class AdapterConformance(ABC):
         """`attach` is idempotent: no step and no exchange is recorded twice."""
         counts = []
         for times in (1, 2):
-            agent = self.make_agent(provider.url)
+            agent = self.make_agent(provider.url, self._lookup())
             for _ in range(times):
                 agent = self.attach(agent)
             tape_path = tmp_path / f"{times}.tape"
@@ -135,9 +168,10 @@ class AdapterConformance(ABC):
 
     def test_outside_a_session_nothing_changes(self, provider: ProviderServer) -> None:
         """Without a session, an attached agent sends the same requests as a plain one."""
-        self.run(self.make_agent(provider.url), "@say hello", "sync")
+        self.run(self.make_agent(provider.url, self._lookup()), "@say hello", "sync")
         plain = provider.requests[-1]
-        self.run(self.attach(self.make_agent(provider.url)), "@say hello", "sync")
+        agent = self.attach(self.make_agent(provider.url, self._lookup()))
+        self.run(agent, "@say hello", "sync")
         attached = provider.requests[-1]
         assert attached.body == plain.body
         assert [name for name, _ in attached.headers] == [name for name, _ in plain.headers]
@@ -157,8 +191,21 @@ class AdapterConformance(ABC):
         assert self.adapter in names
 
     def _answer(self, url: str, question: str, mode: str) -> str:
-        answer = self.run(self.attach(self.make_agent(url)), question, mode)
+        agent = self.attach(self.make_agent(url, self._lookup()))
+        answer = self.run(agent, question, mode)
         assert not inspect.isawaitable(answer), (
             "`run` must return the answer itself, also in async modes"
         )
         return answer
+
+    def _lookup(self) -> Callable[[], str]:
+        def lookup() -> str:
+            """Look something up."""
+            self.lookups += 1
+            return "found"
+
+        return lookup
+
+
+def _is_tool(exchange: Any) -> bool:
+    return bool(exchange.aside.seam == "tool")

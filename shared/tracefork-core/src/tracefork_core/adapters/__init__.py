@@ -10,7 +10,7 @@ An adapter is a distribution of its own with these entry points:
 Its one public function is `attach(x) -> x`. An adapter uses this interface to
 
 - capture clients: `tracefork_core.bind`;
-- report steps: `begin_step`, `end_step`, `current_step`;
+- report steps: `step`, or `begin_step`, `end_step` and `current_step` where no block fits;
 - name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
 - put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
@@ -55,6 +55,7 @@ from tracefork_core.adapters.session_here import (
     mark_as_recorded,
     restart_lane_numbers,
     session_here,
+    step,
 )
 from tracefork_core.adapters.stand_ins import (
     put_in_front,
@@ -126,6 +127,7 @@ __all__ = [
     "revisited_checkpoint",
     "session_here",
     "state_of",
+    "step",
     "tool_exchange",
     "tool_mark",
     "undisturbed",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tracefork_core.exchange import lane
 from tracefork_core.exchange.contract import Lane
-from tracefork_core.exchange.current import current_session
+from tracefork_core.exchange.current import current_session, current_step
 
 TYPE_CHECKING = False  # The tape takes long to load, and listing an adapter does not need it.
 if TYPE_CHECKING:
@@ -17,10 +20,11 @@ def begin_step(
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
-    `kind` is run, crew, flow, method, planner, agent, task, delegation, guardrail, converter,
-    callback, evaluator, node, subgraph, chain, model, tool, retriever, memory, knowledge, mcp,
-    checkpoint or interrupt. `name` must be the same in every run, so it holds no ids. To attribute
-    exchanges to the step, set `current_step` to its id in the context that makes them.
+    `kind` is run, crew, flow, method, planner, agent, turn, task, delegation, handoff, guardrail,
+    converter, callback, evaluator, node, subgraph, chain, model, tool, retriever, memory,
+    knowledge, mcp, checkpoint or interrupt. `name` must be the same in every run, so it holds no
+    ids. To attribute exchanges to the step, set `current_step` to its id in the context that makes
+    them.
     """
     session = current_session()
     return session.begin_step(kind, name, parent, detail or {}) if session else None
@@ -33,6 +37,26 @@ def end_step(
     session = current_session()
     if session and step is not None:
         session.end_step(step, repr(error) if isinstance(error, BaseException) else error, kind)
+
+
+@contextmanager
+def step(kind: str, name: str, *, detail: dict[str, object] | None = None) -> Iterator[None]:
+    """Put a step on the tape that lasts as long as the block, in the step around it.
+
+    Exchanges of the block belong to it, and so do those of tasks and threads that get its context.
+    An exception ends the step with that error. `kind` and `name` are those of `begin_step`.
+    """
+    begun = begin_step(kind, name, parent=current_step.get(), detail=detail)
+    token = current_step.set(begun)
+    error: BaseException | None = None
+    try:
+        yield
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        current_step.reset(token)
+        end_step(begun, error)
 
 
 def in_session() -> bool:

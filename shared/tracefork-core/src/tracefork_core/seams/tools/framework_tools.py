@@ -29,19 +29,21 @@ _DICT = "dict"
 class FrameworkValues:
     """Converts values of a framework's classes to plain ones and back; adapters derive from it.
 
+    This class itself knows no framework: its values are plain already.
+
     Attributes:
         tag: the name of the framework, a key in the data of each of its objects.
     """
 
-    tag: ClassVar[str]
+    tag: ClassVar[str] = "tracefork"
 
     def fields(self, value: object) -> dict[str, Any] | None:
         """Return the fields of a value; None if its class is not one of the framework's."""
-        raise NotImplementedError
+        return None
 
     def built(self, name: str, fields: dict[str, Any]) -> object:
         """Return an object of the named class with these fields; any exception refuses them."""
-        raise NotImplementedError
+        raise LookupError(name)
 
     def encode(self, value: object) -> object:
         """Return `value` with objects of the framework as data; all else is unchanged."""
@@ -75,6 +77,9 @@ class FrameworkValues:
             ) from error
 
 
+PLAIN = FrameworkValues()
+
+
 def _each(value: Any, change: Callable[[Any], object]) -> object:
     kind = type(value)
     return kind(map(change, value)) if kind is list or kind is tuple else value
@@ -98,7 +103,7 @@ def tool_exchange(
     name: str,
     arguments: Mapping[str, object],
     run: Callable[..., object],
-    values: FrameworkValues,
+    values: FrameworkValues = PLAIN,
     *,
     effect: Effect | None = None,
     raises: Iterable[type[Exception]] = (),
@@ -112,7 +117,7 @@ def tool_exchange(
         name: the name of the tool on the tape.
         arguments: the arguments, compared as JSON; a fork may change some.
         run: the function that does the work.
-        values: converts results of the framework's own classes.
+        values: converts results of the framework's own classes, if it has some.
         effect: the side effects of the tool; without it, it may be a write.
         raises: exceptions that keep their class, besides the builtin ones.
         returns: the function whose return annotation names the classes in the result.
@@ -135,7 +140,7 @@ async def atool_exchange(
     name: str,
     arguments: Mapping[str, object],
     run: Callable[..., Awaitable[object]],
-    values: FrameworkValues,
+    values: FrameworkValues = PLAIN,
     *,
     effect: Effect | None = None,
     raises: Iterable[type[Exception]] = (),
