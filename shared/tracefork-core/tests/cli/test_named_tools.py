@@ -85,6 +85,52 @@ def test_a_name_is_found_however_the_agent_runs(
     assert charges(shell) == 1
 
 
+def test_try_and_bisect_run_no_named_tool(shell: Shell) -> None:
+    """Behind it, in it and before it."""
+    shell.write("agent.py", AGENT)
+    shell.tracefork("record", "--tool=agent:charge_card=write", "-o", "paid.tape", "agent.py")
+    tried = shell.tracefork("try", "paid.tape", "--at=2", "--prompt=x")
+    bisected = shell.tracefork("bisect", "paid.tape", "--oracle=not-regex:paid", "--stub-writes")
+    assert "tool:charge_card" not in tried.err + bisected.err
+    assert bisected.exit != 4, bisected.err
+    assert charges(shell) == 1
+
+
+RACING = """\
+import asyncio
+import os
+
+import httpx2
+
+
+def charge_card(amount):
+    with open("charged.txt", "a") as file:
+        file.write(f"{amount}\\n")
+    return f"charged {amount}"
+
+
+async def main():
+    async with httpx2.AsyncClient(base_url=os.environ["PROVIDER"]) as http:
+
+        async def pay(amount):
+            await http.post("/echo", content=charge_card(amount).encode())
+
+        await asyncio.gather(pay(1), pay(2))
+
+
+asyncio.run(main())
+"""
+
+
+def test_race_runs_no_named_tool(shell: Shell) -> None:
+    """Not in a single one of its orders."""
+    shell.write("agent.py", RACING)
+    shell.tracefork("record", "--tool=agent:charge_card=write", "-o", "paid.tape", "agent.py")
+    done = shell.tracefork("race", "--seeds=3", "paid.tape")
+    assert done.exit == 0, done.err
+    assert charges(shell) == 2
+
+
 def test_a_fork_stops_before_a_named_write(shell: Shell) -> None:
     """It is no other than a decorated one."""
     shell.write("agent.py", AGENT)

@@ -235,9 +235,10 @@ def _check_writes(tape: Tape) -> None:
         if is_recorded_write(exchange):
             raise UsageError(
                 f"tracefork: exchange {exchange.n} ({exchange.method} {exchange.url}) may have "
-                "side effects, and each fork would repeat them. Allow it (writes='allow', "
-                "--allow-writes), return the recorded answer (writes='stub', --stub-writes), or "
-                "declare it a read (@tracefork.tool(effect='read'))."
+                "side effects, and each fork would repeat them. Allow it (--allow-writes, "
+                "writes='allow'), or return the recorded answer (--stub-writes, writes='stub'). If "
+                "a tool only reads, record it so: `tracefork record --tool MODULE:NAME=read`, or "
+                "@tracefork.tool(effect='read') above the function."
             )
 
 

@@ -256,8 +256,9 @@ def _refused(request: Request) -> str:
     return (
         f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}, "
         "because the call may repeat a side effect. Pass --allow-writes (writes='allow') to make "
-        "it, --stub-writes (writes='stub') to return its recorded result, or declare a tool that "
-        "only reads with @tracefork.tool(effect='read')."
+        "it, or --stub-writes (writes='stub') to return its recorded result. If a tool only reads, "
+        "record it so: `tracefork record --tool MODULE:NAME=read`, or "
+        "@tracefork.tool(effect='read') above the function."
     )
 
 
