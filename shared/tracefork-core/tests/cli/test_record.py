@@ -258,3 +258,13 @@ def test_an_agent_that_was_killed_leaves_a_tape(shell: Shell) -> None:
     assert replayed.exit == 3
     assert replayed.out == "one\ntwo\n"
     assert "killed.tape is incomplete" in replayed.err
+
+
+def test_the_card_names_a_clock_that_the_agent_replaced(shell: Shell) -> None:
+    """And the document; the process does not crash, though the clock is replaced at its end."""
+    shell.write("agent.py", "import time\n\ntime.time = lambda: 17.5\nprint(time.time())\n")
+    done = shell.tracefork("record", "-o", "a.tape", "agent.py")
+    assert (done.exit, done.out) == (0, "17.5\n")
+    assert "put in place of time.time" in done.err
+    document = shell.tracefork("record", "--json", "-o", "b.tape", "agent.py").document
+    assert document["replaced"] == ["time.time"]
