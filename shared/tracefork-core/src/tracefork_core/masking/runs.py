@@ -59,6 +59,7 @@ _BASE64_RUN = re.compile(rb"[A-Za-z0-9+/_-]{16,}")
 _BASE64_LINE = re.compile(rb"[A-Za-z0-9+/_-]*")
 _NEXT_LINE = re.compile(rb"\r?\n(?!--)([A-Za-z0-9+/_-]+)")
 _NEWLINE = ord("\n")
+_SOFT = ord("=")
 _LONGEST_HELD = 16 * 1024
 _SHORTEST_HELD = 8
 _TO_STANDARD = bytes.maketrans(b"-_", b"+/")
@@ -134,11 +135,12 @@ class Runs:
 
     def decoded(self) -> Iterator[tuple[bytes, int]]:
         """Yield the pieces of the runs that are text if they are base64, and where each begins."""
-        for plain, begin in _texts(self.joined):
-            yield plain, self.place(begin)
+        # First without line breaks: what is read to its end counts before a part of it.
         if b"\n" in self.joined and (flat := without(_LINE_BREAK, self.joined)):
             for plain, begin in _texts(flat.data):
                 yield plain, self.place(flat.encoded(begin, begin + 1)[0])
+        for plain, begin in _texts(self.joined):
+            yield plain, self.place(begin)
 
 
 def _texts(joined: bytes) -> Iterator[tuple[bytes, int]]:
@@ -248,8 +250,9 @@ def last(data: bytes, start: int) -> int:
     at = len(data[start:].rstrip(_ESCAPED)) + start
     while at > start and data[at - 1] == _NEWLINE:
         above = len(data[start:at].rstrip(b"\r\n")) + start
-        line = len(data[start:above].rstrip(_BASE64)) + start
-        if above - line < _LINE_WIDTH:
+        goes_on = data[above - 1] == _SOFT
+        line = len(data[start:above].rstrip(_ESCAPED if goes_on else _BASE64)) + start
+        if not goes_on and above - line < _LINE_WIDTH:
             break
         at = line
     return at if end - at >= _SHORTEST_HELD else end
