@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 
+from tracefork_core.egress.aftermath import Aftermath
 from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import (
     CONNECTS,
@@ -87,7 +88,7 @@ class Watch:
 
     `inviting` lets child processes join the session over the socket `door`, which is always
     allowed. `below_seam` tells that this child was started by a captured call: everything it does
-    is part of that exchange.
+    is part of that exchange. `stays` keeps a guard in place after the session.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class Watch:
         self.inviting: Inviting | None = None
         self.door: str | None = None
         self.below_seam = False
+        self.stays = False
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
         self._addresses: set[str] = set()
@@ -125,7 +127,11 @@ class Watch:
 
     def stop(self) -> None:
         """Stop watching, and add what child processes reported."""
-        _watches.remove(self)
+        if self.stays:
+            after = Aftermath(refuses=self.mode != "count", allows=self._allows)
+            _watches[_watches.index(self)] = after
+        else:
+            _watches.remove(self)
         for line in self.report.read():
             self.strays.extend(line.strays)
             self.connections += len(line.strays) + line.crossed
@@ -210,11 +216,11 @@ class Watch:
         return self.session is None or os.getpid() != self._pid
 
 
-_watches: list[Watch] = []
+_watches: list[Watch | Aftermath] = []
 _installed = False
 
 
-def watches_here() -> list[Watch]:
+def watches_here() -> list[Watch | Aftermath]:
     """Return the watch of the session that this code runs under, and that of a child process.
 
     Other work of the process has none: it is not watched.
@@ -226,8 +232,15 @@ def watches_here() -> list[Watch]:
 def pass_on_watch(session: object, member: object) -> None:
     """Let the watch of a session watch the forked child that has joined it as `member`."""
     for watch in _watches:
-        if watch.session is session:
+        if isinstance(watch, Watch) and watch.session is session:
             watch.session = member
+
+
+def stay() -> None:
+    """Guard this process until it is gone, also after its sessions have ended."""
+    for watch in _watches:
+        if isinstance(watch, Watch):
+            watch.stays = True
 
 
 def _install_once() -> None:

@@ -23,8 +23,9 @@ from tracefork_core.cli.agent.as_main import (
 )
 from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.agent.hard_exit import Outcome, told_before_it_leaves
-from tracefork_core.cli.agent.shutdown import end_forked, wind_down, wound_down
+from tracefork_core.cli.agent.shutdown import end_forked, ended
 from tracefork_core.cli.usage_errors import guess
+from tracefork_core.egress import guard
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.seams.tools.tool_names import NoToolError, expect_main
 
@@ -138,9 +139,8 @@ class Agent:
                     ending = self._run()
                     if os.getpid() != process:
                         end_forked(ending)  # The parent closes the scope and reports the run.
-                    if show and not ending.is_ours:
-                        ending.show()
-                    ending = wound_down(ending)
+                    ending = ended(ending, show=show)
+                    guard.stay()
                 if ending.error is not None:
                     raise ending.error
         except BaseException as error:
@@ -152,10 +152,8 @@ class Agent:
         return run, ending
 
     def run(self) -> Ending:
-        """Run the agent, its threads and its exit handlers, in the current session if any."""
-        ending = self._run()
-        wind_down()
-        return ending
+        """Run the agent, and what Python runs after it, in the current session if any."""
+        return ended(self._run(), show=False)
 
     def _run(self) -> Ending:
         try:

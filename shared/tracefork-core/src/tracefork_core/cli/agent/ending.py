@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -47,15 +48,57 @@ class Ending:
             error = error.__cause__ or error.__context__
         return False
 
+    def reported(self, *, show: bool) -> Ending:
+        """Report the error as Python does, through `sys.excepthook`, and return the ending.
+
+        A hook of the agent is part of its run, so it is called in any case. `show` tells whether to
+        print what Python itself would print. An error of tracefork's is left to the command. The
+        ending is another one if the hook exits.
+        """
+        error = self.error
+        if error is None or self.is_ours:
+            return self
+        if isinstance(error, SystemExit) or (not show and _prints_only()):
+            if show:
+                self.show()
+            return self
+        leave_us_out(error)
+        sys.last_type, sys.last_value = type(error), error
+        sys.last_traceback = error.__traceback__
+        sys.last_exc = error  # type: ignore[attr-defined]  # Python 3.12 sets it, too.
+        try:
+            sys.excepthook(type(error), error, error.__traceback__)
+        except SystemExit as exit_:
+            return Ending.of(exit_).reported(show=show)
+        except BaseException as failure:  # noqa: BLE001 - Python prints any
+            if not Ending.of(failure).is_ours:
+                leave_us_out(failure)
+                print("Error in sys.excepthook:", file=sys.stderr)
+                sys.__excepthook__(type(failure), failure, failure.__traceback__)
+                print("\nOriginal exception was:", file=sys.stderr)
+                sys.__excepthook__(type(error), error, error.__traceback__)
+        return self
+
     def show(self) -> None:
-        """Print what Python would print when a program ends like this."""
+        """Print the error as Python would, unless a hook of the agent has reported it."""
         error = self.error
         if isinstance(error, SystemExit):
             if not isinstance(error.code, int):
                 print(error.code, file=sys.stderr)
-        elif error is not None:
-            _leave_us_out(error, set())
-            sys.excepthook(type(error), error, error.__traceback__)
+        elif error is not None and (self.is_ours or _prints_only()):
+            leave_us_out(error)
+            sys.__excepthook__(type(error), error, error.__traceback__)
+
+    def forget_frames(self) -> None:
+        """Let go of the frames that the error holds, and of the objects in them.
+
+        Python does so as it ends. An error of tracefork's keeps its frames: it is shown later.
+        """
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            vars(sys).pop(name, None)
+        if self.error is not None and not self.is_ours:
+            for error in _with_causes(self.error, set()):
+                error.__traceback__ = None
 
 
 def failure(
@@ -84,18 +127,28 @@ def failure(
     return None
 
 
-def _leave_us_out(error: BaseException, seen: set[int]) -> None:
+def leave_us_out(error: BaseException) -> None:
     """Remove tracefork's frames from the tracebacks of an error and of its causes.
 
     These are the frames that called the agent and those of the seams. A run without tracefork would
     show neither.
     """
+    for error in _with_causes(error, set()):
+        error.__traceback__ = _of_others(error.__traceback__)
+
+
+def _with_causes(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
     seen.add(id(error))
-    error.__traceback__ = _of_others(error.__traceback__)
+    yield error
     inside = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     for other in (error.__cause__, error.__context__, *inside):
         if other is not None and id(other) not in seen:
-            _leave_us_out(other, seen)
+            yield from _with_causes(other, seen)
+
+
+def _prints_only() -> bool:
+    """Return whether `sys.excepthook` is Python's own."""
+    return sys.excepthook is sys.__excepthook__
 
 
 def _of_others(traceback: TracebackType | None) -> TracebackType | None:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeVar
 from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.text import printable
+from tracefork_core.egress import guard
 from tracefork_core.errors import TraceforkError
 
 _KILLED = 128
@@ -65,6 +66,7 @@ def told_before_it_leaves(
 def _closed(scope: AbstractContextManager[R], run: R, status: int) -> tuple[R, Ending]:
     ending = Ending.of(SystemExit(status))
     error = ending.error
+    guard.stay()
     scope.__exit__(None if error is None else type(error), error, None)
     return run, ending
 

@@ -118,14 +118,13 @@ def _perform(
             return _diverged(error, recorded, agent, as_json=as_json)
         seconds = time.perf_counter() - began
         verdict = _judge(recorded, run, ending, agent, matchers, seconds)
-        ending.show()
         if as_json:
             screen.say_json(_document(recorded, verdict))
         else:
             _print(recorded, verdict)
         return verdict.exit
 
-    return report(lambda: agent.run_under(scope, show=False, told=report))
+    return report(lambda: agent.run_under(scope, show=True, told=report))
 
 
 _RESULTS = {SAME: "same", DIFFERENT: "different", FAILED: "failed", INTERRUPTED: "interrupted"}

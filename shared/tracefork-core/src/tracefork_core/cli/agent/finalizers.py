@@ -1,0 +1,74 @@
+"""Let go of the agent's objects, so that their `__del__` runs while the session is open.
+
+Python does this as the interpreter ends, when the session is closed. In the same order: it collects
+garbage, forgets the last error with the frames that it holds, drops all modules, and collects what
+only they held. Here it is the agent's modules alone: those of libraries are needed until the
+process ends, and `egress/aftermath.py` guards what their objects do.
+
+A module that something else still refers to (a thread that runs, a signal handler) stays, as in
+Python. Nor can a finalizer of a module's object import anything, not even a loaded module. So most
+HTTP clients fail there, and must fail in a recording too.
+"""
+
+from __future__ import annotations
+
+import builtins
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, ModuleType
+from typing import Any
+
+from tracefork_core.cli.agent.ending import Ending, leave_us_out
+from tracefork_core.exchange.caller import is_users_module
+from tracefork_core.exchange.current import is_crossing_seam
+
+_OURS = "tracefork_"
+
+
+def let_go(ending: Ending) -> None:
+    """Finalize the objects of the agent, in Python's order."""
+    gc.collect()
+    ending.forget_frames()
+    for name, module in list(sys.modules.items()):
+        if isinstance(module, ModuleType) and is_users_module(vars(module)):
+            del sys.modules[name]
+        del module
+    sys.modules.setdefault("__main__", ModuleType("__main__"))  # Libraries expect that there is one.
+    with _imports_have_ended():
+        gc.collect()
+
+
+@contextmanager
+def _imports_have_ended() -> Iterator[None]:
+    """Refuse imports as the ending interpreter does, except those of tracefork itself."""
+    import_ = builtins.__import__
+
+    def refuse(*args: Any, **kwargs: Any) -> ModuleType:
+        if _is_for_tracefork(sys._getframe(1)):
+            return import_(*args, **kwargs)
+        raise ImportError("sys.meta_path is None, Python is likely shutting down")
+
+    def without_us(unraisable: sys.UnraisableHookArgs) -> object:
+        if unraisable.exc_value is not None:
+            leave_us_out(unraisable.exc_value)
+        return hook(unraisable)
+
+    hook = sys.unraisablehook
+    builtins.__import__, sys.unraisablehook = refuse, without_us
+    try:
+        yield
+    finally:
+        builtins.__import__, sys.unraisablehook = import_, hook
+
+
+def _is_for_tracefork(frame: FrameType | None) -> bool:
+    """Return whether tracefork has called the code that imports, and no live call of a library."""
+    if is_crossing_seam():
+        return False
+    while frame is not None and frame.f_globals is not globals():
+        if str(frame.f_globals.get("__name__")).startswith(_OURS):
+            return True
+        frame = frame.f_back
+    return False
