@@ -11,6 +11,7 @@ environment with both; the others find them in `os.environ` for the length of th
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import os
 import subprocess
@@ -22,8 +23,15 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from tracefork_core.egress.guard import Inviting, Watch, watches_here
-from tracefork_core.egress.programs import ENVIRONMENT, Report, child_name
+from tracefork_core.egress.guard import Inviting, Watch, program_starts, watches_here
+from tracefork_core.egress.programs import (
+    ENVIRONMENT,
+    Report,
+    child_name,
+    is_guarded_python,
+    must_arrive,
+    program_name,
+)
 from tracefork_core.exchange.current import is_crossing_seam
 from tracefork_core.patching.on_import import OnImport
 from tracefork_core.patching.patch import Patches, Shared
@@ -35,6 +43,7 @@ _STARTERS = ("system", "posix_spawn", "posix_spawnp", "execv", "execve")
 _MULTIPROCESSING = "multiprocessing.util"
 """Its `spawnv_passfds` starts spawned processes and the fork server."""
 _lock = threading.RLock()
+_starts = itertools.count()
 _handed: list[Watch] = []
 _announced: list[Watch] = []
 """The watches in `os.environ`; the last one counts."""
@@ -113,7 +122,7 @@ def _announced_here() -> Iterator[None]:
 
 
 def _watch_here() -> Watch | None:
-    return next((watch for watch in watches_here() if watch in _handed), None)
+    return next((watch for watch in _handed if watch in watches_here()), None)
 
 
 def _put_in(patches: Patches) -> None:
@@ -121,6 +130,8 @@ def _put_in(patches: Patches) -> None:
     for name in _STARTERS:
         if hasattr(os, name):
             patches.wrap(os, name, _starter)
+    if (posix := sys.modules.get("_posixsubprocess")) is not None:
+        patches.wrap(posix, "fork_exec", _raw_starter)
 
     def wrap_multiprocessing() -> None:
         patches.wrap(sys.modules[_MULTIPROCESSING], "spawnv_passfds", _starter)
@@ -133,6 +144,20 @@ def _put_in(patches: Patches) -> None:
 
 
 _patches = Shared(_put_in)
+
+
+def _raw_starter(start: Callable[..., Any]) -> Callable[..., Any]:
+    """Name what is started past `subprocess`, which raises no audit event."""
+
+    @wraps(start)
+    def start_named(words: Any, executables: Any, *args: Any) -> Any:
+        given = ["", words, None, None]
+        guarded = is_guarded_python("subprocess.Popen", given)
+        program_starts(program_name("subprocess.Popen", given), guarded=guarded)
+        with _announced_here():
+            return start(words, executables, *args)
+
+    return start_named
 
 
 def _starter(start: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,11 +182,17 @@ def install_from_environment(task: str) -> tuple[Watch, dict[str, object] | None
     watch.door = given["door"]
     watch.below_seam = given["below_seam"]
     watch.start()
+    if given["start"] is not None:
+        watch.report.arrive(given["start"])
     return watch, given["invitation"]
 
 
-def _task(watch: Watch, child: str | None = None) -> str:
-    """Return the value of the variable for a child; `child` is None for one started unseen."""
+def _task(watch: Watch, child: str | None = None, start: str | None = None) -> str:
+    """Return the value of the variable for a child.
+
+    `child` is the name of its lane, None for one started unseen. `start` is what it reports as soon
+    as it has loaded the guard.
+    """
     inviting, below = watch.inviting, child is not None and is_crossing_seam()
     if inviting is None or below:
         invitation = None
@@ -174,6 +205,7 @@ def _task(watch: Watch, child: str | None = None) -> str:
         "programs": watch.programs,
         "door": watch.door,
         "below_seam": below,
+        "start": start,
         "invitation": None if invitation is None else invitation.spelled(),
     }
     return json.dumps(task)
@@ -214,9 +246,24 @@ def _guarded(init: Callable[..., None]) -> Callable[..., None]:
             program, words = bound.arguments.get("executable"), bound.arguments["args"]
             # File names need not be text. `tape` has a function for that, but needs msgspec.
             name = child_name(program, words).encode("utf-8", "backslashreplace").decode()
-            environment[ENVIRONMENT] = _task(watch, name)
+            start = f"{os.getpid()}.{next(_starts)}"
+            environment[ENVIRONMENT] = _task(watch, name, start)
         bound.arguments["env"] = environment
         _, *args_now = bound.args
-        init(self, *args_now, **bound.kwargs)
+        if (
+            watch is None
+            or bound.arguments.get("shell")
+            or is_crossing_seam()
+            or not must_arrive(program, words, environment)
+        ):
+            init(self, *args_now, **bound.kwargs)
+            return
+        # A program that is named like Python may be another one: the guard tells that it is there.
+        watch.report.await_arrival(start, program_name("subprocess.Popen", [program, words]))
+        try:
+            init(self, *args_now, **bound.kwargs)
+        except BaseException:
+            watch.report.arrive(start)  # Nothing was started.
+            raise
 
     return guarded

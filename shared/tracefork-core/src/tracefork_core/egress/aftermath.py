@@ -35,7 +35,7 @@ class Aftermath:
     def looking_up(self, event: str, wanted: Target) -> None:
         """Handle a name look-up."""
         if self._refuses and not wanted.is_local and not self._allows(wanted):
-            self._meet("look up", wanted.host, wanted.host)
+            self._meet("look up", "looked up", wanted.host, wanted.host)
 
     def sending(self, event: str, wanted: Target, socket: int | None) -> None:
         """Handle data sent on a connection that may have been open before."""
@@ -44,19 +44,19 @@ class Aftermath:
     def connecting(self, event: str, wanted: Target, socket: int | None) -> None:
         """Handle a connection or datagram."""
         if not self._allows(wanted):
-            self._meet("reach", str(wanted), wanted.host)
+            self._meet("reach", "reached", str(wanted), wanted.host)
 
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program; nothing would guard a Python either."""
-        self._meet("start", name, None)
+        self._meet("start", "started", name, None)
 
-    def _meet(self, verb: str, what: str, host: str | None) -> None:
+    def _meet(self, verb: str, done: str, what: str, host: str | None) -> None:
         reports = takes_reports(host)
         if not self._refuses:
             # Python may have taken apart the modules that this needs. The agent comes first.
             with suppress(Exception):
                 if not reports:
-                    self._name(f"after the end of the recording: {_line()} did {verb} {what}")
+                    self._name(f"after the end of the recording: {_line()} {done} {what}")
             return
         tried = f"{_line()} tried to {verb} {what}"
         if not reports:

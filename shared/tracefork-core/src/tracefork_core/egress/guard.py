@@ -24,11 +24,13 @@ from tracefork_core.egress.aftermath import Aftermath
 from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import (
     CONNECTS,
+    LINKS,
     LOOKUPS,
     SENDS,
     Target,
     addresses_of,
     descriptor,
+    linked,
     target,
 )
 from tracefork_core.errors import EgressError
@@ -42,7 +44,7 @@ Mode = Literal["refuse", "offline", "count"]
 _PROGRAMS = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.exec", "os.spawn", "pty.spawn"}
 )
-_EVENTS = CONNECTS | LOOKUPS | SENDS | _PROGRAMS
+_EVENTS = CONNECTS | LINKS | LOOKUPS | SENDS | _PROGRAMS
 
 _WHEN: dict[Mode, str] = {
     "refuse": (
@@ -132,7 +134,12 @@ class Watch:
             _watches[_watches.index(self)] = after
         else:
             _watches.remove(self)
-        for line in self.report.read():
+        lines = self.report.read()
+        arrived = {line.arrived for line in lines}
+        for line in lines:
+            self.subprocesses.extend(
+                name for start, name in line.awaited.items() if start not in arrived
+            )
             self.strays.extend(line.strays)
             self.connections += len(line.strays) + line.crossed
             self.crossed += line.crossed
@@ -243,6 +250,12 @@ def stay() -> None:
             watch.stays = True
 
 
+def program_starts(name: str, *, guarded: bool = False) -> None:
+    """Tell the watches of this code that it starts a program; `guarded` if that loads the guard."""
+    for watch in watches_here():
+        watch.starting(name, guarded=guarded)
+
+
 def _install_once() -> None:
     global _installed
     if not _installed:
@@ -262,9 +275,13 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
             return  # subprocess.Popen has announced it already.
         if event == "subprocess.Popen" and _asks_about_the_machine():
             return
-        name, guarded = program_name(event, args), is_guarded_python(event, args)
-        for watch in watches_here():
-            watch.starting(name, guarded=guarded)
+        program_starts(program_name(event, args), guarded=is_guarded_python(event, args))
+    elif event in LINKS:
+        wanted, program = linked(args)
+        if program is not None:
+            program_starts(program)
+        for watch in watches_here() if wanted else ():
+            watch.connecting(event, wanted, None)
     elif (wanted := target(event, args)) is not None:
         for watch in watches_here():
             if event in LOOKUPS:

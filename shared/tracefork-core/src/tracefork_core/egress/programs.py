@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePath
@@ -14,8 +15,13 @@ from pathlib import Path, PurePath
 ENVIRONMENT = "TRACEFORK_EGRESS"
 _PYTHON = re.compile(r"^(python|pypy)[\d.]*t?(\.exe)?$")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
+_OPERATORS, _REDIRECTIONS = frozenset("();<>|&"), frozenset("<>&")
+_PREFIX = re.compile(r"^(\w+=.*|-.*|exec|command|env|nohup|time|[!{])$", re.DOTALL)
+"""What may stand before the name of a program on a command line of a shell."""
+_SHELL_COMMANDS = frozenset("cd export set unset umask ulimit trap".split())
 # Interpreter flags that make a child ignore PYTHONPATH or skip sitecustomize.
 _IGNORES_GUARD = re.compile(r"^-[A-Za-z]*[IES]")
+_STARTS_NOTHING = frozenset({"-V", "-VV", "--version", "-h", "--help"})
 
 
 def program_name(event: str, args: Sequence[object]) -> str:
@@ -25,7 +31,7 @@ def program_name(event: str, args: Sequence[object]) -> str:
         return "?"
     name = PurePath(argv[0]).name
     if name in _SHELLS and len(argv) > 2 and argv[1] == "-c":
-        return _first_word(argv[2]) or name
+        return _first_program(argv[2]) or name
     return name
 
 
@@ -55,6 +61,13 @@ def is_guarded_python(event: str, args: Sequence[object]) -> bool:
         return False
     environment = _environment(event, args)
     return environment is None or ENVIRONMENT in environment
+
+
+def must_arrive(program: object, words: object, environment: object) -> bool:
+    """Return whether `subprocess.Popen` starts what, if it is a Python, loads the guard."""
+    args = [program, words, None, environment]
+    argv = _argv("subprocess.Popen", args)
+    return is_guarded_python("subprocess.Popen", args) and _STARTS_NOTHING.isdisjoint(argv[1:2])
 
 
 def _interpreter_flags(arguments: Sequence[str]) -> list[str]:
@@ -99,12 +112,28 @@ def _environment(event: str, args: Sequence[object]) -> set[str] | None:
     return {_text(name) for name in given} if isinstance(given, dict) else None
 
 
-def _first_word(command: str) -> str:
+def _first_program(command: str) -> str:
+    """Return the name of the first program that a command line of a shell starts.
+
+    It may stand behind assignments (`X=1 exec curl`) and commands of the shell itself (`cd /tmp`).
+    """
+    lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
     try:
-        words = shlex.split(command)
-    except ValueError:
+        words = list(lexer)
+    except ValueError:  # Not all that a shell understands.
         words = command.split()
-    return PurePath(words[0]).name if words else ""
+    begins = True
+    for last, word in zip(["", *words], words, strict=False):
+        if set(word) <= _OPERATORS:
+            begins = begins or not set(word) <= _REDIRECTIONS
+        elif not begins or (last and set(last) <= _REDIRECTIONS) or _PREFIX.match(word):
+            continue
+        elif word in _SHELL_COMMANDS:
+            begins = False
+        else:
+            return PurePath(word).name
+    return ""
 
 
 def _text(value: object) -> str:
@@ -121,6 +150,8 @@ class Line:
     programs: list[str] = field(default_factory=list)
     refused: str | None = None
     crossed: int = 0
+    awaited: dict[str, str] = field(default_factory=dict)
+    arrived: str | None = None
 
 
 class Report:
@@ -137,14 +168,29 @@ class Report:
         refused: str | None = None,
         crossed: int = 0,
     ) -> None:
-        line = {
+        line: dict[str, object] = {
             "strays": strays or [],
             "programs": programs or [],
             "refused": refused,
             "crossed": crossed,
         }
-        with self.path.open("ab", buffering=0) as file:
-            file.write(json.dumps(line).encode() + b"\n")
+        self._append(line, os.O_CREAT)
+
+    def await_arrival(self, start: str, name: str) -> None:
+        """Expect that the Python of this start loads the guard; what does not is another program."""
+        self._append({"awaited": {start: name}}, os.O_CREAT)
+
+    def arrive(self, start: str) -> None:
+        """Report that this Python has loaded the guard, unless the session is over."""
+        with suppress(FileNotFoundError):
+            self._append({"arrived": start}, 0)
+
+    def _append(self, line: dict[str, object], flags: int) -> None:
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | flags, 0o600)
+        try:
+            os.write(descriptor, json.dumps(line).encode() + b"\n")
+        finally:
+            os.close(descriptor)
 
     def read(self) -> list[Line]:
         """Return the lines written so far, and remove the file."""

@@ -14,6 +14,9 @@ from tracefork_core.errors import UsageError
 
 CONNECTS = frozenset({"socket.connect", "socket.sendto", "socket.sendmsg"})
 SENDS = frozenset({"http.client.send"})
+LINKS = frozenset({"ctypes.dlsym"})
+_LINKED_CONNECTS = frozenset({"connect", "sendto", "sendmsg", "sendmmsg", "getaddrinfo"})
+_LINKED_PROGRAMS = re.compile(r"^(system|popen|posix_spawnp?|exec(l|le|lp|v|ve|vp|vpe)|syscall)$")
 _FORWARD = frozenset({"socket.getaddrinfo", "socket.gethostbyname"})
 _REVERSE = frozenset({"socket.gethostbyaddr", "socket.getnameinfo"})
 LOOKUPS = _FORWARD | _REVERSE
@@ -60,6 +63,16 @@ def target(event: str, args: tuple[object, ...]) -> Target | None:
     if isinstance(address, tuple) and len(address) >= 2:
         return Target(_text(address[0]), address[1])
     return Target(_text(address), "unix")
+
+
+def linked(args: tuple[object, ...]) -> tuple[Target | None, str | None]:
+    """Return what a function of C reaches or starts that `ctypes` looks up, if it is known."""
+    name = _text(args[1])
+    called = f"{name}() of C"
+    return (
+        Target(called) if name in _LINKED_CONNECTS else None,
+        called if _LINKED_PROGRAMS.match(name) else None,
+    )
 
 
 def descriptor(event: str, args: tuple[object, ...]) -> int | None:

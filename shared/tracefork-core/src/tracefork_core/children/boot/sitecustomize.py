@@ -40,8 +40,9 @@ def _install(task: str) -> None:
 def _say_unguarded(task: str) -> None:
     """Name this Python in the parent's receipt, like any program without the guard."""
     version = ".".join(str(part) for part in sys.version_info[:2])
-    line = {"programs": ["python%s (unguarded)" % version]}  # noqa: UP031 - for old Pythons
-    with open(json.loads(task)["report"], "a") as file:  # noqa: PTH123
+    given = json.loads(task)
+    line = {"programs": ["python%s (unguarded)" % version], "arrived": given["start"]}  # noqa: UP031 - for old Pythons
+    with open(given["report"], "a") as file:  # noqa: PTH123
         file.write(json.dumps(line) + "\n")
 
 
