@@ -267,10 +267,11 @@ def test_what_runs_after_the_session_is_named_and_refused_at_replay(
     started = shell.folder / "started"
     recorded = shell.tracefork("record", "ends.py")
     assert posted(provider, begun) == {"late": 1}, recorded.err
-    assert f"after the end of the recording: a thread without user code reached {provider.url[7:]}" in (
-        recorded.err
+    assert (
+        f"after the end of the recording: a thread without user code reached {provider.url[7:]}"
+        in (recorded.err)
     )
-    assert "started echo" in recorded.err
+    assert "started sh" in recorded.err
     assert started.read_text() == "\n"
     begun = len(provider.requests)
     replayed = shell.tracefork("replay", "ends.tape")

@@ -1,7 +1,8 @@
 """Connections that no seam makes: refused at replay, counted while recording.
 
-`guard` watches them with an audit hook. `target` tells what a connection reaches. `programs` names
-the programs that a process starts, and collects what child processes report.
+`guard` watches them with an audit hook, `aftermath` those after the session. `target` tells what a
+connection reaches. `programs` names the programs that a process starts, and collects what child
+processes report.
 """
 
 from tracefork_core.egress.guard import Watch

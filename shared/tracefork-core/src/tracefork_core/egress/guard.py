@@ -277,11 +277,12 @@ def _hook(event: str, args: tuple[object, ...]) -> None:
             return
         program_starts(program_name(event, args), guarded=is_guarded_python(event, args))
     elif event in LINKS:
-        wanted, program = linked(args)
+        reached, program = linked(args)
         if program is not None:
             program_starts(program)
-        for watch in watches_here() if wanted else ():
-            watch.connecting(event, wanted, None)
+        if reached is not None:
+            for watch in watches_here():
+                watch.connecting(event, reached, None)
     elif (wanted := target(event, args)) is not None:
         for watch in watches_here():
             if event in LOOKUPS:

@@ -15,10 +15,16 @@ from pathlib import Path, PurePath
 ENVIRONMENT = "TRACEFORK_EGRESS"
 _PYTHON = re.compile(r"^(python|pypy)[\d.]*t?(\.exe)?$")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
-_OPERATORS, _REDIRECTIONS = frozenset("();<>|&"), frozenset("<>&")
-_PREFIX = re.compile(r"^(\w+=.*|-.*|exec|command|env|nohup|time|[!{])$", re.DOTALL)
+_OPERATORS, _REDIRECTS = frozenset("();<>|&"), frozenset("<>")
+_PREFIX = re.compile(
+    r"^(\w+=.*|-.*|\d|[!{$]|exec|command|env|nohup|time|if|elif|else|then|while|until|do)$",
+    re.DOTALL,
+)
 """What may stand before the name of a program on a command line of a shell."""
-_SHELL_COMMANDS = frozenset("cd export set unset umask ulimit trap".split())
+_SHELL_COMMANDS = frozenset(
+    ": [ [[ case cd echo export false for printf set test trap true ulimit umask unset".split()
+)
+"""What a shell does without starting a program."""
 # Interpreter flags that make a child ignore PYTHONPATH or skip sitecustomize.
 _IGNORES_GUARD = re.compile(r"^-[A-Za-z]*[IES]")
 _STARTS_NOTHING = frozenset({"-V", "-VV", "--version", "-h", "--help"})
@@ -123,15 +129,16 @@ def _first_program(command: str) -> str:
         words = list(lexer)
     except ValueError:  # Not all that a shell understands.
         words = command.split()
-    begins = True
-    for last, word in zip(["", *words], words, strict=False):
+    begins, is_file = True, False
+    for word in words:
         if set(word) <= _OPERATORS:
-            begins = begins or not set(word) <= _REDIRECTIONS
-        elif not begins or (last and set(last) <= _REDIRECTIONS) or _PREFIX.match(word):
-            continue
-        elif word in _SHELL_COMMANDS:
+            is_file = not _REDIRECTS.isdisjoint(word)
+            begins = begins or not is_file
+        elif is_file:
+            is_file = False
+        elif begins and word in _SHELL_COMMANDS:
             begins = False
-        else:
+        elif begins and not _PREFIX.match(word):
             return PurePath(word).name
     return ""
 
@@ -177,7 +184,7 @@ class Report:
         self._append(line, os.O_CREAT)
 
     def await_arrival(self, start: str, name: str) -> None:
-        """Expect that the Python of this start loads the guard; what does not is another program."""
+        """Expect that the Python of this start loads the guard: any other program does not."""
         self._append({"awaited": {start: name}}, os.O_CREAT)
 
     def arrive(self, start: str) -> None:

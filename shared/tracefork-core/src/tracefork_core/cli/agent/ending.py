@@ -133,8 +133,8 @@ def leave_us_out(error: BaseException) -> None:
     These are the frames that called the agent and those of the seams. A run without tracefork would
     show neither.
     """
-    for error in _with_causes(error, set()):
-        error.__traceback__ = _of_others(error.__traceback__)
+    for each in _with_causes(error, set()):
+        each.__traceback__ = _of_others(each.__traceback__)
 
 
 def _with_causes(error: BaseException, seen: set[int]) -> Iterator[BaseException]:

@@ -31,13 +31,14 @@ def let_go(ending: Ending) -> None:
     """Finalize the objects of the agent, in Python's order."""
     gc.collect()
     ending.forget_frames()
-    for name, module in list(sys.modules.items()):
-        if isinstance(module, ModuleType) and is_users_module(vars(module)):
-            del sys.modules[name]
-        del module
-    sys.modules.setdefault("__main__", ModuleType("__main__"))  # Libraries expect that there is one.
+    for name in [name for name, module in sys.modules.items() if _is_the_agents(module)]:
+        sys.modules[name] = ModuleType(name)  # The summary looks for names of loaded libraries.
     with _imports_have_ended():
         gc.collect()
+
+
+def _is_the_agents(module: object) -> bool:
+    return isinstance(module, ModuleType) and is_users_module(vars(module))
 
 
 @contextmanager
