@@ -39,9 +39,10 @@ def tries(door):
             os._exit(1)
 
 def fork_exec(words):
-    ours = True, (), None, None, *[-1] * 6, *os.pipe(), False, False, -1, *[None] * 3, -1, None, True
-    encoded = [word.encode() for word in words]
-    os.waitpid(_posixsubprocess.fork_exec(encoded, encoded[:1], *ours), 0)
+    fixed = True, (), None, None, *[-1] * 6, *os.pipe(), False, False, -1
+    words = [word.encode() for word in words]
+    start = _posixsubprocess.fork_exec
+    os.waitpid(start(words, words[:1], *fixed, None, None, None, -1, None, True), 0)
 
 PROCESS = os.getpid()
 """
