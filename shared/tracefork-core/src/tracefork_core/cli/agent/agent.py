@@ -141,14 +141,15 @@ class Agent:
                         end_forked(ending)  # The parent closes the scope and reports the run.
                     ending = ended(ending, show=show)
                     guard.stay()
+                notes = ending.notes
                 if ending.error is not None:
                     raise ending.error
         except BaseException as error:
             ours = isinstance(error, TraceforkError)
             if ours or ending is None or error is not ending.error:
                 raise
-        if show and ending.is_ours:
-            ending.show()
+        if show:
+            ending.show_rest(notes)
         return run, ending
 
     def run(self) -> Ending:

@@ -89,6 +89,20 @@ class Ending:
             leave_us_out(error)
             sys.__excepthook__(type(error), error, error.__traceback__)
 
+    @property
+    def notes(self) -> list[str]:
+        """The notes of the error that Python prints below its traceback."""
+        if isinstance(self.error, SystemExit):
+            return []
+        return list(getattr(self.error, "__notes__", ()))
+
+    def show_rest(self, shown: list[str]) -> None:
+        """Print what the end of the session has added: an error of tracefork's, or notes."""
+        if self.is_ours:
+            self.show()
+        for note in self.notes[len(shown) :] if not self.is_ours else ():
+            print(note, file=sys.stderr)
+
     def forget_frames(self) -> None:
         """Let go of the frames that the error holds, and of the objects in them.
 

@@ -27,14 +27,26 @@ from tracefork_core.exchange.current import is_crossing_seam
 _OURS = "tracefork_"
 
 
-def let_go(ending: Ending) -> None:
-    """Finalize the objects of the agent, in Python's order."""
+def let_go(ending: Ending, *, forget: bool) -> None:
+    """Finalize the objects of the agent, in Python's order.
+
+    `forget` tells to forget the frames of its error, too, which then cannot be shown any more.
+    """
     gc.collect()
-    ending.forget_frames()
+    if forget:
+        ending.forget_frames()
     for name in [name for name, module in sys.modules.items() if _is_the_agents(module)]:
-        sys.modules[name] = ModuleType(name)  # The summary looks for names of loaded libraries.
+        sys.modules[name] = _stand_in(name, sys.modules[name])
     with _imports_have_ended():
         gc.collect()
+
+
+def _stand_in(name: str, module: ModuleType) -> ModuleType:
+    """Return what tells the name and the file of a module: both are still asked for."""
+    stand_in = ModuleType(name)
+    if (file := getattr(module, "__file__", None)) is not None:
+        stand_in.__file__ = file
+    return stand_in
 
 
 def _is_the_agents(module: object) -> bool:

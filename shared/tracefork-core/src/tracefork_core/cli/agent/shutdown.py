@@ -26,7 +26,7 @@ def ended(ending: Ending, *, show: bool) -> Ending:
 
     Args:
         ending: how the agent ended.
-        show: print what Python would print about its error.
+        show: print what Python would print about its error. Else its frames are kept to be shown.
     """
     ending = ending.reported(show=show)
     if isinstance(ending.error, SystemExit):
@@ -38,7 +38,7 @@ def ended(ending: Ending, *, show: bool) -> Ending:
         # and need a second Ctrl-C.
         threading._shutdown = lambda: None  # type: ignore[attr-defined]  # noqa: SLF001
         ending = Ending.of(error)
-    let_go(ending)
+    let_go(ending, forget=show)
     return ending
 
 

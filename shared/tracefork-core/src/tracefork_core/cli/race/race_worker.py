@@ -80,13 +80,12 @@ def _run(job: Job) -> Came:
     )
     begun: list[Replaying] = []
     try:
-        run, ending = agent.run_under(_kept(scope, begun), show=False)
+        run, ending = agent.run_under(_kept(scope, begun), show=True)
     except TraceforkError as error:
         completed = begun[0].completed if begun else []
         if isinstance(error, DivergenceError):
             return Came(completed, divergence=error.divergence)
         return Came(completed, error=(error.exit_code, str(error)))
-    ending.show()
     return Came(run.completed, run.exchanges, ending.outcome, ending.status)
 
 
