@@ -132,6 +132,7 @@ class Agent:
             TraceforkError: from the scope, or from the agent.
         """
         ending: Ending | None = None
+        notes: list[str] = []
         process = os.getpid()
         try:
             with scope as run:
