@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,7 @@ import pytest
 from tracefork_core import TapeError, UsageError
 from tracefork_core.blaming.blame import blame
 from tracefork_core.blaming.trials.runner import Progress
-from tracefork_core.blaming.trials.trial_journal import JOURNAL, read
+from tracefork_core.blaming.trials.trial_journal import JOURNAL, beside, read
 from tracefork_core.errors import UnwritableError
 
 from . import drawing
@@ -33,6 +34,8 @@ def test_only_one_blame_writes_to_a_folder(tape: Path, desk: Drawing) -> None:
 
     report = blame(tape, drawing.agent, drawing.good, settings=SHORT, watch=meddle)
     assert refused
+    journal = beside(tape) / JOURNAL
+    assert stat.S_IMODE(journal.stat().st_mode) == 0o600  # It holds what the agent was answered.
     assert report.result.ledger.live_calls == desk.live
     # Resuming a finished blame costs nothing.
     again = blame(tape, drawing.agent, drawing.good, settings=SHORT, resume=True)

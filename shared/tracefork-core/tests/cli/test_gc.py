@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -122,6 +124,28 @@ def test_scratch_folders_are_removed_after_a_day(folder: Path) -> None:
     left = names(folder)
     assert ".tracefork-draft-a" not in left
     assert {".tracefork-try-b", ".tracefork-link", "mine"} <= left
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_the_draft_of_a_killed_command_is_removed_at_once(folder: Path, killed: bool) -> None:
+    """A running command holds a lock on its draft, and the kernel frees that of a killed one."""
+    draft = (
+        "import pathlib, sys, time; from tracefork_core.tape.creation import drafted\n"
+        "with drafted(pathlib.Path(sys.argv[1])) as draft:\n"
+        "    draft.touch(); print(draft.parent.name, flush=True); time.sleep(60)"
+    )
+    words = [sys.executable, "-c", draft, str(folder / "packed.tape")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        name = process.stdout.readline().strip()
+        for path in (folder / name / "packed.tape", folder / name):
+            os.utime(path, (time.time() - 2, time.time() - 2))
+        if killed:
+            process.kill()
+            process.wait()
+        assert main(["gc", str(folder)]) == 0
+        assert (name in names(folder)) is not killed
+        process.kill()
 
 
 def test_a_branch_keeps_its_parent_whatever_it_is_called(folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tracefork_core import Tape, record, replay
+from tracefork_core import Tape, TapeError, record, replay
 from tracefork_core.tape import TapeWriter
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import (
@@ -90,3 +90,17 @@ def test_two_thousand_exchanges_are_listed(tape: Path) -> None:
         assert recorded.digest == receipt.digest
         urls = [exchange.url for exchange in recorded.exchanges]
     assert urls == [f"http://model.test/{n}" for n in range(count)]
+
+
+def test_a_body_that_packs_like_a_bomb_ends_the_recording(
+    tape: Path, provider: ProviderServer, http: httpx2.Client
+) -> None:
+    """A reader would refuse it. The agent gets its answer, and the tape keeps what came before."""
+    recording = record(tape)
+    recording.__enter__()
+    http.get(f"{provider.url}/bytes/10")
+    assert http.post(f"{provider.url}/status/204", content=b"a" * 70_000_000).is_success
+    with pytest.raises(TapeError, match="decompression bomb"):
+        recording.__exit__(None, None, None)
+    with Tape.open(tape) as kept:
+        assert kept.exchanges[0].end == "eof"

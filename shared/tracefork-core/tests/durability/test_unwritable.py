@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import httpx2
 import pytest
 
 from tracefork_core import ReplayError, Tape, TapeError, UsageError, record, replay
+from tracefork_core.tape.file import TapeFile
 from tracefork_core.tape.integrity import check_integrity
 from tracefork_testkit import ProviderServer
 
@@ -185,6 +187,30 @@ def test_a_disk_that_fills_at_any_write_is_reported_once(
     assert full.message.count("stopped: ") == 1
     assert not (result := check_integrity(tape)).damage
     assert not result.complete
+
+
+def test_a_disk_that_fills_after_the_end_leaves_a_complete_tape(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end is in the log beside the tape then, so nothing is lost and nothing is reported."""
+    fold, limits = TapeFile._fold, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fold_on_a_full_disk(file: TapeFile) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (tape.stat().st_size, limits[1]))
+        fold(file)
+
+    monkeypatch.setattr(TapeFile, "_fold", fold_on_a_full_disk)
+    try:
+        with record(tape) as run:
+            http.post(f"{provider.url}/echo", content=os.urandom(20_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert run.receipt is not None
+    assert tape.with_name(f"{tape.name}-wal").exists()
+    with Tape.open(tape) as kept:
+        assert kept.complete
+        assert kept.digest == run.receipt.digest
+        assert len(kept.exchanges[0].request_body) == 20_000
 
 
 def test_a_read_only_folder_is_refused_before_the_agent_starts(

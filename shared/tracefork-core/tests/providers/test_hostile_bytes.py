@@ -132,3 +132,14 @@ def test_a_huge_index_in_a_stream_costs_no_memory() -> None:
     call = decode("POST", url(PATHS[0]), [], b"{}", 200, [], body)
     assert call is not None
     assert call.text == "a"
+
+
+def test_a_body_of_too_many_values_is_not_parsed() -> None:
+    """As JSON, an empty list takes twenty times the memory that its bytes take."""
+    request = b'{"messages": [{"role": "user", "content": "hi"}], "x": [%b0]}'
+    url = "https://api.openai.com/v1/chat/completions"
+    few = decode("POST", url, [], request % (b"[]," * 1000), None, (), b"")
+    many = decode("POST", url, [], request % (b"[]," * 400_000), None, (), b"")
+    assert few is not None
+    assert many is not None
+    assert (len(few.input), len(many.input)) == (1, 0)

@@ -109,6 +109,17 @@ def test_the_fuzzer_finds_planted_faults(originals: Path, wrong: str, said: str)
     assert any(said in finding for finding in hunted(originals, 0, 1, wrong))
 
 
+def test_a_parent_whose_name_no_file_has_is_refused(originals: Path, tmp_path: Path) -> None:
+    """Looking for the file would fail with an error of the operating system."""
+    tape = tmp_path / "one.tape"
+    shutil.copyfile(originals / "complete" / "run.tape", tape)
+    origin = json.dumps({"name": "n" * 300, "at": 0, "digest": chain([])}).encode()
+    with closing(sqlite3.connect(tape)) as db, db:
+        db.execute("INSERT INTO meta VALUES ('origin', ?)", (origin,))
+    with pytest.raises(TapeError, match="parent has 300 bytes"):
+        Tape.open(tape)
+
+
 def test_tapes_that_call_each_other_parents_are_refused(originals: Path, tmp_path: Path) -> None:
     """A parent may only have the parents that its branch names, so there is no endless loop."""
     tapes = [tmp_path / "one.tape", tmp_path / "two.tape"]

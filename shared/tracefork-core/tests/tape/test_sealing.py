@@ -31,7 +31,7 @@ from tracefork_core.tape.event import (
     ResponseRecord,
 )
 from tracefork_core.tape.schema import Mode
-from tracefork_core.tape.sealing import Key, new_key
+from tracefork_core.tape.sealing import Key, new_key, unwrap
 from tracefork_testkit import ProviderServer
 
 PLANTED = b"the-plaintext-nobody-may-see"
@@ -387,3 +387,16 @@ def test_without_the_seal_extra_the_error_names_it(
     done = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
     needs = "tracefork: sealed tapes need an extra: pip install 'tracefork-core[seal]'."
     assert done.stdout.splitlines() == ["12", needs, needs]
+
+
+def test_a_passphrase_that_takes_gigabytes_is_refused(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The work factor lies on the tape; each step of it doubles the memory."""
+    monkeypatch.delenv("TRACEFORK_IDENTITY", raising=False)
+    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "open sesame")
+    stanza = "age-encryption.org/v1\n-> scrypt ajMFur+EJLGasZOqfvY5Xw {}\n" + "A" * 43 + "\n---"
+    for factor in (21, 30, 999_999_999):
+        with pytest.raises(TapeError, match=f"work factor {factor}"):
+            unwrap(stanza.format(factor).encode())
+    assert unwrap(stanza.format(20).encode()) is None  # Refused by age: it has no real key.

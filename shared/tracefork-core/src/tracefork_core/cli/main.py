@@ -159,12 +159,12 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     from tracefork_core.cli import tape_names
     from tracefork_core.cli.display import screen
     from tracefork_core.cli.display.card import card_document, print_card
-    from tracefork_core.cli.display.text import printable
+    from tracefork_core.cli.display.text import LONGEST, printable
 
     divergence = error.divergence if isinstance(error, DivergenceError) else None
     if divergence:
         divergence = replace(divergence, tape=tape_names.shown(Path(divergence.tape)))
-    message = str(error).removeprefix("tracefork: ")
+    message = str(error).removeprefix("tracefork: ")[:LONGEST]
     if as_json and screen.takes_a_document():
         screen.say_json(
             {

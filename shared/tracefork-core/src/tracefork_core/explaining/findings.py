@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tracefork_core.errors import Divergence
 from tracefork_core.explaining.causes import UNKNOWN, Cause, Run, causes
 from tracefork_core.explaining.changes import Change, changes, fragments
-from tracefork_core.providers import model_call
+from tracefork_core.providers import is_bounded, model_call
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.unpacking import decompress
 
@@ -157,7 +157,10 @@ def _answers(tape: Tape) -> list[str]:
 def _texts(exchange: Exchange) -> Iterator[str]:
     coding = {k.lower(): v for k, v in exchange.response_headers}.get("content-encoding")
     body = exchange.response_body
-    text = ((decompress(body, coding) or body) if coding else body).decode("utf-8", "replace")
+    plain = (decompress(body, coding) or body) if coding else body
+    if not is_bounded(plain):
+        return
+    text = plain.decode("utf-8", "replace")
     yield text
     try:
         yield from _strings(json.loads(text))

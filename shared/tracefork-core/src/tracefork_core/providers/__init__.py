@@ -33,7 +33,7 @@ from tracefork_core.providers.call import (
     Usage,
 )
 from tracefork_core.providers.decode import decode, model_call
-from tracefork_core.providers.lenient import Json
+from tracefork_core.providers.lenient import Json, is_bounded
 from tracefork_core.providers.prices import cost
 from tracefork_core.providers.sse import SseDecoder, SseEvent
 
@@ -64,5 +64,6 @@ __all__ = [
     "edit",
     "failure_answer",
     "from_document",
+    "is_bounded",
     "model_call",
 ]

@@ -15,8 +15,24 @@ from tracefork_core.errors import UsageError
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 MAX_DEPTH = 128
+_LARGEST = 16 * 2**20
+_MOST_CONTAINERS, _MOST_VALUES, _MOST_LINES = 300_000, 2_000_000, 600_000
 _MOST = 2**53
 """The largest integer that every JSON reader reads exactly."""
+
+
+def is_bounded(raw: bytes) -> bool:
+    """Return whether a body takes bounded time and memory as JSON, or as events.
+
+    An empty list takes three bytes of JSON, and twenty times as many of memory. Two million values
+    are those of a large batch of embeddings.
+    """
+    return (
+        len(raw) <= _LARGEST
+        and raw.count(b"[") + raw.count(b"{") <= _MOST_CONTAINERS
+        and raw.count(b",") <= _MOST_VALUES
+        and raw.count(b"\n") <= _MOST_LINES
+    )
 
 
 def parse(raw: bytes | str) -> Json:

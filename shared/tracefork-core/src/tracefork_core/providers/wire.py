@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from tracefork_core.providers import sse
 from tracefork_core.providers.lenient import (
     Json,
+    is_bounded,
     mapping,
     mappings,
     parse,
@@ -92,7 +93,8 @@ def _read_response(
 
 
 def _plain(headers: Headers, body: bytes) -> bytes:
-    return decompress(body, _header(headers, "content-encoding")) or b""
+    plain = decompress(body, _header(headers, "content-encoding")) or b""
+    return plain if is_bounded(plain) else b""
 
 
 def _header(headers: Headers, name: str) -> str:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracefork_core.errors import UsageError
-from tracefork_core.providers import Json, ModelCall, ToolCallPart, ToolCallResponsePart
+from tracefork_core.providers import Json, ModelCall, ToolCallPart, ToolCallResponsePart, is_bounded
 from tracefork_core.providers.decode import model_call
 from tracefork_core.session.intervening import TOOL
 from tracefork_core.tape import Exchange, Tape
@@ -205,8 +205,11 @@ def _plain(name: str) -> str:
 
 
 def _document(exchange: Exchange) -> Json:
+    body = exchange.request_body
+    if not is_bounded(body):
+        return None
     try:
-        document: Json = json.loads(exchange.request_body)
+        document: Json = json.loads(body)
     except (ValueError, RecursionError):
         return None
     return document

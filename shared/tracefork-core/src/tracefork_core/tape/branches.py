@@ -21,6 +21,7 @@ from tracefork_core.tape.event import Moved
 from tracefork_core.tape.exchange import Exchange
 
 _DEEPEST = 64
+_LONGEST_NAME = 255
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -75,6 +76,12 @@ def read_origin(document: object, own: str) -> Origin | None:
     if any(name in ("", ".", "..") or not {*name}.isdisjoint("/\\\0") for name in names):
         raise TapeError(
             "tracefork: the tape is corrupt: it names a parent that is not in the same folder."
+        )
+    longest = max(len(name.encode("utf-8", "surrogatepass")) for name in names)
+    if longest > _LONGEST_NAME:
+        raise TapeError(
+            f"tracefork: the tape is corrupt: the name of its parent has {longest} bytes, and no "
+            f"file system holds a name of more than {_LONGEST_NAME}."
         )
     if len(names) > _DEEPEST or len({own, *names}) <= len(names) or origin.at < 0:
         raise TapeError(

@@ -88,8 +88,8 @@ class Head:
             return as_mode(name)
         except UsageError as error:
             raise TapeError(
-                f"tracefork: {self._path} was recorded in mode {name!r}, which this tracefork-core "
-                "does not know. Upgrade tracefork-core."
+                f"tracefork: {self._path} was recorded in mode {name[:40]!r}, which this "
+                "tracefork-core does not know. Upgrade tracefork-core."
             ) from error
 
 

@@ -6,6 +6,7 @@ gets its name when it is complete.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -36,6 +37,8 @@ _FRAME = 24  # Bytes before each page in the log.
 
 SCRATCH = ".tracefork-"
 """Prefix of temporary folders. A command removes them when it ends, unless it is killed."""
+DRAFT = f"{SCRATCH}draft-"
+"""Prefix of the folders in which tapes are drafted. Their process holds a lock on them."""
 
 
 def create(path: Path, *, overwrite: bool) -> sqlite3.Connection:
@@ -187,7 +190,7 @@ def drafted(target: Path) -> Iterator[Path]:
         UnwritableError: the folder is not writable.
     """
     check_place(target)
-    folder = Path(_made(target))
+    folder, lock = _made(target)
     try:
         draft = folder / target.name
         yield draft
@@ -195,16 +198,47 @@ def drafted(target: Path) -> Iterator[Path]:
         _clear_way(target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
-def _made(target: Path) -> str:
+def is_abandoned(folder: Path) -> bool:
+    """Return whether the process that drafts a tape in a folder is gone.
+
+    Return False for other folders, and on a file system without locks.
+    """
+    if not folder.name.startswith(DRAFT):
+        return False
     try:
-        return mkdtemp(prefix=f"{SCRATCH}draft-", dir=target.absolute().parent)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return False
+    try:
+        return _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _made(target: Path) -> tuple[Path, int]:
+    """Make the folder of a draft, and lock it: the lock ends with this process, however it ends."""
+    try:
+        folder = Path(mkdtemp(prefix=DRAFT, dir=target.absolute().parent))
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        _lock(descriptor)  # Not on every file system. `gc` waits for a day there.
+        return folder, descriptor
     except OSError as error:
         raise UnwritableError(
             f"tracefork: cannot write {target}: {error.strerror}. Choose a place that you can "
             "write to."
         ) from error
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock an open folder, unless a process has locked it; return whether that worked."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _clear_way(target: Path) -> None:

@@ -101,9 +101,11 @@ class TapeFile:
     def finish(self, events: bytes, exchanges: int) -> None:
         """Write the last events, mark the tape as complete, and leave one plain file behind.
 
+        If the disk fills after the end was written, the tape is complete, with its log beside it.
+
         Raises:
-            TapeError: the end cannot be written, and the tape stays incomplete, or complete with
-                its log beside it; or the file was removed or moved since.
+            TapeError: the end cannot be written, and the tape stays incomplete; or the file was
+                removed or moved since.
         """
         try:
             with self._transaction():
@@ -113,7 +115,7 @@ class TapeFile:
                 if self.cipher is not None:
                     self._set(structure=canonical(Structure(exchanges)))
                 mark = checksum.make_place(self._db)
-            self._fold()
+            is_folded = self._folded()
         finally:
             self._db.close()
         # SQLite continues to write to a file that was unlinked or renamed.
@@ -122,7 +124,8 @@ class TapeFile:
                 f"tracefork: {self.path} was removed, moved or replaced while the recording was "
                 "running. Record again."
             )
-        checksum.write(self.absolute, mark)
+        if is_folded:
+            checksum.write(self.absolute, mark)
 
     def leave(self) -> None:
         """Leave one plain file behind, marked as incomplete."""
@@ -177,6 +180,14 @@ class TapeFile:
         self._log.break_off()
         if isinstance(error, sqlite3.Error):
             raise self.stopped(error) from error
+
+    def _folded(self) -> bool:
+        """Fold a complete tape; return False if the disk has no room for that."""
+        try:
+            self._fold()
+        except UnwritableError:
+            return False
+        return True
 
     def _fold(self) -> None:
         """Move everything from the log into the one file."""

@@ -8,6 +8,7 @@ sizes of pieces, the times of writing and the number of exchanges, and nothing e
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +26,11 @@ _KEY_BITS = 256
 IDENTITY = "TRACEFORK_IDENTITY"
 """The environment variable with the path of a file of age identities."""
 PASSPHRASE = "TRACEFORK_PASSPHRASE"  # noqa: S105 - the name of a variable
+_SCRYPT = re.compile(rb"^-> scrypt \S+ (\d{1,9})$", re.MULTILINE)
+_MOST_WORK = 20
+"""The largest work factor of a passphrase: each step doubles the memory, and this takes 1 GiB. A
+tape that is sealed today gets 18 or 19."""
+_HEADER = 4096
 
 
 class Seal:
@@ -113,6 +119,8 @@ def holder() -> str | None:
 def _unwrapped(wrapped: bytes, identity: str | None, passphrase: str | None) -> Key | None:
     # Cached, because a passphrase takes a second to unwrap on purpose.
     pyrage = _pyrage()
+    if not identity:
+        _check_work(wrapped)
     try:
         if identity:
             key = pyrage.decrypt(wrapped, _identities(pyrage, Path(identity)))
@@ -121,6 +129,16 @@ def _unwrapped(wrapped: bytes, identity: str | None, passphrase: str | None) -> 
     except pyrage.DecryptError:
         return None
     return Key(Seal(bytes(key)), wrapped)
+
+
+def _check_work(wrapped: bytes) -> None:
+    """Refuse a key whose passphrase takes more memory to derive than any tracefork asks for."""
+    for factor in _SCRYPT.findall(wrapped[:_HEADER]):
+        if int(factor) > _MOST_WORK:
+            raise TapeError(
+                f"tracefork: the sealed tape is corrupt: its passphrase has the work factor "
+                f"{int(factor)}, and the most is {_MOST_WORK} (1 GiB of memory)."
+            )
 
 
 def _identities(pyrage: ModuleType, path: Path) -> list[object]:

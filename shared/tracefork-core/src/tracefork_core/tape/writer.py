@@ -139,8 +139,8 @@ class TapeWriter:
         """Write the receipt with its digest and leave one plain file behind.
 
         Raises:
-            TapeError: the end cannot be written, and the tape stays incomplete, or complete with
-                its log beside it; or the file was removed or moved since.
+            TapeError: the end cannot be written, and the tape stays incomplete; or the file was
+                removed or moved since.
         """
         with self._lock:
             remove = False

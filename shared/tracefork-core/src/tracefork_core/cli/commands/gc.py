@@ -18,7 +18,7 @@ from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.service import limits
 from tracefork_core.service.folder import Bounds, leftovers, surplus
-from tracefork_core.tape.creation import SCRATCH
+from tracefork_core.tape.creation import SCRATCH, is_abandoned
 from tracefork_core.tape.marks import label_of
 from tracefork_core.tape.schema import BESIDE
 
@@ -27,6 +27,8 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 _AGE = re.compile(r"(\d+)([hdw])")
 _ABANDONED = 86_400
 """Seconds without a write after which a folder belongs to no running command."""
+_BEGUN = 1
+"""Seconds after which the folder of a draft is locked, if its command still runs."""
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
 
 
@@ -77,8 +79,9 @@ def gc(
 
     Without options this removes files that no tape needs: logs and journals without their tape,
     recordings that were killed before their first byte, and temporary folders of killed commands
-    after a day. Runs that are being recorded, runs that a branch needs and marked tapes are never
-    removed. The bounds --max-… are those of a `Recorder`, and concern its tapes alone.
+    (at once if it was a draft, else after a day). Runs that are being recorded, runs that a branch
+    needs and marked tapes are never removed. The bounds --max-… are those of a `Recorder`, and
+    concern its tapes alone.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -184,13 +187,18 @@ def _too_much(folder: Path, bounds: Bounds, gone: set[str]) -> list[_Waste]:
 
 
 def _scratch(folder: Path) -> Iterator[_Waste]:
-    """Yield the temporary folders of killed commands; those of running ones are younger."""
+    """Yield the temporary folders of killed commands.
+
+    A running command holds a lock on the folder of a draft. Other folders are young while they are
+    in use.
+    """
     for scratch in sorted(folder.glob(f"{SCRATCH}*")):
         if not scratch.is_dir() or scratch.is_symlink():
             continue
         files = tuple(file for file in scratch.rglob("*") if file.is_file())
         written = max(file.stat().st_mtime for file in (scratch, *files))
-        if time.time() - written > _ABANDONED:
+        age = time.time() - written
+        if age > _ABANDONED or (age > _BEGUN and is_abandoned(scratch)):
             yield _Waste(scratch.name, "its command was killed", files, scratch)
 
 

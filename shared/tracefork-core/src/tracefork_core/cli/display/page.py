@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.account import model_name
-from tracefork_core.cli.display.text import printable, readable, shortened
+from tracefork_core.cli.display.text import LONGEST, printable, readable, shortened
 from tracefork_core.cli.display.timeline import step_words, summary
 from tracefork_core.cli.display.tool_call import is_tool
-from tracefork_core.providers import ModelCall, model_call
+from tracefork_core.providers import ModelCall, is_bounded, model_call
 from tracefork_core.providers.prices import price_of
 from tracefork_core.run.untaped import untaped_calls
 from tracefork_core.tape import Exchange, Tape
@@ -28,6 +28,7 @@ Headers = Sequence[tuple[str, str]]
 _LABEL = 13
 _SHOWN_LINES = 12
 _SHOWN_BYTES = 4_000
+_SHOWN_HEADERS = 100
 
 
 def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> None:
@@ -167,9 +168,12 @@ def _print_body(console: Console, label: str, body: bytes) -> None:
 def _print_headers(console: Console, title: str, headers: Headers) -> None:
     if headers:
         console.print(f"  {title}", style=screen.DIM)
-    for name, value in headers:
+    for name, value in headers[:_SHOWN_HEADERS]:
         line = shortened(f"    {printable(name)}: {printable(value)}", console.width)
         console.print(line, soft_wrap=True)
+    if (left := len(headers) - _SHOWN_HEADERS) > 0:
+        words = f"{figures.several(left, 'more header')}; all of them: --json"
+        console.print(f"    …, {words}", style=screen.DIM)
 
 
 def _line(console: Console, label: str, value: str) -> None:
@@ -190,6 +194,7 @@ def _block(console: Console, label: str, value: str, size: int | None = None) ->
         text = Text(f"  {name:<{_LABEL}}", screen.DIM).append(line.plain.rstrip(), "default")
         console.print(text, soft_wrap=True)
     left = len(wrapped) - _SHOWN_LINES
+    size = len(value) if size is None and len(value) > LONGEST else size
     if left > 0 or (size or 0) > _SHOWN_BYTES:
         total = f" of {figures.size(size)}" if size else f", {figures.several(left, 'more line')}"
         console.print(f"  {'':<{_LABEL}}…{total}; full text: --raw or --json", style=screen.DIM)
@@ -212,7 +217,12 @@ def _plain(body: bytes, headers: Headers) -> bytes:
 
 
 def _value(body: bytes) -> object:
-    """Return a body as JSON where it is JSON, as text where it is text, else its size."""
+    """Return a body as JSON where it is JSON, as text where it is text, else its size.
+
+    Of a body that would take much memory as JSON, return the size too; `--raw` writes all of it.
+    """
+    if not is_bounded(body):
+        return {"bytes": len(body)}
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
