@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pyrage
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -25,7 +27,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from pyrage import x25519
 
 from tracefork_core import Replace, Tape, fork, record
-from tracefork_core.tape import TapeWriter
+from tracefork_core.tape import TapeWriter, event
+from tracefork_core.tape.blobs import BlobRecord
 from tracefork_core.tape.environment import describe
 from tracefork_core.tape.event import Receipt
 from tracefork_core.tape.signature import sign
@@ -177,6 +180,19 @@ def agree(path: Path) -> SecondReader:
         kinds = [event.kind for event in tape.events]
         assert [kind for kind, _, _ in second.events] == kinds
     return second
+
+
+def test_the_page_names_the_fields_that_are_always_written() -> None:
+    """A writer that leaves one of them out because it is 0 makes a tape that no reader takes."""
+    page = (Path(__file__).parents[2] / "docs/reference/tape-format.md").read_text()
+    named = dict(re.findall(r"^([A-Z]\w+): ([a-z_ ]+)$", page, re.MULTILINE))
+    records = {name: getattr(event, name, BlobRecord) for name in named}
+    fields = {name: msgspec.structs.fields(record) for name, record in records.items()}
+    required = {name: [f.name for f in own if f.required] for name, own in fields.items()}
+    assert {name: words.split() for name, words in named.items()} == required
+    zero = {f.name for own in fields.values() for f in own if type(f.default) is int}
+    (sentence,) = re.findall(r"and a `0` is written: (.*?)\.\n", page, re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", sentence)) == zero
 
 
 def test_a_second_reader_agrees_on_a_closed_tape(tmp_path: Path, provider: ProviderServer) -> None:
