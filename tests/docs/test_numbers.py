@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 from tracefork_core import errors
@@ -29,6 +30,7 @@ _BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _NO_PROSE = re.compile(r"`[^`\n]*`|\]\([^)]*\)")
 _NUMBER = re.compile(r"(?<![\w.])\$?\d[\d.,]*(?![\w])")
 _VERSION = re.compile(r"\d+(\.\d+)+")
+_ALL = re.MULTILINE | re.DOTALL
 _UNIT = re.compile(r"\s(?:[kMG]?B|m?s|µs|%|x)\b")
 
 
@@ -91,6 +93,20 @@ def test_exit_codes_are_those_of_the_errors() -> None:
     assert [(name, getattr(errors, name).exit_code) for name, _ in listed] == [
         (name, int(code)) for name, code in listed
     ]
+
+
+def test_the_wrong_replays_are_as_many_as_is_said() -> None:
+    """The explanation of how it is tested names the size of the table, and what it shows."""
+    page = (ROOT / "docs/explanation/how-it-is-tested.md").read_text()
+    tests = ROOT / CORE / "tests/session"
+    table = runpy.run_path(str(tests / "wrong_replays.py"))["TWISTS"]
+    lanes = re.search(r"^LANES = \{(.*?)^\}", (tests / "test_wrong_replays.py").read_text(), _ALL)
+    assert lanes is not None
+    changes = sum(len(twists) for _, twists in table.values())
+    said = " ".join(page.split())
+    assert f"changes {len(table)} agents between their recording and a replay, in {changes}" in said
+    assert f"None of the {changes} replays may be proven" in said
+    assert f"{lanes[1].count('): (')} of them change nothing but the thread, task" in said
 
 
 def test_a_piece_of_an_answer_is_as_large_as_is_said() -> None:

@@ -84,28 +84,29 @@ class Alter(Protocol):
     ) -> None: ...
 
 
+def alter_tape(
+    tape: Path,
+    *,
+    events: Callable[[bytes], bytes] = lambda line: line,
+    bodies: Callable[[bytes], bytes] = lambda data: data,
+) -> None:
+    """Change each event (a line of JSON) or each segment's bodies, as an attacker would."""
+    with closing(sqlite3.connect(tape)) as db, db:
+        log = LogReader(db)
+        found = [(lines, log.bodies(segment)) for segment, lines in log.segments()]
+        db.execute("DELETE FROM log")
+        db.execute("DELETE FROM meta WHERE key = 'checksum'")
+        writer = LogWriter(db)
+        for lines, data in found:
+            changed = b"".join(events(line) for line in lines.splitlines(keepends=True))
+            writer.append(changed, [bodies(data)])
+            writer.pack()
+
+
 @pytest.fixture
 def alter() -> Alter:
-    """Return a function that changes each event (a line of JSON) or each segment's bodies."""
-
-    def alter(
-        tape: Path,
-        *,
-        events: Callable[[bytes], bytes] = lambda line: line,
-        bodies: Callable[[bytes], bytes] = lambda data: data,
-    ) -> None:
-        with closing(sqlite3.connect(tape)) as db, db:
-            log = LogReader(db)
-            found = [(lines, log.bodies(segment)) for segment, lines in log.segments()]
-            db.execute("DELETE FROM log")
-            db.execute("DELETE FROM meta WHERE key = 'checksum'")
-            writer = LogWriter(db)
-            for lines, data in found:
-                changed = b"".join(events(line) for line in lines.splitlines(keepends=True))
-                writer.append(changed, [bodies(data)])
-                writer.pack()
-
-    return alter
+    """Return a function that changes each event or each segment's bodies."""
+    return alter_tape
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ The rooms, from the top; each imports only what is below it:
     patching                                   patch a library and undo it
     unpacking                                  remove a content coding, within bounds
     errors                                     every error raised on purpose
+    printable                                  makes recorded text safe to print
     version
 
 Start reading in exchange/contract.py. Names are loaded when they are first used, so importing this

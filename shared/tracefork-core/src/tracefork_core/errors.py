@@ -19,11 +19,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tracefork_core.printable import printable
+
 
 class TraceforkError(RuntimeError):
     """Base of every error raised on purpose. The command exits with `exit_code`."""
 
     exit_code = 6
+
+    def __str__(self) -> str:
+        """Return the text so that it may be printed: Python prints it as it is."""
+        return printable(super().__str__(), lines=True)
 
 
 class UsageError(TraceforkError):
@@ -94,6 +100,9 @@ class BoundaryWarning(UserWarning):
 class SurroundingsWarning(UserWarning):
     """The agent read a file or variable that has another value than when this was recorded."""
 
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -154,6 +163,9 @@ class DivergenceError(TraceforkError):
         self.divergence = divergence
         super().__init__(self._text())
 
+    def __str__(self) -> str:
+        return self._text()
+
     def __reduce__(self) -> tuple[type[DivergenceError], tuple[Divergence]]:
         return type(self), (self.divergence,)
 
@@ -171,7 +183,7 @@ class DivergenceError(TraceforkError):
             f"  nearest: #{candidate.n} ({candidate.reason})" for candidate in d.candidates
         )
         lines.extend(f"  see: {command}" for command in d.commands)
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
 
 def again(error: TraceforkError) -> TraceforkError:

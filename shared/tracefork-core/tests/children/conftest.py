@@ -56,7 +56,7 @@ def proven(tape: Path) -> Proven:
             with record(tape) as run:
                 recorded = agent(url)
             asked = len(server.requests)
-        with replay(tape) as again:
+        with replay(tape, strict=True) as again:
             replayed = agent(url)
         assert replayed == recorded
         assert run.receipt is not None

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from tracefork_core import record, replay
+from tracefork_core import DivergenceError, record, replay
 from tracefork_core.children.child.joined_session import Member
 from tracefork_core.children.child.remote import Remote
 from tracefork_core.children.invitation import Invitation
 from tracefork_core.exchange.contract import Head, Request
 from tracefork_core.exchange.lane import opened as under_session
+from tracefork_core.run.replay import Replaying
 
 HEAD = Head(200, "OK", (("content-type", "text/plain"),))
 
@@ -62,6 +63,16 @@ def record_two(tape: Path) -> None:
         second.end()
 
 
+@contextmanager
+def read_in_part(tape: Path) -> Iterator[Replaying]:
+    """Replay what reads less of the first exchange than the recorded process did."""
+    with (
+        pytest.raises(DivergenceError, match="exchange 0 is read less far"),
+        replay(tape, scope="process") as run,
+    ):
+        yield run
+
+
 async def cancelled(receiving: Awaitable[object], when: Awaitable[object]) -> None:
     task = asyncio.ensure_future(receiving)
     await when
@@ -85,7 +96,7 @@ def test_a_task_cancelled_before_its_piece_is_delivered_releases_the_exchange(ta
 def test_a_task_cancelled_while_waiting_releases_the_exchange(tape: Path) -> None:
     """Its call has no answer yet, and no other exchange may receive that answer."""
     record_two(tape)
-    with replay(tape, scope="process") as run, joined(Shut()) as member:
+    with read_in_part(tape) as run, joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
         assert first.receive_head() == HEAD
         asyncio.run(cancelled(first.areceive_chunk(), asyncio.sleep(0)))
@@ -97,7 +108,7 @@ def test_a_task_cancelled_while_waiting_releases_the_exchange(tape: Path) -> Non
 def test_an_exchange_that_is_not_closed_delays_the_next(tape: Path) -> None:
     """The negative control: a response that is neither read nor closed holds up the next one."""
     record_two(tape)
-    with replay(tape, scope="process") as run, joined(Shut()) as member:
+    with read_in_part(tape) as run, joined(Shut()) as member:
         first, second = opened(member, "first"), opened(member, "second")
         assert first.receive_head() == second.receive_head() == HEAD
         assert (second.receive_chunk(), second.receive_chunk()) == (b"two", None)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,35 @@ def test_reading_further_than_the_recorded_agent_diverges(
 
     with record(tape):
         run(2)
-    with replay(tape):
-        run(1)
     with pytest.raises(DivergenceError, match="16 bytes") as raised, replay(tape):
         run(3)
     assert raised.value.divergence.kind == "read"
+    with replay(tape):
+        run(2)
+
+
+@pytest.mark.parametrize("path", ["/chunked?n=5", "/bytes/9"])
+def test_reading_less_than_the_recorded_agent_diverges(
+    tape: Path, provider: ProviderServer, http: httpx2.Client, path: str
+) -> None:
+    """The rest of the answer had no effect on the run, so it is another run."""
+
+    def run(upto: int | None) -> None:
+        with http.stream("GET", f"{provider.url}{path}") as answer:
+            list(islice(answer.iter_raw(), upto))
+
+    with record(tape):
+        run(None)
+    with Tape.open(tape) as recorded:
+        chunks = len(recorded.exchanges[0].aside.sizes)
+    for upto in range(chunks):
+        now = f"{upto} chunk.* now, {chunks} chunk.* then"
+        with pytest.raises(DivergenceError, match=now) as raised, replay(tape):
+            run(upto)
+        assert raised.value.divergence.kind == "read"
+        assert raised.value.divergence.n == 0
+    with replay(tape):  # The end of the body need not be asked for.
+        run(chunks)
 
 
 def test_an_abandoned_stream_does_not_disturb_the_run(tape: Path) -> None:

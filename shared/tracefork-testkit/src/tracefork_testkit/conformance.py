@@ -68,14 +68,14 @@ class AdapterConformance(ABC):
     def test_a_run_replays_with_the_provider_gone(
         self, provider: ProviderServer, tmp_path: Path, mode: str
     ) -> None:
-        """The answer and the digest are those of the tape, without a connection."""
+        """The answer, the digest and the lanes are those of the tape, without a connection."""
         with tracefork.record(tmp_path / "run.tape"):
             answer = self._answer(provider.url, QUESTION, mode)
         asked = len(provider.requests)
         assert asked >= 2, "the agent must call its tool: at least two model calls"
         url = provider.url
         provider.stop()
-        with tracefork.replay(tmp_path / "run.tape") as replayed:
+        with tracefork.replay(tmp_path / "run.tape", strict=True) as replayed:
             again = self._answer(url, QUESTION, mode)
             models = [exchange for exchange in replayed.tape.exchanges if not _is_tool(exchange)]
         assert again == answer

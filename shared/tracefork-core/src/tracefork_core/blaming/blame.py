@@ -33,6 +33,7 @@ from tracefork_core.blaming.trials.trial_journal import (
 )
 from tracefork_core.blaming.trials.units import Run
 from tracefork_core.errors import UnwritableError, UsageError
+from tracefork_core.printable import printable
 from tracefork_core.providers import prices
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.untaped import check_tools
@@ -233,8 +234,9 @@ def _check_writes(tape: Tape) -> None:
     """Refuse a write now, at which the first fork would stop."""
     for exchange in tape.exchanges:
         if is_recorded_write(exchange):
+            asked = printable(f"{exchange.method} {exchange.url}")
             raise UsageError(
-                f"tracefork: exchange {exchange.n} ({exchange.method} {exchange.url}) may have "
+                f"tracefork: exchange {exchange.n} ({asked}) may have "
                 "side effects, and each fork would repeat them. Allow it (--allow-writes, "
                 "writes='allow'), or return the recorded answer (--stub-writes, writes='stub'). If "
                 "a tool only reads, record it so: `tracefork record --tool MODULE:NAME=read`, or "

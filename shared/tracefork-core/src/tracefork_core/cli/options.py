@@ -279,6 +279,14 @@ class ReplayOptions(Switches):
         return words + ["--no-subprocess"] * self.no_subprocess
 
 
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict", help="Also compare the thread or task of each exchange, and the order."
+    ),
+]
+
+
 def order_of(text: str | None) -> int | list[int] | None:
     """Return the order that --order names: a seed, or the numbers of exchanges.
 

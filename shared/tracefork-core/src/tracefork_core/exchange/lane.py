@@ -30,6 +30,8 @@ MAIN = "main"
 """The first lane of a session."""
 UNORDERED = "threads"
 """The lane of threads that carry no context: their exchanges have no order of their own."""
+UNSEEN_JOB = "job"
+"""The name of the lane of a pool's job that no hook saw start."""
 
 
 @contextmanager
@@ -256,7 +258,7 @@ def _current() -> Lane | None:
 def _running() -> str:
     """Name the running task or job that no hook saw start."""
     task = running_task()
-    return "job" if task is None else name_of(task.get_coro())
+    return UNSEEN_JOB if task is None else name_of(task.get_coro())
 
 
 def name_of(started: object) -> str:

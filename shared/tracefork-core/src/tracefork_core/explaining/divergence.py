@@ -102,9 +102,59 @@ def read_further(tape: Tape, exchange: Exchange) -> Divergence:
     stopped = "gave up waiting" if exchange.end == "cancelled" else "stopped"
     summary = (
         f"exchange {exchange.n} is read further than when it was recorded: the recorded agent "
-        f"{stopped} after {len(exchange.response_body)} bytes"
+        f"{stopped} after {_recorded_chunks(exchange)}"
     )
     return _about(tape, exchange, "read", summary)
+
+
+def read_less(tape: Tape, exchange: Exchange, chunks: int, size: int) -> Divergence:
+    """Describe a response that the agent stopped reading earlier than the recorded agent."""
+    recorded, now = _recorded_chunks(exchange), _chunks(chunks, size)
+    missing = f"{now} now, {recorded} then"
+    if recorded == now:
+        missing = f"{now}, and not the {'failure' if exchange.failure else 'head'} that came then"
+    summary = f"exchange {exchange.n} is read less far than when it was recorded: {missing}"
+    return replace(_about(tape, exchange, "read", summary), caller=exchange.aside.caller)
+
+
+def moved(tape: Tape, form: Form, exchange: Exchange, lane: str) -> Divergence:
+    """Describe a recorded request that was made in another thread or task."""
+    return replace(
+        _about(tape, exchange, "lane", moved_words(exchange, lane)),
+        request=f"{form.record.method} {form.url}",
+        pointer="lane",
+        recorded=exchange.lane,
+        actual=lane,
+    )
+
+
+def moved_words(exchange: Exchange, lane: str) -> str:
+    """Say in which thread or task an exchange ran, and in which it was recorded."""
+    return (
+        f"exchange {exchange.n} ran in another thread or task than when it was recorded: "
+        f"{lane} now, {exchange.lane} then"
+    )
+
+
+def overtaken(tape: Tape, deliveries: int) -> Divergence:
+    """Describe deliveries that could not wait for their recorded turn."""
+    were = "delivery" if deliveries == 1 else "deliveries"
+    return Divergence(
+        kind="order",
+        summary=f"{deliveries} {were} came in another order than when this was recorded",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+    )
+
+
+def ended(tape: Tape, recorded: str, actual: str) -> Divergence:
+    """Describe another end of the run than the recorded one."""
+    return Divergence(
+        kind="end",
+        summary=f"the run ended with {actual} now, and with {recorded} when it was recorded",
+        tape=str(tape.path),
+        of=len(tape.exchanges),
+    )
 
 
 def step_names(exchange: Exchange) -> str | None:
@@ -123,6 +173,14 @@ def _about(tape: Tape, exchange: Exchange, kind: str, summary: str) -> Divergenc
         caller=caller(),
         request=f"{exchange.method} {exchange.url}",
     )
+
+
+def _recorded_chunks(exchange: Exchange) -> str:
+    return _chunks(len([size for size in exchange.aside.sizes if size]), sum(exchange.aside.sizes))
+
+
+def _chunks(chunks: int, size: int) -> str:
+    return f"{chunks} chunk{'' if chunks == 1 else 's'} ({size} bytes)"
 
 
 def _extra(tape: Tape, form: Form) -> Divergence:

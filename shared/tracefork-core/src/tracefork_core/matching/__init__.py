@@ -2,5 +2,5 @@
 
 An `attempt` is one request with all its forms. `comparable` is the part that is compared,
 `matchers` leave parts out on request, and `answer_pool` finds the recorded answer by content and
-lane.
+lane. `lane_pairs` tells whether a lane is the recorded one.
 """

@@ -2,7 +2,8 @@
 
 Compared, by hash: the method, the URL, the semantic headers below, the bytes of the body. Never
 compared: credentials, user agents, SDK telemetry (x-stainless-*), idempotency keys, tracing ids,
-lengths, and every other header. Two incidental values are always ignored:
+lengths, and every other header. Headers of different names may come in any order; the values of one
+name may not. Two incidental values are always ignored:
 
     ephemeral-port      a loopback port from the ephemeral range (32768 and up)
     multipart-boundary  the random boundary of a multipart body becomes a fixed word
@@ -15,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
@@ -85,7 +87,8 @@ def form(request: Request) -> Form:
             (name, value)
             for spelled, value in request.headers
             if (name := spelled.lower()) in SEMANTIC_HEADERS
-        ]
+        ],
+        key=itemgetter(0),
     )
     for i, (name, value) in enumerate(compared):
         if name == "content-type" and value.lower().startswith("multipart/"):

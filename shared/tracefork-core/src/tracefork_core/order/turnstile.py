@@ -96,6 +96,11 @@ class Turnstile:
         return self._line.skipped
 
     @property
+    def is_reordered(self) -> bool:
+        """Whether deliveries come in another order than the recorded one, on request."""
+        return not self._policy.keeps_order
+
+    @property
     def completed(self) -> list[int]:
         """The exchanges in the order of their last deliveries; empty in the recorded order."""
         return [owner for owner in self._policy.completed if owner >= 0]

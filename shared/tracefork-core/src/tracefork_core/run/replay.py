@@ -12,7 +12,8 @@ from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard.boundary import Mode as Boundary
 from tracefork_core.chance.nondet_source import NondetSource
 from tracefork_core.egress import Watch
-from tracefork_core.errors import ReplayError, TraceforkError, UsageError
+from tracefork_core.errors import DivergenceError, ReplayError, TraceforkError, UsageError
+from tracefork_core.explaining import divergence
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
 from tracefork_core.run.scope import Covers, Scope, Switches
@@ -21,6 +22,7 @@ from tracefork_core.run.surroundings import (
     other_versions,
     tell_differences,
 )
+from tracefork_core.run.writing import end_words, exit_status
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Order, Session
 from tracefork_core.tape import Tape
@@ -40,6 +42,8 @@ class Replaying:
         auxiliary_misses: token counts that are not on the tape, and were answered with an error.
         auxiliary_left: token counts that are on the tape and were not asked for.
         reordered: deliveries that could not wait for their recorded turn, once the block has ended.
+        moved: says of each exchange that ran in another thread or task than when it was recorded,
+            in which.
         completed: the exchanges in the order in which they were answered whole, where `order` was
             given.
         sockets: how many connections were let through, by `allow` alone.
@@ -59,6 +63,7 @@ class Replaying:
     auxiliary_misses: int = 0
     auxiliary_left: int = 0
     reordered: int = 0
+    moved: list[str] = field(default_factory=list)
     completed: list[int] = field(default_factory=list)
     sockets: int = 0
     subprocesses: list[str] = field(default_factory=list)
@@ -84,6 +89,7 @@ class _Replay(Scope[Replaying]):
         mask: Sequence[str],
         speed: float | None,
         order: Order | None,
+        strict: bool,
     ) -> None:
         super().__init__(switches)
         self._path = path
@@ -91,12 +97,18 @@ class _Replay(Scope[Replaying]):
         self._mask = mask
         self._speed = speed
         self._order = order
+        self._strict = strict
 
     def _begin(self, stack: ExitStack) -> Replaying:
         tape = stack.enter_context(answering(self._path))
         masking = masking_of(tape, self._mask)
         self._tools = NamedTools.on(tape)
         _check_order(self._order, tape)
+        if self._strict and self._order is not None:
+            raise UsageError(
+                "tracefork: strict (--strict) compares the order, and order (--order) changes it. "
+                "Use one of them."
+            )
         _check_speed(self._speed)
         self._session = Session(
             source=tape,
@@ -104,6 +116,7 @@ class _Replay(Scope[Replaying]):
             masking=masking,
             speed=self._speed,
             order=self._order,
+            strict_lanes=self._strict,
         )
         self._chance = Chance(self._session, tape.chance)
         self._run = Replaying(tape, self._chance.nondet, leaks=self._leaks)
@@ -127,6 +140,7 @@ class _Replay(Scope[Replaying]):
         run.auxiliary_misses = answers.auxiliary_misses
         run.auxiliary_left = source.auxiliary_left
         run.reordered = session.turnstile.skipped
+        run.moved = source.moved
         run.completed = answers.completed
         if self._watch is not None:
             run.clock_misses += self._processes.clock_misses
@@ -147,6 +161,8 @@ class _Replay(Scope[Replaying]):
         poison, left_over = self._session.poison, self._session.left_over
         if poison is not None:
             return poison
+        if left_over is None and self._strict and isinstance(error, SystemExit | None):
+            left_over = self._other_order_or_end(error)
         if left_over is None or error is not None:
             tell_differences(self._run.differences, error)
         if error is not None and not isinstance(error, SystemExit):
@@ -160,6 +176,18 @@ class _Replay(Scope[Replaying]):
                 f"({self._run.digest}) is not the tape's. Nothing is proven; please report this."
             )
         return left_over
+
+    def _other_order_or_end(self, error: SystemExit | None) -> DivergenceError | None:
+        """Return the error for another order of deliveries or another end, if there is one."""
+        run, tape = self._run, self._run.tape
+        if run.reordered:
+            return DivergenceError(divergence.overtaken(tape, run.reordered))
+        receipt = tape.receipt
+        if receipt is None or (receipt.outcome == "SystemExit" and receipt.status is None):
+            return None  # The recording was cut off, or older than the field.
+        now = end_words("ok" if error is None else "SystemExit", exit_status(error))
+        then = end_words(receipt.outcome, receipt.status)
+        return DivergenceError(divergence.ended(tape, then, now)) if now != then else None
 
 
 def answering(path: Path) -> Tape:
@@ -215,6 +243,7 @@ def replay(
     boundary: Boundary | None = None,
     speed: float | None = None,
     order: Order | None = None,
+    strict: bool = False,
     scope: Covers = "context",
 ) -> Scope[Replaying]:
     """Replay what runs inside from a tape: a sync or async `with`, or a decorated function.
@@ -235,6 +264,8 @@ def replay(
         order: deliver what overlaps in another order: that of a seed, or the exchanges with these
             numbers one after another. Everything else is as recorded, so an outcome that changes is
             a race.
+        strict: also compare in which thread or task each exchange ran, and the order of the
+            deliveries; and how the block ends, unless an exception leaves it.
         scope: as for `record`.
 
     Raises:
@@ -253,4 +284,5 @@ def replay(
         mask=mask,
         speed=speed,
         order=order,
+        strict=strict,
     )

@@ -21,6 +21,7 @@ from tracefork_core.errors import SurroundingsWarning
 from tracefork_core.inputs.files import FileNotes, noting
 from tracefork_core.inputs.standard_input import StandardInput, has_terminal
 from tracefork_core.inputs.stdin_stream import reading
+from tracefork_core.printable import printable
 from tracefork_core.session import Session
 from tracefork_core.tape import Tape
 from tracefork_core.tape.environment import packages, timezone
@@ -137,7 +138,7 @@ def tell_differences(differences: Sequence[str], error: BaseException | None) ->
     """Warn of differences, on the line that ends the block; or note them on its own error."""
     if isinstance(error, Exception):
         for difference in differences:
-            error.add_note(f"tracefork: {difference}")
+            error.add_note(printable(f"tracefork: {difference}"))
     elif error is None and differences:
         words = "; ".join(differences)
         warnings.warn(f"tracefork: {words}", SurroundingsWarning, stacklevel=_callers_level())

@@ -79,6 +79,21 @@ def environment_under(masking: Masking, tools: NamedTools) -> Environment:
     return msgspec.structs.replace(describe(), masks=masks, tools=named, tools_of=tables)
 
 
+def exit_status(error: BaseException | None) -> int | None:
+    """Return the exit status that a `SystemExit` asks for; None for any other end."""
+    if not isinstance(error, SystemExit):
+        return None
+    code = error.code
+    return 0 if code is None else code & 0xFF if isinstance(code, int) else 1
+
+
+def end_words(outcome: str, status: int | None) -> str:
+    """Return how a run ended, in words."""
+    if outcome == "SystemExit" and status is not None:
+        outcome = "ok" if status == 0 else f"exit status {status}"
+    return "no error" if outcome == "ok" else outcome
+
+
 def receipt_of(
     watch: Watch, masking: Masking, error: BaseException | None, left_alone: int, chance: Chance
 ) -> Receipt:
@@ -94,6 +109,7 @@ def receipt_of(
         strays=[masking.text(stray) for stray in watch.strays],
         subprocesses=[masking.text(program) for program in watch.subprocesses],
         outcome="ok" if error is None else type(error).__name__,
+        status=exit_status(error),
         secrets=masking.counts,
         left_alone=left_alone,
         replaced=chance.replaced,

@@ -2,7 +2,8 @@
 
 `session` is the state machine; it hands its `run_state` to all other parts. It writes to a
 `tape_sink` and reads from a `tape_source`. A request gets a `live_exchange`, a `replayed_exchange`
-or a `prepared_exchange`; in a replay or fork, `answers` chooses.
+or a `prepared_exchange`; in a replay or fork, `answers` chooses, and `reading` follows how far each
+answer is read.
 
 A fork follows the plan in `forking`; `interventions` are what it may change and `intervening`
 carries them out. `session_checkpoints` puts the saved states of a framework on the tape and answers

@@ -7,6 +7,7 @@ for real, or gets an answer that is known before.
 from __future__ import annotations
 
 from tracefork_core.errors import Divergence, DivergenceError, TraceforkError
+from tracefork_core.explaining import divergence
 from tracefork_core.matching.attempt import Attempt
 from tracefork_core.order.pace import Pace
 from tracefork_core.order.turns import turns_of
@@ -19,6 +20,7 @@ from tracefork_core.session.prepared_exchange import (
     acknowledged,
     not_held,
 )
+from tracefork_core.session.reading import Reading
 from tracefork_core.session.replayed_exchange import ReplayedExchange
 from tracefork_core.session.run_state import RunState
 from tracefork_core.session.tape_sink import Sink
@@ -38,6 +40,7 @@ class Answers:
         self.source = source
         self._turnstile = turnstile
         self._pace = pace
+        self.reading = Reading()
         self.auxiliary_misses = 0
 
     def open(self, attempt: Attempt) -> Answer:
@@ -61,12 +64,17 @@ class Answers:
         self._pass_point(match.n, attempt.lane)
         if match.aside.started:
             self._pace.asked(match.aside.started)
-        return ReplayedExchange(self._state, self.source, self._turnstile, match)
+        progress = None if match.is_auxiliary else self.reading.begin(match)
+        return ReplayedExchange(self._state, self.source, self._turnstile, match, progress)
 
     def left_over(self) -> DivergenceError | None:
-        """Return the error for exchanges that the agent never asked for, if there are any."""
-        left = self.source.left_over()
+        """Return the error for what the agent never asked for or did not read, if there is any."""
+        left = self.source.left_over() or self._left_unread()
         return DivergenceError(self._state.with_suspects(left)) if left is not None else None
+
+    def is_left_over(self) -> bool:
+        """Return whether something was not asked for yet, or not read as far as recorded."""
+        return self.source.left_over() is not None or self._left_unread() is not None
 
     def check_asked(self, thread: str) -> None:
         """Raise unless everything was asked that a recorded thread of a framework asked.
@@ -82,6 +90,19 @@ class Answers:
     def completed(self) -> list[int]:
         """The exchanges in the order in which a reordered replay answered them completely."""
         return self._turnstile.completed
+
+    def _left_unread(self) -> Divergence | None:
+        """Describe an answer that was read less far than when it was recorded.
+
+        Deliveries in another order may end the interest in an answer, and so may a run that began
+        in the middle. What a branch shares with its parent is as far on the tape as the parent
+        read it.
+        """
+        branch = self.source.tape.branch
+        short = self.reading.short(branch.at if branch is not None else 0)
+        if short is None or self.source.is_travelled or self._turnstile.is_reordered:
+            return None
+        return divergence.read_less(self.source.tape, short.exchange, short.chunks, short.size)
 
     def _pass_point(self, n: int, lane: str) -> None:
         """Draw new values on this lane from here on, if a fork does so after exchange `n`."""
@@ -105,6 +126,9 @@ class ForkedAnswers(Answers):
         super().__init__(state, source, turnstile, pace)
         self._fork = fork
         self._sink = sink
+
+    def _left_unread(self) -> Divergence | None:
+        return None  # What the fork changed may end the interest in an answer.
 
     def open(self, attempt: Attempt) -> Answer:
         if not attempt.is_report and self.source.comes_after(self._fork, attempt):

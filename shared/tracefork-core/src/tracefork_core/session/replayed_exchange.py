@@ -12,6 +12,7 @@ from tracefork_core.errors import ReplayError, TapeError, TraceforkError
 from tracefork_core.exchange.contract import Failure, Head
 from tracefork_core.explaining import divergence
 from tracefork_core.order.turnstile import StallError, Turnstile
+from tracefork_core.session.reading import Progress
 from tracefork_core.session.run_state import RunState
 from tracefork_core.session.tape_source import Source
 from tracefork_core.tape import Exchange
@@ -28,12 +29,18 @@ class ReplayedExchange:
     is_live: ClassVar[Literal[False]] = False
 
     def __init__(
-        self, state: RunState, source: Source, turnstile: Turnstile, exchange: Exchange
+        self,
+        state: RunState,
+        source: Source,
+        turnstile: Turnstile,
+        exchange: Exchange,
+        progress: Progress | None = None,
     ) -> None:
         self._state = state
         self._source = source
         self._turnstile = turnstile
         self._exchange = exchange
+        self._progress = progress
         self._turns = _expand(exchange.aside.turns)
         self._moments = _moments(exchange.aside)
         # A wait now is never shorter than when it was recorded.
@@ -79,6 +86,8 @@ class ReplayedExchange:
         if exchange.status is None:
             return self._fail()
         self._has_head = True
+        if self._progress is not None:
+            self._progress.head()
         try:
             self._chunks = iter(exchange.chunks)
         except TapeError as damage:
@@ -93,6 +102,8 @@ class ReplayedExchange:
     def _next(self) -> bytes | Failure | None:
         chunk = next(self._chunks, None)
         if chunk is not None:
+            if self._progress is not None:
+                self._progress.chunk(chunk)
             return chunk
         if self._exchange.end == "eof":
             self._over = True
@@ -101,6 +112,8 @@ class ReplayedExchange:
 
     def _fail(self) -> Failure | None:
         self._over = self._failure is not None
+        if self._over and self._progress is not None:
+            self._progress.failed()
         return self._failure
 
     def _nothing_comes(self) -> Failure:

@@ -76,6 +76,7 @@ class Session:
         matchers: Sequence[str] = (),
         masking: Masking | None = None,
         strict: bool = False,
+        strict_lanes: bool = False,
         speed: float | None = None,
         order: Order | None = None,
         plan: Plan | None = None,
@@ -118,7 +119,7 @@ class Session:
         self.answers: Answers | None = None
         self.travel: Travel | None = None
         if source is not None:
-            held = Source(source, matchers, self.fork)
+            held = Source(source, matchers, self.fork, strict=strict_lanes)
             self.travel = Travel(state, held, self.turnstile)
             if self.fork is None:
                 self.answers = Answers(state, held, self.turnstile, pace)
@@ -266,7 +267,7 @@ class Session:
         with self.state.lock:
             if self.answers is None or self.poison is not None:
                 return False
-            return self.answers.source.left_over() is not None
+            return self.answers.is_left_over()
 
     def _waits(
         self,

@@ -14,6 +14,7 @@ from tracefork_core.explaining import divergence
 from tracefork_core.explaining.advice import differs_at_random
 from tracefork_core.matching.answer_pool import Unused
 from tracefork_core.matching.attempt import Attempt, recorded_key
+from tracefork_core.matching.lane_pairs import LanePairs
 from tracefork_core.session.forking import Fork
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.digest import canonical, chain
@@ -26,10 +27,16 @@ Origin = Callable[[str, str], str]
 class Source:
     """Finds the exchange that answers a request, or says where the run left its tape.
 
-    In a fork it holds what comes before the fork point, and the request there.
+    In a fork it holds what comes before the fork point, and the request there. With `strict`, a
+    request in another thread or task than the recorded one is a divergence.
+
+    Attributes:
+        moved: what says so, for each exchange that ran in another thread or task.
     """
 
-    def __init__(self, tape: Tape, matchers: Sequence[str], fork: Fork | None) -> None:
+    def __init__(
+        self, tape: Tape, matchers: Sequence[str], fork: Fork | None, *, strict: bool = False
+    ) -> None:
         self.tape = tape
         self._matchers = tuple(matchers)
         self._fork = fork
@@ -47,6 +54,9 @@ class Source:
             if exchange.is_auxiliary and goes_to_collector(exchange.url)
         }
         self._replayed = {n: tape.exchanges[n].canonical for n in skipped | self._reports}
+        self._strict = strict
+        self._lanes = LanePairs(exchange.lane for exchange in recorded)
+        self.moved: list[str] = []
         self.is_travelled = False
         self.as_recorded: set[str] = set()
         """The threads of a framework that get the same input as when this was recorded."""
@@ -102,6 +112,10 @@ class Source:
         if taken is None:
             return None if attempt.is_auxiliary else self._missed(attempt, line)
         exchange, due = taken
+        if self._is_moved(exchange, attempt.lane):
+            if self._strict:
+                return divergence.moved(self.tape, asked, exchange, attempt.lane)
+            self.moved.append(divergence.moved_words(exchange, attempt.lane))
         if due is not exchange and not self.is_travelled and not exchange.is_auxiliary:
             return divergence.out_of_order(self.tape, asked, due, exchange)
         payload = exchange.payload
@@ -111,6 +125,15 @@ class Source:
             else canonical(msgspec.structs.replace(payload, request=asked.record))
         )
         return exchange
+
+    def _is_moved(self, exchange: Exchange, lane: str) -> bool:
+        """Return whether an exchange has another lane than when it was recorded.
+
+        The lanes of a run that begins in the middle have other numbers.
+        """
+        if self.is_travelled or exchange.is_auxiliary:
+            return False
+        return not self._lanes.are_one(lane, exchange.lane)
 
     def travel(self, left: Sequence[int], gone: Collection[int], origin: Origin) -> list[int]:
         """Make the exchanges `left` available again and skip those that are `gone`.

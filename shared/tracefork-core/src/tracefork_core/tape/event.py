@@ -201,7 +201,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     """The summary of a closed recording.
 
     Seams made `crossed` of its `connections`; `strays` names the others, and `subprocesses` the
-    programs that it started. `outcome` is "ok" or the name of the exception. `secrets` counts
+    programs that it started. `outcome` is "ok" or the name of the exception, and `status` the exit
+    status of a run that ended with a `SystemExit`. `secrets` counts
     masked secrets by name. `left_alone` counts the requests that other work of the process made.
     `unused_tools` lists the names of tools that had no effect on the run, and why. `unsearched`
     counts the bodies that could not be unpacked to search them for secrets. `replaced` lists clocks
@@ -216,6 +217,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     strays: list[str] = []
     subprocesses: list[str] = []
     outcome: str = "ok"
+    status: int | None = None
     secrets: dict[str, int] = {}
     left_alone: int = 0
     unused_tools: list[str] = []

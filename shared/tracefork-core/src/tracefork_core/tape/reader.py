@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tracefork_core.errors import TapeError
+from tracefork_core.printable import printable
 from tracefork_core.tape import schema
 from tracefork_core.tape.blobs import EMPTY
 from tracefork_core.tape.branches import on_branch
@@ -282,7 +283,8 @@ class Tape:
                 urlsplit(url)
         except ValueError as error:
             raise TapeError(
-                f"tracefork: {self.path} is corrupt: exchange {n} has an invalid URL: {error}."
+                f"tracefork: {self.path} is corrupt: exchange {n} has an invalid URL: "
+                f"{printable(str(error))}."
             ) from error
 
     @property

@@ -26,10 +26,11 @@ class Ending:
         """Return the ending of an agent that raised `error`."""
         if isinstance(error, KeyboardInterrupt):
             return cls(INTERRUPTED, error)
-        if not isinstance(error, SystemExit):
+        from tracefork_core.run.writing import exit_status
+
+        status = exit_status(error)
+        if status is None:
             return cls(1, error)
-        code = error.code
-        status = 0 if code is None else code & 0xFF if isinstance(code, int) else 1
         return cls(status, error if status else None)
 
     @property
@@ -116,7 +117,12 @@ class Ending:
 
 
 def failure(
-    outcome: str, status: int, asked: int, exchanges: int, recorded: str | None
+    outcome: str,
+    status: int,
+    asked: int,
+    exchanges: int,
+    recorded: str | None,
+    recorded_status: int | None = None,
 ) -> tuple[int, str] | None:
     """Return an exit code and a reason if an agent did not end as it did when it was recorded.
 
@@ -126,6 +132,7 @@ def failure(
         asked: the number of exchanges that it requested now.
         exchanges: the number of recorded exchanges.
         recorded: how it ended when it was recorded; None if the recording was cut off.
+        recorded_status: its exit status then, if it ended with a `SystemExit` and that is known.
     """
     as_recorded = outcome == recorded and asked == exchanges
     # A watchdog of the agent may interrupt every run: an interrupt as recorded is the same run.
@@ -138,6 +145,10 @@ def failure(
         return FAILED, f"the agent {how} before it made every recorded request"
     if recorded is not None and outcome != recorded:
         return DIFFERENT, f"the agent succeeded, but ended with {recorded} when it was recorded"
+    # An agent that was interrupted, or succeeded, has no recorded status; nor do older tapes.
+    if recorded_status is not None and status != recorded_status:
+        now_and_then = f"with {status}, and with {recorded_status} when it was recorded"
+        return DIFFERENT, f"the agent exited {now_and_then}"
     return None
 
 

@@ -90,7 +90,7 @@ def _print_outside(console: Console, finding: Finding) -> None:
     cause, pad = finding.cause, " " * _INDENT
     title = " · ".join(part for part in (cause.what, cause.site) if part)
     line = Text("  perhaps  ", screen.DIM) if finding.perhaps else Text("  outside  ", screen.BAD)
-    console.print(line.append(printable(title, lines=True), "default"), soft_wrap=True)
+    console.print(line.append(printable(title), "default"), soft_wrap=True)
     if finding.exchanges or finding.pointer:
         numbers = _numbers(finding.exchanges)
         noun = "exchange " if len(finding.exchanges) == 1 else "exchanges "

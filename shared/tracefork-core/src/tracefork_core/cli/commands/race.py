@@ -97,13 +97,13 @@ def _race(job: Job, folder: Path, seeds: int, again: str) -> Result:
 
         tell("replaying in the recorded order")
         first = runs.run(None)
-        if first.failure(taped.outcome, taped.exchanges):
+        if taped.failure(first):
             return result(failure=first)
         if not (overlap.pairs or overlap.waits):
             return result()
         runs.first = first
         second = runs.run(None)
-        if second.failure(taped.outcome, taped.exchanges):
+        if taped.failure(second):
             return result(failure=second)
         runs.prints_compared = first.printed == second.printed
         attempt = _Attempt(runs, seeds, tell)
@@ -141,12 +141,13 @@ def _read(path: Path) -> tuple[Taped, str | None]:
     from tracefork_core.tape import Tape
 
     with Tape.open(path) as tape:
-        outcome = tape.receipt.outcome if tape.receipt else None
+        receipt = tape.receipt
+        outcome, status = (receipt.outcome, receipt.status) if receipt else (None, None)
         overlap = overlap_of(tape)
         words = {
             exchange.n: exchange_words(exchange)
             for exchange in tape.exchanges
             if exchange.n in overlap.exchanges
         }
-        taped = Taped(path, outcome, len(tape.exchanges), overlap, words)
+        taped = Taped(path, outcome, len(tape.exchanges), overlap, words, status)
         return taped, tape.hash_seed

@@ -60,6 +60,7 @@ def replay(
             help="Deliver overlapping answers in another order, to show races.",
         ),
     ] = None,
+    strict: options.Strict = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Run an agent again, with every answer taken from its tape.
@@ -94,6 +95,7 @@ def replay(
         mask=compared.mask or [],
         speed=speed,
         order=as_asked,
+        strict=strict,
         scope="process",
     )
     return _perform(scope, recorded, agent, compared.matchers, as_json=as_json)
@@ -139,6 +141,7 @@ class _Recorded:
     exchanges: int
     digest: str
     outcome: str | None
+    status: int | None
     hash_seed: str | None
     mask: tuple[str, ...]
 
@@ -170,6 +173,7 @@ def _read(path: Path, mask: Sequence[str]) -> _Recorded:
             len(tape.exchanges),
             tape.digest,
             tape.receipt.outcome if tape.receipt else None,
+            tape.receipt.status if tape.receipt else None,
             tape.hash_seed,
             tuple(mask),
         )
@@ -185,7 +189,9 @@ def _judge(
 ) -> _Verdict:
     """Compare how the agent ended with how it ended when it was recorded."""
     asked, then = run.exchanges + run.auxiliary_left, recorded.outcome
-    problem = failure(ending.outcome, ending.status, asked, recorded.exchanges, then)
+    problem = failure(
+        ending.outcome, ending.status, asked, recorded.exchanges, then, recorded.status
+    )
     proven = run.digest == recorded.digest or run.auxiliary_left
     if problem is None and not proven and not matchers:
         problem = FAILED, f"the digest of this replay is {run.digest}, not that of the tape"
@@ -253,6 +259,8 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
         "clock_misses": run.clock_misses,
         "leaks": run.leaks,
+        "moved": run.moved,
+        "reordered": run.reordered,
         "entropy_misses": run.entropy_misses,
         "auxiliary_misses": run.auxiliary_misses,
         "auxiliary_left": run.auxiliary_left,
@@ -324,6 +332,9 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         notes.append(f"tape digest {figures.digest(recorded.digest)}{matchers}")
     if words := auxiliary_words(run.auxiliary_left, run.auxiliary_misses):
         notes.append(f"same as recorded, except for token counts: {words}")
+    if run.moved:
+        more = f" (and {len(run.moved) - 1} more)" if len(run.moved) > 1 else ""
+        notes.append(f"! {run.moved[0]}{more}; --strict refuses that")
     if verdict.response is not None:
         notes.append(f"the app answered {verdict.response.words}")
     if not recorded.complete:

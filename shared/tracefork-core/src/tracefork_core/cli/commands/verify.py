@@ -54,6 +54,7 @@ def verify(
     ] = None,
     *,
     compared: options.ReplayOptions,
+    strict: options.Strict = False,
     as_json: options.AsJson = False,
 ) -> int:
     """Prove that a tape replays, or that its file is undamaged.
@@ -77,7 +78,8 @@ def verify(
     agent, folder = agent_words.read_for(path, ctx)
     receipt = _receipt(path)
     environment = hash_seed.with_seed(os.environ, receipt.hash_seed)
-    replays = [_replay(path, agent, folder, compared.words, environment) for _ in range(times)]
+    switches = [*compared.words, *["--strict"] * strict]
+    replays = [_replay(path, agent, folder, switches, environment) for _ in range(times)]
     code = next((replay.exit for replay in replays if replay.exit), 0)
     if as_json:
         screen.say_json(_document(receipt, replays, code))

@@ -1,7 +1,7 @@
 """What people read on the terminal: text, tables and cards.
 
-`screen` prints, with `figures` and safe `text`; `progress` shows how far long work is. A tape is
-shown as a `timeline`, a `page` per exchange, `tool_call`, `account`, `coverage`, `secrets` and
-`checkpoint_tables`. `card` is the divergence card; `blame_report`, `blame_parts`, `blame_progress`
-and `bench_report` show those commands.
+`screen` prints on a `console` that escapes cannot pass, with `figures` and safe `text`; `progress`
+shows how far long work is. A tape is shown as a `timeline`, a `page` per exchange, `tool_call`,
+`account`, `coverage`, `secrets` and `checkpoint_tables`. `card` is the divergence card;
+`blame_report`, `blame_parts`, `blame_progress` and `bench_report` show those commands.
 """

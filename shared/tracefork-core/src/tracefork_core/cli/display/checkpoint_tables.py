@@ -86,8 +86,9 @@ def print_checkpoints(
             _numbers(asked.get((one.thread, one.id), [])),
         )
     console.print(table)
-    hint = f"next: tracefork show {shlex.quote(shown)} --checkpoint {found[-1].id[-_SHOWN:]}"
-    console.print(hint, style=screen.DIM, soft_wrap=True)
+    last = shlex.quote(found[-1].id[-_SHOWN:])
+    hint = f"next: tracefork show {shlex.quote(shown)} --checkpoint {last}"
+    console.print(printable(hint), style=screen.DIM, soft_wrap=True)
 
 
 def state(one: Checkpoint, body: Body) -> dict[str, Any]:

@@ -36,18 +36,20 @@ def stderr() -> Console:
 
 
 def say_json(document: dict[str, object]) -> None:
-    """Write the one document of a command to stdout.
-
-    Non-ASCII characters are escaped, so that a document cannot drive a terminal.
-    """
+    """Write the one document of a command to stdout."""
     global _has_document
     _has_document = True
-    _say(json.dumps(document, indent=2))
+    _say(_json(document, indent=2))
 
 
 def say_line(document: dict[str, object]) -> None:
     """Write a document to stdout as one line, for commands that write several."""
-    _say(json.dumps(document))
+    _say(_json(document))
+
+
+def _json(document: dict[str, object], indent: int | None = None) -> str:
+    """Return JSON in which all but printable ASCII is escaped: it cannot drive a terminal."""
+    return json.dumps(document, indent=indent).replace("\x7f", "\\u007f")
 
 
 def grid(*columns: str) -> Table:
@@ -213,12 +215,12 @@ def _is_shut(stream: TextIO) -> bool:
 
 
 def _console(*, stderr: bool) -> Console:
-    from rich.console import Console
+    from tracefork_core.cli.display.console import PrintableConsole
 
     stream = _own("stderr") if stderr else _kept or _own("stdout")
     if "utf" not in (stream.encoding or "").lower() and hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
-    return Console(
+    return PrintableConsole(
         file=cast(TextIO, _Lasting(stream)),
         color_system=None if os.environ.get("NO_COLOR") else "auto",
         markup=False,

@@ -211,7 +211,7 @@ def _command(result: Result, smallest: Smallest) -> str:
 
 
 def _reason(result: Result, failure: Run) -> str:
-    found = failure.failure(result.taped.outcome, result.taped.exchanges)
+    found = result.taped.failure(failure)
     return found[1].removeprefix("tracefork: ") if found else ""
 
 

@@ -23,6 +23,7 @@ class Taped:
         exchanges: the number of recorded exchanges.
         overlap: the exchanges that overlapped.
         words: the overlapping exchanges in words, by number.
+        status: its exit status, if it ended with a `SystemExit`.
     """
 
     path: Path
@@ -30,6 +31,11 @@ class Taped:
     exchanges: int
     overlap: Overlap
     words: dict[int, str]
+    status: int | None = None
+
+    def failure(self, run: Run) -> tuple[int, str] | None:
+        """Return an exit code and a reason if a run differs from the recording."""
+        return run.failure(self.outcome, self.exchanges, self.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class Result:
     def exit(self) -> int:
         """The exit code."""
         if self.failure is not None:
-            why = self.failure.failure(self.taped.outcome, self.taped.exchanges)
+            why = self.taped.failure(self.failure)
             assert why is not None
             return why[0]
         return RACE if self.found and self.found.smallest else NO_RACE

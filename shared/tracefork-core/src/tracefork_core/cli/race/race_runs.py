@@ -29,10 +29,13 @@ class Run:
     stderr: list[str]
     seconds: float
 
-    def failure(self, outcome: str | None, exchanges: int) -> tuple[int, str] | None:
+    def failure(
+        self, outcome: str | None, exchanges: int, status: int | None
+    ) -> tuple[int, str] | None:
         """Return an exit code and a reason if this run differs from the recording.
 
-        `outcome` is how the recorded agent ended, None if the recording was cut off.
+        `outcome` is how the recorded agent ended, None if the recording was cut off. `status` is
+        its exit status, if it ended with a `SystemExit`.
         """
         came = self.came
         if came is None:
@@ -41,7 +44,7 @@ class Run:
             return DIFFERENT, came.divergence.summary
         if came.error is not None:
             return came.error
-        return ending.failure(came.ending, came.status, came.exchanges, exchanges, outcome)
+        return ending.failure(came.ending, came.status, came.exchanges, exchanges, outcome, status)
 
 
 @dataclass(slots=True)
