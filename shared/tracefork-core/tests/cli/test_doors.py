@@ -158,10 +158,6 @@ LIMITS = {
         target = b"\\x02\\0" + PORT.to_bytes(2, "big") + socket.inet_aton(ADDRESS) + bytes(8)
         ffi.dlopen(None).connect(number.fileno(), target, 16)
         """,
-    "uvloop": """
-        import uvloop
-        uvloop.run(asyncio.open_connection(ADDRESS, PORT))
-        """,
     "a subinterpreter": """
         try:
             import _interpreters as interpreters

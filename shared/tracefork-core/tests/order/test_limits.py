@@ -76,7 +76,7 @@ def test_a_replay_does_not_wait_for_a_timer_of_a_closed_loop(
         with httpx2.Client(verify=False) as client:
             ask(client, provider.url, "hi")
             until = time.monotonic() + busy
-            while time.monotonic() < until:
+            while time.monotonic() < until and not came:
                 pass
             enough.set()
             ticking.join()
@@ -84,7 +84,7 @@ def test_a_replay_does_not_wait_for_a_timer_of_a_closed_loop(
         return came
 
     with record(tape):
-        assert run(0.3) == ["tick"]
+        assert run(10) == ["tick"]
     with replay(tape) as replaying:
         assert run(0) == []
     assert replaying.digest == replaying.tape.digest
