@@ -109,6 +109,16 @@ def test_the_wrong_replays_are_as_many_as_is_said() -> None:
     assert f"{lanes[1].count('): (')} of them change nothing but the thread, task" in said
 
 
+def test_the_layers_and_the_hostile_tapes_are_as_many_as_is_said() -> None:
+    """The explanation of how it is tested names the sizes of two generators."""
+    page = " ".join((ROOT / "docs/explanation/how-it-is-tested.md").read_text().split())
+    layers = runpy.run_path(str(ROOT / CORE / "tests/masking/layers.py"))
+    kinds = len(layers["TOKENS"]) + len(layers["VALUES"])
+    assert f"wraps {kinds} kinds of secret in up to three of {len(layers['LAYERS'])}" in page
+    tapes = runpy.run_path(str(ROOT / CORE / "tests/hostile/hostile_tapes.py"))["TAPES"]
+    assert f"[{len(tapes)} tapes]" in page
+
+
 def test_a_piece_of_an_answer_is_as_large_as_is_said() -> None:
     """The test kit's README names the size that its faults go by."""
     page = ROOT / TESTKIT / "README.md"
