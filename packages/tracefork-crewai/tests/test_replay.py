@@ -84,7 +84,7 @@ def test_an_unsupported_crewai_is_named_in_one_error(
     before = Memory.recall
     monkeypatch.delattr(CrewAIEventsBus, "_prepare_event")
     with (
-        pytest.raises(UsageError, match=r"CrewAI 1\..* is made for crewai<1.17,>=1.15.10"),
+        pytest.raises(UsageError, match=r"crewai 1\..* is made for crewai<1.17,>=1.15.10"),
         tracefork_crewai.record(tape),
     ):
         pass
