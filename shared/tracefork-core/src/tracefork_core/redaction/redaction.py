@@ -222,7 +222,7 @@ class Redaction(Change):
     def _is_dirty(self, document: Document) -> bool:
         """Return whether any text holds a secret, with a single search."""
         everything = "\0".join(texts(document))
-        return self.text(everything) != everything
+        return everything != "" and self.text(everything) != everything
 
     def _mask_text(self, where: str, text: str) -> str:
         redacted = self._masking.text(text)
