@@ -108,7 +108,7 @@ def test_repair_makes_the_agent_find_the_policy(told: Any, tape: Path) -> None:
 
 
 def test_the_time_in_the_answer_comes_from_the_tape(told: Any, tape: Path, tmp_path: Path) -> None:
-    """Its tool holds it, without a recorded clock too; the control is a tool that is none."""
+    """Its tool is an exchange. Control: without the decorator, the replay diverges."""
     plain = tmp_path / "support_agent.py"
     source = demo.AGENT.read_text()
     assert source.count('@tracefork.tool(effect="read")\n') == 3

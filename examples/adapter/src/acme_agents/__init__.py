@@ -31,10 +31,7 @@ class Agent:
             messages.append(_as_message(said))
             if not said.tool_calls:
                 return said.content or ""
-            for call in said.tool_calls:
-                arguments = json.loads(call.function.arguments)
-                result = self._use(call.function.name, arguments)
-                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+            messages += map(self._answered, said.tool_calls)
 
     async def arun(self, question: str, *, stream: bool = False) -> str:
         """Do the same in async code."""
@@ -44,10 +41,7 @@ class Agent:
             messages.append(_as_message(said))
             if not said.tool_calls:
                 return said.content or ""
-            for call in said.tool_calls:
-                arguments = json.loads(call.function.arguments)
-                result = self._use(call.function.name, arguments)
-                messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+            messages += map(self._answered, said.tool_calls)
 
     def _ask(self, messages: list[Any], *, stream: bool) -> Any:
         asked = self._asked(messages)
@@ -66,6 +60,10 @@ class Agent:
     def _asked(self, messages: list[Any]) -> dict[str, Any]:
         tools = [_described(tool) for tool in self.tools.values()]
         return {"model": "some-model", "messages": messages, "tools": tools}
+
+    def _answered(self, call: Any) -> dict[str, Any]:
+        result = self._use(call.function.name, json.loads(call.function.arguments))
+        return {"role": "tool", "tool_call_id": call.id, "content": result}
 
     def _use(self, name: str, arguments: dict[str, Any]) -> str:
         return self.tools[name](**arguments)

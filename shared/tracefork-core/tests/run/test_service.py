@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
-import uvicorn
 from fastapi import BackgroundTasks, FastAPI
 from fastapi.responses import StreamingResponse
 
 from tracefork_core import Tape, record, replay
 from tracefork_testkit import ProviderServer
 
+from ..service.serving import served
 from .asking import aask, ask, asked_on
 
 WAYS = ("task", "thread", "stream", "async-stream", "background")
@@ -79,20 +76,6 @@ def service(url: str, folder: Path) -> FastAPI:
         return f"{text}again"
 
     return app
-
-
-@contextmanager
-def served(app: FastAPI) -> Iterator[str]:
-    """Serve an app with uvicorn in a thread of this process, and yield its URL."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}"
-    server.should_exit = True
-    thread.join(30)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -126,7 +126,7 @@ class FindProject(Protocol):
     """Finds what a framework would run in a folder."""
 
     def __call__(self, folder: Path) -> Project | None:
-        """Return the project without importing it; None if the folder is none of the framework.
+        """Return the project without importing it; None for the folder of another framework.
 
         Raises:
             UsageError: the folder is a project, but it holds nothing to run.

@@ -6,9 +6,9 @@ if the clock is read. A replay does not restore any of it: it reports what diffe
 Only reads by the user's own code count. Libraries read dozens of variables that do not matter, and
 a copy of the whole environment (for a child process) says nothing about any single one.
 
-Two kinds of variables count whoever reads them. One is the base URL of an SDK: it decides which
-server is asked. Names end in `_BASE_URL`, `_API_BASE`, `_ENDPOINT`, `_ENDPOINT_URL` or `_HOST`;
-those of tracing tools do not count.
+Two kinds of variables also count if a library reads them. One is the base URL of an SDK: it decides
+which server is asked. Names end in `_BASE_URL`, `_API_BASE`, `_ENDPOINT`, `_ENDPOINT_URL` or
+`_HOST`; those of tracing tools do not count.
 
 Secrets are the other, because an SDK reads its key itself and refuses to start without one. The
 tape holds the name of each secret that was set, even if only a library read it. If the variable is

@@ -56,7 +56,7 @@ class QuestionEdit:
     ] = None
 
     def edit(self) -> Edit | None:
-        """Return the change of the question, None where there is none."""
+        """Return the change of the question; None if it stays."""
         return _edit(self.model, self.temperature, self.system, self.prompt)
 
 
@@ -110,7 +110,7 @@ class TailOptions(WriteOptions):
     mask: Mask = None
 
     def tail(self) -> Edit | None:
-        """Return the change of every live question, None where there is none."""
+        """Return the change of every live question; None if they stay."""
         return _edit(self.tail_model, self.tail_temperature)
 
 

@@ -60,7 +60,7 @@ class FileNotes:
         mask: returns a text with the session's secrets masked.
         own: paths of tapes, which are no files of the agent.
         writes: whether they are noted on a tape.
-        recorded: what a tape holds, to compare; None if there is none.
+        recorded: what the tape holds, to compare; None while recording.
         left: what that tape and its parents hold: any of them may have left a file behind.
         differences: gets a line for each file that differs.
     """
@@ -238,7 +238,7 @@ def state_of(path: str) -> State:
 
 @lru_cache(maxsize=4096)
 def concerns_agent(path: str) -> bool:
-    """Return whether a file is none of Python, of a package or of the system."""
+    """Return whether a file belongs to the user, not to Python, a package or the system."""
     return not (
         path.startswith(_ELSEWHERE)
         or path.endswith((".pyc", ".so"))

@@ -193,7 +193,7 @@ _own_terminal: ContextVar[bool] = ContextVar("tracefork_own_terminal", default=T
 
 @contextmanager
 def without_terminal() -> Iterator[None]:
-    """Let forks inside ask nobody: they read the recorded input past their fork points too."""
+    """Let forks inside read the recorded input past their fork points too, and not the terminal."""
     token = _own_terminal.set(False)
     try:
         yield

@@ -49,7 +49,7 @@ _PLAIN_BASE64 = bytes(
     (b"+/"[b"-_".index(byte)] if byte in b"-_" else byte) if byte in _BASE64 else ord("A")
     for byte in range(256)
 )
-"""Makes a text base64 throughout. What is none becomes zeros, and stays as long as it was."""
+"""Makes a text base64 throughout: other bytes become zeros, so its length stays the same."""
 _FIRST = bytes(97 if byte in b"CDGIJKLMNOPQRSTUVWXYZabcdef" else ord(" ") for byte in range(256))
 _TEXT = b"a" * 5
 _IS_TEXT = bytes(97 if 9 <= byte <= 126 else 32 for byte in range(256))

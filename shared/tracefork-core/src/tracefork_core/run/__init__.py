@@ -4,6 +4,7 @@
 share, `writing` what those share that write a tape, and the receipt of it. `fork_point` finds the
 exchange that is meant, `surroundings` says what is otherwise than when it was recorded. `untaped`
 finds the tools that ran without being on the tape. `racing` tries other orders of what overlaps.
+`decorated` runs each call of a function in such a block.
 """
 
 from tracefork_core.run.fork import Forking, fork

@@ -5,7 +5,6 @@ A scope is a sync and async context manager and a decorator for both kinds of fu
 
 from __future__ import annotations
 
-import inspect
 import os
 import tempfile
 import uuid
@@ -13,10 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, get_args
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_args
 
 from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard import guard_switch
@@ -35,6 +33,7 @@ from tracefork_core.exchange.lane import opened
 from tracefork_core.order import spawning, waiting
 from tracefork_core.order.anyio_threads import ANYIO_THREADS
 from tracefork_core.order.thread_pools import THREAD_POOLS
+from tracefork_core.run.decorated import decorated
 from tracefork_core.seams import AMBIENT, of_adapters
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Session
@@ -150,26 +149,9 @@ class Scope(ABC, Generic[R]):
         return self.__exit__(kind, error, traceback)
 
     def __call__(self, function: F) -> F:
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise UsageError(
-                f"tracefork: {function.__qualname__} is a generator: it runs after its call has "
-                "returned. Put the `with` block around the loop that uses it."
-            )
-        if inspect.iscoroutinefunction(function):
-
-            @wraps(function)
-            async def under_session_async(*args: Any, **kwargs: Any) -> Any:
-                async with self:
-                    return await function(*args, **kwargs)
-
-            return cast(F, under_session_async)
-
-        @wraps(function)
-        def under_session(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
-
-        return cast(F, under_session)
+        return decorated(
+            function, lambda: self, "Put the `with` block around the loop that uses it."
+        )
 
     def _switch_on(
         self,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from functools import wraps
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tracefork_core.errors import UsageError
+from tracefork_core.run.decorated import decorated
 from tracefork_core.service.messages import served_call
 from tracefork_core.service.service_run import Run
 from tracefork_core.tape.served import Served
@@ -61,26 +60,11 @@ class Recording(AbstractContextManager[Run], AbstractAsyncContextManager[Run]):
     def __call__(self, function: F) -> F:
         """Record each call of a function, sync or async."""
         name = self._name or function.__qualname__
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise UsageError(
-                f"tracefork: {function.__qualname__} is a generator: it runs after its call has "
-                "returned. Put a `with recorder.recording(…)` around the loop that uses it."
-            )
-        if inspect.iscoroutinefunction(function):
-
-            @wraps(function)
-            async def recorded_async(*args: Any, **kwargs: Any) -> Any:
-                async with Recording(self._recorder, name, self._id):
-                    return await function(*args, **kwargs)
-
-            return cast(F, recorded_async)
-
-        @wraps(function)
-        def recorded(*args: Any, **kwargs: Any) -> Any:
-            with Recording(self._recorder, name, self._id):
-                return function(*args, **kwargs)
-
-        return cast(F, recorded)
+        return decorated(
+            function,
+            lambda: Recording(self._recorder, name, self._id),
+            "Put a `with recorder.recording(…)` around the loop that uses it.",
+        )
 
 
 def _served(run: Run) -> Served:

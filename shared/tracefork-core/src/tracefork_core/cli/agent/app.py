@@ -74,7 +74,7 @@ def handle(app: Any, path: Path, headers: Sequence[str], answer: Answer) -> None
 class Response:
     """The response of an app beside the recorded one.
 
-    A status of None is none: the app raised before it answered. `same_body` is None if the body was
+    The status is None if the app raised before it answered. `same_body` is None if the body was
     too large to be compared. `masked` names the request headers that the app got without values.
     """
 
