@@ -38,7 +38,10 @@ PULLED = {
 }
 # CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
 # not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
-ASKS = {"tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"]}
+ASKS = {
+    "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
+    "tracefork-openai-agents": ["openai-agents", "tracefork-core"],
+}
 
 
 def test_a_wheel_holds_the_module_its_types_and_its_licence(

@@ -12,6 +12,7 @@ from tracefork_openai_agents.models import attached_agents
 
 A = TypeVar("A", bound="Agent[object]")
 
+
 def attach(agent: A) -> A:
     """Record an agent with `ambient=False` too, and return it. Outside a session nothing changes.
 

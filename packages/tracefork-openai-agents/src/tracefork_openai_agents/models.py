@@ -50,7 +50,7 @@ def _bind(patches: Patches, model: Any) -> None:
         return
     bound: Any = bind(client)
     setattr(bound, _ORIGINAL, client)
-    model._client = bound
+    model._client = bound  # noqa: SLF001 - as the SDK itself sets it
     patches.at_undo(partial(setattr, model, "_client", client))
 
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from agents import run
 from agents.run_internal import run_loop, turn_resolution
@@ -171,11 +172,16 @@ class StepSpan(Span[Any]):
         with crossing_seam():
             self._span.finish(reset_current)
 
-    def __enter__(self) -> StepSpan:
+    def __enter__(self) -> Self:
         self.start(mark_as_current=True)
         return self
 
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._end(error)
         with crossing_seam():
             self._span.__exit__(kind, error, traceback)

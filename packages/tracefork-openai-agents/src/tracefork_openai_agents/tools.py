@@ -55,11 +55,9 @@ def _as_exchange(invoke: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(invoke)
     async def invoked(*, function_tool: Any, context: Any, arguments: str) -> Any:
         if not in_session() or inside_tool.get():
-            return await invoke(
-                function_tool=function_tool, context=context, arguments=arguments
-            )
+            return await invoke(function_tool=function_tool, context=context, arguments=arguments)
         with _step_of(function_tool.name):
-            if function_tool._is_agent_tool:
+            if function_tool._is_agent_tool:  # noqa: SLF001 - nothing public tells
                 result = await invoke(
                     function_tool=function_tool, context=context, arguments=arguments
                 )
@@ -100,7 +98,7 @@ async def _exchange(
     return result if isinstance(result, Invoked) else Invoked(result)
 
 
-def _kept(output: object, function: object) -> object:
+def _kept(output: object, function: Any) -> object:
     """Return an output, or the text that the model gets for one that no replay could rebuild."""
     annotations = getattr(inspect.unwrap(function), "__annotations__", {}) if function else {}
     return output if "return" in annotations or VALUES.hold(output) else str(output)
