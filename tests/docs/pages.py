@@ -32,6 +32,7 @@ EXCEPTIONS = {
     ("docs/reference/tape-format.md", ""): "tests/docs/test_tape_format.py reads a tape by it",
     ("packages/tracefork-crewai/README.md", "from tracefork_crewai"): "the guide, on its own crew",
     ("packages/tracefork-crewai/README.md", ""): "its tests/test_how_to.py, where CrewAI is loaded",
+    ("packages/tracefork-mcp/README.md", ""): "its tests/test_how_to.py, where mcp is loaded",
     ("shared/tracefork-testkit/README.md", ""): "shared/tracefork-testkit/tests/test_package.py",
 }
 """What nobody types here, by its first words, and why not."""

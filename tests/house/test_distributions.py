@@ -40,7 +40,7 @@ PULLED = {
 # not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
 ASKS = {
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
-    "tracefork-openai-agents": ["openai-agents", "tracefork-core"],
+    "tracefork-mcp": ["anyio", "mcp", "tracefork-core"],
 }
 
 

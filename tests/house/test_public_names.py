@@ -129,7 +129,10 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
-    "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach"],
+    "tracefork_mcp": [
+        "ADAPTER",
+        "__version__",
+    ],
     "tracefork_testkit": [
         "ClosedNetwork",
         "Fault",
@@ -175,13 +178,12 @@ HEAVY = {
 def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     """`__all__` is the pinned list, and every name on it is there.
 
-    What needs CrewAI or OpenAI Agents is looked up by their own tests: they are not installed here.
+    What needs CrewAI is looked up by its own tests: it does not go with what is installed here.
     """
     module = importlib.import_module(name)
     assert sorted(module.__all__) == sorted(PUBLIC[name])
     missing = {public: _error_of(module, public) for public in module.__all__}
-    framework = {"tracefork_crewai": "crewai", "tracefork_openai_agents": "agents"}.get(name)
-    allowed = {None, framework}
+    allowed = {None, "crewai"} if name == "tracefork_crewai" else {None}
     assert set(missing.values()) <= allowed, missing
 
 
@@ -232,8 +234,5 @@ def test_the_check_for_heavy_modules_can_fail() -> None:
 def test_no_package_imports_its_framework_when_imported(package: Package) -> None:
     """`import` of a package does not import the framework or an SDK: `attach` does."""
     loaded = run_python(f"import sys, json, {package.module}; print(json.dumps(list(sys.modules)))")
-    frameworks = {
-        *("agents", "crewai", "langgraph", "langchain_core"),
-        *("openai", "anthropic", "httpx", "httpx2"),
-    }
+    frameworks = {"crewai", "langgraph", "langchain_core", "openai", "anthropic", "httpx", "httpx2"}
     assert frameworks & set(json.loads(loaded)) == set()
