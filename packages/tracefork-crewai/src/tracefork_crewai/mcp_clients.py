@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from tracefork_core.adapters import Patches, in_session
+from tracefork_core.adapters import Effect, Patches, in_session
 from tracefork_crewai import ADAPTER
-from tracefork_crewai.tool_calls import Effect, Leaf, acall
+from tracefork_crewai.tool_calls import Leaf, acall
 from tracefork_crewai.tool_values import Values, declared_by
 
 _CONNECTED = "_tracefork_connected"

@@ -13,12 +13,11 @@ from typing import Any
 
 from crewai.memory.unified_memory import Memory
 
-from tracefork_core.adapters import Patches
+from tracefork_core.adapters import Effect, Patches
 from tracefork_crewai import memory_storage
 from tracefork_crewai.memory_storage import in_use
 from tracefork_crewai.memory_usage import CountedValues, Usage
 from tracefork_crewai.methods import as_exchange
-from tracefork_crewai.tool_calls import Effect
 from tracefork_crewai.untold import Untold
 
 _ASKED = (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from tracefork_core.adapters import in_session
-from tracefork_crewai.tool_calls import Effect, Leaf, acall, call
+from tracefork_core.adapters import Effect, in_session
+from tracefork_crewai.tool_calls import Leaf, acall, call
 from tracefork_crewai.tool_values import Values
 
 Method = Callable[..., Any]

@@ -12,10 +12,9 @@ import asyncio
 import time
 from functools import partial
 from importlib import import_module
-from typing import Any
 
 from tracefork_core import TraceforkError
-from tracefork_core.adapters import Patches, check_session
+from tracefork_core.adapters import Patches, also_a, check_session
 from tracefork_crewai.llm_events import on_call
 
 
@@ -23,11 +22,7 @@ def veto(error: TraceforkError) -> Exception:
     """Return `error` in a class that is both its own and the one of CrewAI's vetoes."""
     from crewai.hooks.dispatch import HookAborted
 
-    made: Any = type(type(error).__name__, (HookAborted, type(error)), {"__module__": __name__})
-    message = str(error)
-    copy: Exception = made.__new__(made, message)
-    vars(copy).update(vars(error), reason=message, source="tracefork")
-    return copy
+    return also_a(error, HookAborted, reason=str(error), source="tracefork")
 
 
 def put_in(patches: Patches) -> None:

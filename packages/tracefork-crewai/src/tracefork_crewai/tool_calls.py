@@ -12,12 +12,13 @@ import types
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from crewai.events.event_context import _event_id_stack
 
 from tracefork_core import ToolError
 from tracefork_core.adapters import (
+    Effect,
     atool_exchange,
     begin_step,
     current_step,
@@ -29,7 +30,6 @@ from tracefork_crewai.inside import inside, is_inside
 from tracefork_crewai.tool_arguments import Arguments
 from tracefork_crewai.tool_values import Values
 
-Effect = Literal["read", "write", "pure"]
 Args = tuple[Any, ...]
 _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 

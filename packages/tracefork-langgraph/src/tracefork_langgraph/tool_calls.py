@@ -10,9 +10,9 @@ from typing import Any
 from langchain_core.tools import BaseTool
 from langgraph.errors import GraphBubbleUp
 
-from tracefork_core.adapters import atool_exchange, in_session, tool_exchange
+from tracefork_core.adapters import Effect, atool_exchange, in_session, tool_exchange
 from tracefork_langgraph.tool_arguments import Arguments, call_ids, plain, told_by_models
-from tracefork_langgraph.tool_effects import Effect, bodies_of
+from tracefork_langgraph.tool_effects import bodies_of
 from tracefork_langgraph.tool_interrupts import answers, ask_again, counted, interrupted
 from tracefork_langgraph.tool_values import Outcome, Values
 

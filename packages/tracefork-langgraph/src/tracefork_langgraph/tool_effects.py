@@ -10,17 +10,15 @@ from __future__ import annotations
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, cast, get_args
 
 from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import InjectedStore
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import ToolMark, tool_mark
+from tracefork_core.adapters import Effect, ToolMark, tool_mark
+from tracefork_core.adapters import effect_of as declared_effect
 from tracefork_langgraph.search import asks_models, named_by
 
-Effect = Literal["read", "write", "pure"]
-_EFFECTS = get_args(Effect)
 _TAG = "effect:"
 _MCP = "langchain_mcp_adapters"
 
@@ -31,20 +29,14 @@ def effect_of(tool: BaseTool, said: object = None) -> Effect | None:
     Raises:
         UsageError: the declared value is not an effect.
     """
+    tagged = next((tag for tag in tool.tags or () if tag.startswith(_TAG)), None)
     metadata = tool.metadata or {}
-    tags = (tag.removeprefix(_TAG) for tag in tool.tags or () if tag.startswith(_TAG))
-    said = said or metadata.get("effect") or next(tags, None)
-    if said is not None:
-        if said not in _EFFECTS:
-            raise UsageError(
-                f"tracefork: the effect of tool {tool.name} must be one of {', '.join(_EFFECTS)} "
-                f"(got {said!r:.60})."
-            )
-        return cast(Effect, said)
-    if mark := _mark(tool):
-        return mark.effect
-    reads = metadata.get("readOnlyHint")
-    return None if reads is None else "read" if reads is True else "write"
+    declared = metadata.get("effect"), tagged and tagged.removeprefix(_TAG)
+    marked = next(filter(tool_mark, bodies_of(tool)), None)
+    effect = declared_effect(tool.name, said, *declared, function=marked)
+    if effect is None and marked is None and (reads := metadata.get("readOnlyHint")) is not None:
+        return "read" if reads is True else "write"
+    return effect
 
 
 def raised_by(

@@ -12,9 +12,10 @@ from typing import TypeVar
 from langchain_core.tools import BaseTool
 
 from tracefork_core import UsageError
+from tracefork_core.adapters import Effect
 from tracefork_langgraph import search
 from tracefork_langgraph.tool_calls import Binding
-from tracefork_langgraph.tool_effects import Effect, effect_of, is_declared, is_left_live, raised_by
+from tracefork_langgraph.tool_effects import effect_of, is_declared, is_left_live, raised_by
 
 T = TypeVar("T", bound=BaseTool)
 X = TypeVar("X")

@@ -63,6 +63,7 @@ _VOLATILE = [
     (r"\b[0-9a-f]{4}…[0-9a-f]{4}\b", "DIGEST"),
     (r"\b[0-9a-f]{8}( then| now)", r"DIGEST\1"),
     (r"\b\d+(\.\d+)? k?B\b", "SIZE"),
+    (r"\b\d+ events\b", "COUNT events"),  # A killed run may have flushed one more.
 ]
 
 

@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from tracefork_core.providers import ModelCall, decode
-from tracefork_core.providers.answering import Answer
+from tracefork_core.providers import Answer, ModelCall, decode
 
 USER = {"role": "user", "content": "hi"}
 

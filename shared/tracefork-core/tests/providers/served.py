@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from tracefork_core.providers.answering import Answer
+from tracefork_core.providers import Answer
 
 from .asked import Ask
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tracefork_core.providers.answering import Answer, answer
+from tracefork_core.providers import Answer
+from tracefork_core.providers.answering import answer
 
 from .asked import CHAT, GEMINI, MESSAGES, RESPONSES, WAYS, Ask
 

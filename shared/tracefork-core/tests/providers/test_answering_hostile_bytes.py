@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracefork_core.errors import UsageError
-from tracefork_core.providers.answering import Answer, answer, from_document
+from tracefork_core.providers import Answer
+from tracefork_core.providers.answering import answer, from_document
 from tracefork_core.providers.asking import edit
 
 from .asked import EVERY_WAY, WAYS, Ask

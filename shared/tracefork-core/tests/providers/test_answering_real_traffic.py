@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tracefork_core.errors import UsageError
-from tracefork_core.providers import ModelCall
-from tracefork_core.providers.answering import Answer, answer, failure_answer, from_document
+from tracefork_core.providers import Answer, ModelCall
+from tracefork_core.providers.answering import answer, failure_answer, from_document
 from tracefork_core.providers.asking import edit
 
 from .asked import Ask

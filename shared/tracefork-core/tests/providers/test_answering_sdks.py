@@ -14,7 +14,8 @@ import openai
 import pytest
 from google import genai
 
-from tracefork_core.providers.answering import Answer, answer, failure_answer, from_document
+from tracefork_core.providers import Answer
+from tracefork_core.providers.answering import answer, failure_answer, from_document
 
 from .asked import Ask
 from .served import served

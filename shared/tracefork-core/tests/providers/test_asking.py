@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tracefork_core.errors import UsageError
-from tracefork_core.providers import BlobPart, Message, ModelCall, TextPart
-from tracefork_core.providers.answering import Answer
+from tracefork_core.providers import Answer, BlobPart, Message, ModelCall, TextPart
 from tracefork_core.providers.asking import edit
 
 from .asked import AZURE, CHAT, CONTENTS, EMBEDDINGS, GEMINI, MESSAGES, RESPONSES, WAYS, Ask, asks

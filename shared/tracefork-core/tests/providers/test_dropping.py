@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from tracefork_core.errors import UsageError
-from tracefork_core.providers import ToolCallPart, ToolCallResponsePart
-from tracefork_core.providers.answering import Answer
+from tracefork_core.providers import Answer, ToolCallPart, ToolCallResponsePart
 from tracefork_core.providers.asking import edit
 
 from .asked import CHAT, GEMINI, MESSAGES, RESPONSES, Ask

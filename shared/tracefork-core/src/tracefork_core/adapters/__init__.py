@@ -5,6 +5,7 @@ An adapter is a distribution of its own with these entry points:
     tracefork.adapters     an `Adapter`, which `tracefork doctor` lists
     tracefork.instruments  an `Instrument`: patches the framework while a session is open
     tracefork.importers    an `Importer`: brings over the threads of another checkpointer
+    tracefork.formats      a `Format`: reads the exchanges of a transport of the framework's own
     tracefork.projects     a `FindProject`: lets `tracefork record FOLDER` run a project
 
 Its one public function is `attach(x) -> x`. An adapter uses this interface to
@@ -16,12 +17,21 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 - put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
 - record the framework's tools as exchanges: `tool_exchange`, and `FrameworkValues` to turn its
   classes into data and back;
-- replace the framework's functions while a session is open: `Adapter.instrument` and `Patches`.
+- replace the framework's functions while a session is open: `Adapter.instrument` and `Patches`;
+- drop a pool of clients that the framework keeps: `Patches.replace` it by an empty one;
+- raise a divergence where the framework handles errors: `check_session`, `also_a`;
+- say what side effect a tool has: `effect_of`;
+- connect to servers only when a call is live: `Late`;
+- record a transport of the framework's own: `session_here().open(Request(...))` answers with a
+  `Live` or a `Recorded`. Make the connection inside `crossing_seam`, which says that it is yours.
+  `tracefork_core.adapters.formats` says how people read and change what it sends.
 
 Outside a session all of it does nothing.
 
-`adapter` says what an adapter is, `session_here` what it tells a session and asks it,
-`checkpointing` where checkpoints are kept, and `stand_ins` what replaces state that outlives a run.
+`adapter` says what an adapter is, `session_here` what it tells a session and asks it, `misses` how
+a divergence gets through a framework, `effects` what a tool may do, `late` when connections are
+made, `checkpointing` where checkpoints are kept, `stand_ins` what replaces state that outlives a
+run, and `formats` how the exchanges of an adapter's own seam read.
 """
 
 from __future__ import annotations
@@ -42,12 +52,14 @@ from tracefork_core.adapters.checkpointing import (
     revisited_checkpoint,
     without_secrets,
 )
+from tracefork_core.adapters.effects import effect_of
+from tracefork_core.adapters.late import Late
+from tracefork_core.adapters.misses import also_a, check_session
 from tracefork_core.adapters.session_here import (
     answering_tape,
     begin_step,
     branch_lane,
     check_asked,
-    check_session,
     end_step,
     fork_point,
     in_session,
@@ -65,7 +77,17 @@ from tracefork_core.adapters.stand_ins import (
     upkeep,
 )
 from tracefork_core.checkpoints.contract import Checkpoints, RecordedRun
-from tracefork_core.exchange.contract import Lane, Noted, State
+from tracefork_core.exchange.contract import (
+    Effect,
+    Failure,
+    Head,
+    Lane,
+    Live,
+    Noted,
+    Recorded,
+    Request,
+    State,
+)
 from tracefork_core.exchange.current import (
     ask_where,
     crossing_seam,
@@ -87,21 +109,29 @@ from tracefork_core.tape.checkpoint import Write as SavedWrite
 __all__ = [
     "Adapter",
     "Checkpoints",
+    "Effect",
+    "Failure",
     "FindProject",
     "FrameworkValues",
+    "Head",
     "Imported",
     "Importer",
     "Instrument",
     "Lane",
+    "Late",
+    "Live",
     "Noted",
     "Patches",
     "Project",
+    "Recorded",
     "RecordedRun",
+    "Request",
     "SavedCheckpoint",
     "SavedValue",
     "SavedWrite",
     "State",
     "ToolMark",
+    "also_a",
     "answering_tape",
     "ask_where",
     "atool_exchange",
@@ -112,6 +142,7 @@ __all__ = [
     "checkpoints",
     "crossing_seam",
     "current_step",
+    "effect_of",
     "end_step",
     "fork_point",
     "found_adapters",

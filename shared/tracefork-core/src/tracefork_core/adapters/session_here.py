@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tracefork_core.exchange import lane
-from tracefork_core.exchange.contract import Lane
+from tracefork_core.exchange.contract import AFTER, Lane
 from tracefork_core.exchange.current import current_session, current_step
 
 TYPE_CHECKING = False  # The tape takes long to load, and listing an adapter does not need it.
@@ -16,18 +16,28 @@ if TYPE_CHECKING:
 
 
 def begin_step(
-    kind: str, name: str, *, parent: str | None = None, detail: dict[str, object] | None = None
+    kind: str,
+    name: str,
+    *,
+    parent: str | None = None,
+    after: Sequence[str] = (),
+    detail: dict[str, object] | None = None,
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
     `kind` is run, crew, flow, method, planner, agent, turn, task, delegation, handoff, guardrail,
     converter, callback, evaluator, node, subgraph, chain, model, tool, retriever, memory,
-    knowledge, mcp, checkpoint or interrupt. `name` must be the same in every run, so it holds no
-    ids. To attribute exchanges to the step, set `current_step` to its id in the context that makes
-    them.
+    knowledge, mcp, message, checkpoint or interrupt. `name` must be the same in every run, so it
+    holds no ids. `parent` is the step around it. A step that joins branches waited for several
+    steps: `after` has their ids.
+
+    To attribute exchanges to the step, set `current_step` to its id in the context that makes them.
     """
     session = current_session()
-    return session.begin_step(kind, name, parent, detail or {}) if session else None
+    if session is None:
+        return None
+    joins: dict[str, object] = {AFTER: list(after)} if after else {}
+    return session.begin_step(kind, name, parent, {**(detail or {}), **joins})
 
 
 def end_step(
@@ -67,20 +77,6 @@ def in_session() -> bool:
 def session_here() -> Session | None:
     """Return the session that this code runs under, to compare it with others; None outside."""
     return current_session()
-
-
-def check_session() -> None:
-    """Raise the first error of this session, if there was one.
-
-    Call it in the error callbacks of a framework. An SDK turns a divergence into an exception of
-    its own, which frameworks retry or work around; a `DivergenceError` is final to most of them.
-
-    Raises:
-        TraceforkError: a copy of the session's first error.
-    """
-    session = current_session()
-    if session is not None:
-        session.check()
 
 
 def check_asked(thread: str) -> None:

@@ -29,6 +29,10 @@ Effect = Literal["read", "write", "pure"]
 """The side effects of an exchange: a fork must not repeat a write unless that is allowed."""
 
 
+AFTER = "after"
+"""In the detail of a step that joins branches: the ids of the steps that it waited for."""
+
+
 class Request(NamedTuple):
     """One attempt to make a call, as it would leave the process. A retry is another attempt.
 
@@ -50,6 +54,10 @@ class Head(NamedTuple):
     reason: str
     headers: Headers
     http_version: str = "HTTP/1.1"
+
+
+TOOL_VALUE, TOOL_TEXT = "application/json", "text/plain; charset=utf-8"
+"""Content types of a tool's answer: the value that it returned, or the text that a fork gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,13 @@ the bytes as JSON and events, with `sse` and `lenient`. A module for each format
 Writing: `answering` makes an answer to a request (`question`) in the format of its provider. The
 content is a `draft`, and each format has an `…_answer` module. `asking` edits a request, and
 `dropping` removes messages or tools from it.
+
+`formats` finds the wire formats that adapters bring, which are read and written like these.
 """
 
 from __future__ import annotations
 
-from tracefork_core.providers.answering import Answer, answer, failure_answer, from_document
+from tracefork_core.providers.answering import answer, failure_answer, from_document
 from tracefork_core.providers.asking import edit
 from tracefork_core.providers.call import (
     BlobPart,
@@ -29,18 +31,22 @@ from tracefork_core.providers.call import (
     ToolCallPart,
     ToolCallResponsePart,
     ToolDefinition,
+    ToolUse,
     UriPart,
     Usage,
 )
-from tracefork_core.providers.decode import decode, model_call
+from tracefork_core.providers.decode import decode, model_call, tool_use
+from tracefork_core.providers.formats import Answer, Asked, Format, Wanted, format_of
 from tracefork_core.providers.lenient import Json, is_bounded
 from tracefork_core.providers.prices import cost
 from tracefork_core.providers.sse import SseDecoder, SseEvent
 
 __all__ = [
     "Answer",
+    "Asked",
     "BlobPart",
     "FilePart",
+    "Format",
     "GenericPart",
     "Json",
     "Message",
@@ -56,14 +62,18 @@ __all__ = [
     "ToolCallPart",
     "ToolCallResponsePart",
     "ToolDefinition",
+    "ToolUse",
     "UriPart",
     "Usage",
+    "Wanted",
     "answer",
     "cost",
     "decode",
     "edit",
     "failure_answer",
+    "format_of",
     "from_document",
     "is_bounded",
     "model_call",
+    "tool_use",
 ]

@@ -18,6 +18,7 @@ from tracefork_core.providers.anthropic_answer import messages_document, message
 from tracefork_core.providers.call import ModelCall
 from tracefork_core.providers.decode import decode
 from tracefork_core.providers.draft import Call, Draft
+from tracefork_core.providers.formats import Answer, Asked
 from tracefork_core.providers.gemini import fold as fold_gemini
 from tracefork_core.providers.gemini_answer import gemini_document, gemini_stream
 from tracefork_core.providers.lenient import MAX_DEPTH, Json, compact, parse
@@ -25,8 +26,8 @@ from tracefork_core.providers.openai_chat import fold as fold_chat
 from tracefork_core.providers.openai_chat_answer import chat_document, chat_stream
 from tracefork_core.providers.openai_responses import fold as fold_responses
 from tracefork_core.providers.openai_responses_answer import responses_document, responses_stream
-from tracefork_core.providers.question import Asked, Question, read_question
-from tracefork_core.providers.wire import Headers, read_wire
+from tracefork_core.providers.question import Question, read_question
+from tracefork_core.providers.wire import read_wire
 
 ToolCalls = Sequence[tuple[str, Mapping[str, object] | str]]
 
@@ -63,20 +64,6 @@ _GOOGLE_STATUSES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response whose body is split into `chunks` as the network would deliver them."""
-
-    status: int
-    headers: Headers
-    chunks: tuple[bytes, ...]
-
-    @property
-    def body(self) -> bytes:
-        """The chunks, joined."""
-        return b"".join(self.chunks)
 
 
 @dataclass(frozen=True, slots=True)

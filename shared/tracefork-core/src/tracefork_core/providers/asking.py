@@ -10,8 +10,9 @@ from urllib.parse import quote, urlsplit
 from tracefork_core.errors import UsageError
 from tracefork_core.providers.dropping import drop_message as without_message
 from tracefork_core.providers.dropping import keep_tools
+from tracefork_core.providers.formats import Asked
 from tracefork_core.providers.lenient import Json, compact, items, mapping, mappings, parse, text
-from tracefork_core.providers.question import MESSAGES, Asked, Question, read_question
+from tracefork_core.providers.question import MESSAGES, Question, read_question
 from tracefork_core.tape.json_pointer import put
 
 _METHOD = re.compile(r"(?::|%3a).*", re.IGNORECASE)

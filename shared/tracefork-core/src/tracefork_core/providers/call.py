@@ -207,6 +207,21 @@ class ModelCall:
         return self.output[0].parts if self.output else ()
 
 
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A call of a tool that is an exchange of an adapter's own seam.
+
+    `place` says where the tool is ("github"), for people. `result` is what the caller reads from
+    the answer, a text if it is one; None if there is no answer.
+    """
+
+    name: str
+    arguments: Json
+    place: str | None = None
+    result: Json = None
+    is_error: bool = False
+
+
 def join_fragments(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Merge adjacent text parts, and adjacent reasoning parts: streams deliver them in pieces."""
     joined: list[Part] = []

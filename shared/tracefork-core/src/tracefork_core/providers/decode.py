@@ -1,12 +1,17 @@
-"""Find the wire format of an exchange, by its path and the shape of its request."""
+"""Find the wire format of an exchange, by its path and the shape of its request.
+
+Formats that adapters bring (`formats`) are asked where no format of this room fits.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracefork_core.providers import anthropic, gemini
-from tracefork_core.providers.call import ModelCall
+from tracefork_core.providers.call import ModelCall, ToolUse
+from tracefork_core.providers.formats import Answer, format_of
 from tracefork_core.providers.hosts import provider_of
 from tracefork_core.providers.openai_chat import decode_chat, decode_embeddings
 from tracefork_core.providers.openai_responses import decode_responses
@@ -60,9 +65,26 @@ def decode(
     stream gives what arrived. For a known provider the path alone decides. For other hosts the
     request must have an expected field too, because any server may have a path like `/responses`.
     """
-    if method.upper() != "POST":
+    asked = Request(method, url, request_headers, request_body)
+    answered = Answer(status, response_headers, (response_body,)) if status is not None else None
+    read = _known(asked, answered) or _of_adapter(asked, answered)
+    return read if isinstance(read, ModelCall) else None
+
+
+class Request(NamedTuple):
+    """A request as it leaves the process."""
+
+    method: str
+    url: str
+    headers: Headers
+    body: bytes
+
+
+def _known(asked: Request, answered: Answer | None) -> ModelCall | None:
+    if asked.method.upper() != "POST":
         return None
-    wire = read_wire(url, request_headers, request_body, status, response_headers, response_body)
+    answer = (answered.status, answered.headers, answered.body) if answered else (None, (), b"")
+    wire = read_wire(asked.url, asked.headers, asked.body, *answer)
     if wire is None:
         return None
     provider = provider_of(wire.host)
@@ -71,6 +93,16 @@ def decode(
             shaped = any(name in wire.request for name in route.fields)
             return route.read(wire, provider) if shaped or provider else None
     return None
+
+
+def _of_adapter(asked: Request, answered: Answer | None) -> ModelCall | ToolUse | None:
+    own = format_of(asked.method, asked.url)
+    if own is None:
+        return None
+    try:
+        return own.decode(asked, answered)
+    except Exception:  # noqa: BLE001 - one adapter's mistake must not hide the rest of a tape
+        return None
 
 
 def model_call(exchange: Exchange) -> ModelCall | None:
@@ -86,3 +118,15 @@ def model_call(exchange: Exchange) -> ModelCall | None:
         exchange.response_headers,
         exchange.response_body,
     )
+
+
+def tool_use(exchange: Exchange) -> ToolUse | None:
+    """Return a recorded exchange of an adapter's own seam as a call of a tool, if it is one."""
+    if not exchange.has_bodies or format_of(exchange.method, exchange.url) is None:
+        return None
+    asked = Request(exchange.method, exchange.url, exchange.request_headers, exchange.request_body)
+    answered = None
+    if exchange.status is not None:
+        answered = Answer(exchange.status, exchange.response_headers, tuple(exchange.chunks))
+    read = _of_adapter(asked, answered)
+    return read if isinstance(read, ToolUse) else None

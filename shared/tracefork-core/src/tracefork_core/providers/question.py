@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from tracefork_core.errors import UsageError
 from tracefork_core.providers.call import ModelCall
 from tracefork_core.providers.decode import decode
-from tracefork_core.providers.wire import Headers, Wire, read_wire
+from tracefork_core.providers.formats import Asked
+from tracefork_core.providers.wire import Wire, read_wire
 
 MESSAGES = {
     "openai.chat_completions": ("messages", "content"),
@@ -18,22 +18,6 @@ MESSAGES = {
     "gemini": ("contents", "parts"),
 }
 """By format: the field of a request that holds its messages, and of a message its content."""
-
-
-class Asked(Protocol):
-    """A request as it leaves the process."""
-
-    @property
-    def method(self) -> str: ...
-
-    @property
-    def url(self) -> str: ...
-
-    @property
-    def headers(self) -> Headers: ...
-
-    @property
-    def body(self) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tracefork_core.errors import UsageError
 from tracefork_core.providers import Json, ModelCall, ToolCallPart, ToolCallResponsePart, is_bounded
-from tracefork_core.providers.decode import model_call
+from tracefork_core.providers.decode import model_call, tool_use
 from tracefork_core.session.intervening import TOOL
 from tracefork_core.tape import Exchange, Tape
 
@@ -191,6 +191,8 @@ def _tool_asked(exchange: Exchange) -> tuple[str, Json] | None:
     if exchange.aside.seam == TOOL:
         name = exchange.url.removeprefix("tool:").rpartition(".")[2]
         return _plain(name), _document(exchange)
+    if use := tool_use(exchange):
+        return _plain(use.name), use.arguments
     document = _document(exchange) if exchange.method == "POST" else None
     if isinstance(document, dict) and document.get("method") == "tools/call":
         params = document.get("params")

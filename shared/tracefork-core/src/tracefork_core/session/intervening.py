@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import cast
 
 from tracefork_core.errors import UsageError
-from tracefork_core.exchange.contract import Failure, Head, Request
+from tracefork_core.exchange.contract import TOOL_TEXT, TOOL_VALUE, Failure, Head, Request
 from tracefork_core.providers import answering
-from tracefork_core.providers.answering import Answer
 from tracefork_core.providers.asking import edit
 from tracefork_core.providers.decode import is_model_call
+from tracefork_core.providers.formats import Answer, Wanted, format_of
 from tracefork_core.providers.lenient import Json
 from tracefork_core.session.interventions import (
     Drop,
@@ -35,6 +35,9 @@ def answer(change: Replace | Fail | Drop | Given, request: Request, recorded: Ex
     Raises:
         UsageError: the request cannot get an answer of this kind.
     """
+    own = format_of(request.method, request.url)
+    if own is not None and (wanted := _wanted(change)) is not None:
+        return _given(own.encode(request, wanted, _before(recorded)))
     asks_model = _asks_model(request)
     match change:
         case Given():
@@ -65,6 +68,10 @@ def edited(change: Edit, request: Request) -> Request:
     Raises:
         UsageError: the request has no such part.
     """
+    own = format_of(request.method, request.url)
+    if own is not None:
+        url, body = own.reword(request, described(change))
+        return request._replace(url=url, body=body)
     if set(described(change)) == {"values"} and not _asks_model(request):
         return request._replace(body=_with_values(request, change.values))
     url, body = edit(
@@ -78,6 +85,20 @@ def edited(change: Edit, request: Request) -> Request:
         set=change.values,
     )
     return request._replace(url=url, body=body)
+
+
+def _wanted(change: Replace | Fail | Drop | Given) -> Wanted | None:
+    """Return what an adapter's own format has to say; None if that needs no knowledge of it."""
+    match change:
+        case Drop():
+            return Wanted(text="")
+        case Fail(status=int(status)):
+            return Wanted(text=change.message, status=status)
+        case Replace(body=None):
+            document = cast(Json, change.document) if change.has_document else None
+            calls = tuple(change.tool_calls)
+            return Wanted(change.text, calls, document, change.has_document)
+    return None
 
 
 def _asks_model(request: Request) -> bool:
@@ -117,13 +138,22 @@ def _replaced(change: Replace, request: Request, recorded: Exchange, *, asks_mod
                 f"({request.method} {request.url.partition('?')[0]}). Use Replace(body=…) or "
                 "Replace(document=…)."
             )
-        text = json.dumps(change.text) if request.seam == TOOL else change.text
-        return _whole(recorded.status or 200, recorded, text.encode())
+        return _said(change.text, request, recorded)
     return _given(
         answering.answer(
             request, _before(recorded), text=change.text, tool_calls=change.tool_calls or None
         )
     )
+
+
+def _said(text: str, request: Request, recorded: Exchange) -> Given:
+    """Return a text as the answer of something that is no model."""
+    body = text.encode()
+    if request.seam != TOOL:
+        return _whole(recorded.status or 200, recorded, body)
+    if ("content-type", TOOL_VALUE) in recorded.response_headers:
+        return Given(Head(200, "OK", (("content-type", TOOL_TEXT),)), (body,))
+    return _whole(200, recorded, json.dumps(text).encode())  # Of a stream it is the one value.
 
 
 def _before(recorded: Exchange) -> Answer | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.display.text import printable, readable, shortened
+from tracefork_core.providers import Json, tool_use
 from tracefork_core.seams.tools.streams import HEAD, RETURN
 from tracefork_core.tape import Exchange
 
@@ -14,12 +17,16 @@ _KEPT = 400
 
 
 def is_tool(exchange: Exchange) -> bool:
-    """Return whether an exchange is a call of a tool of the agent's."""
-    return exchange.aside.seam == "tool"
+    """Return whether an exchange is a call of a tool: of the agent's, or over an adapter's seam."""
+    return exchange.aside.seam == "tool" or tool_use(exchange) is not None
 
 
 def called(exchange: Exchange) -> str:
-    """Return `search {"query":"cats"}`, as far as it fits."""
+    """Return `search {"query":"cats"}`, or `github ▸ search {…}`, as far as it fits."""
+    if use := tool_use(exchange):
+        name = f"{use.place} ▸ {use.name}" if use.place else use.name
+        arguments = f" {_json(use.arguments)}" if use.arguments else ""
+        return shortened(printable(f"{name}{arguments}"), _CALL)
     arguments = readable(exchange.request_body[:_KEPT]) if exchange.has_bodies else ""
     return shortened(f"{printable(exchange.url.removeprefix('tool:'))} {arguments}", _CALL)
 
@@ -28,9 +35,16 @@ def returned(exchange: Exchange) -> str:
     """Return `→ ["cats 0"]`; of a tool that yields `→ 3 values`."""
     if not exchange.has_bodies:
         return "→ …"
+    if use := tool_use(exchange):
+        result = use.result if isinstance(use.result, str) else _json(use.result)
+        return shortened(f"{'✗' if use.is_error else '→'} {printable(result)}", _RESULT)
     body = exchange.response_body
     if exchange.response_headers[:1] == list(HEAD.headers):
         lines = body.splitlines()
         count = sum(not line.startswith(RETURN) for line in lines)
         return f"→ {figures.several(count, 'value')}"
     return shortened(f"→ {readable(body[:_KEPT])}", _RESULT)
+
+
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:_KEPT]

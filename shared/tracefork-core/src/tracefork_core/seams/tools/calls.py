@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracefork_core.errors import TraceforkError, UsageError
-from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Request, Session
+from tracefork_core.exchange.contract import (
+    TOOL_TEXT,
+    TOOL_VALUE,
+    Failure,
+    Head,
+    Live,
+    Recorded,
+    Request,
+    Session,
+)
 from tracefork_core.exchange.current import crossing_seam
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
@@ -164,7 +173,7 @@ async def _arecord(running: Running, started: Any = None) -> Any:
 def _head(body: bytes) -> Head:
     # With the length, so that the last byte is the end: that saves a delivery.
     length = str(len(body))
-    return Head(200, "OK", (("content-type", "application/json"), ("content-length", length)))
+    return Head(200, "OK", (("content-type", TOOL_VALUE), ("content-length", length)))
 
 
 _AWAITED = Head(200, "OK", (("content-type", "application/json; awaited"),))
@@ -183,9 +192,11 @@ def _rests() -> tuple[tuple[Callable[[object], bool], Head, _RecordRest, _Replay
 
 def _replay(tool: Tool, answer: Recorded) -> Any:
     pieces: list[bytes] = []
+    rebuild: Callable[[bytes], Any] = tool.rebuild
     try:
         piece: Head | Failure | bytes | None = answer.receive_head()
         if isinstance(piece, Head):
+            rebuild = _rebuilding(tool, piece)
             for _, head, _, replay_rest in _rests():
                 if _content_type(piece) == _content_type(head):
                     return replay_rest(tool, answer, piece)
@@ -195,10 +206,14 @@ def _replay(tool: Tool, answer: Recorded) -> Any:
             if isinstance(piece, bytes):
                 pieces.append(piece)
             piece = answer.receive_chunk()
-        return tool.rebuild(b"".join(pieces))
+        return rebuild(b"".join(pieces))
     except BaseException:
         answer.close()
         raise
+
+
+def _rebuilding(tool: Tool, head: Head) -> Callable[[bytes], Any]:
+    return tool.said if _content_type(head) == TOOL_TEXT else tool.rebuild
 
 
 def _content_type(head: Head) -> str:
@@ -207,15 +222,18 @@ def _content_type(head: Head) -> str:
 
 async def _areplay(tool: Tool, answer: Recorded, head: Head | None = None) -> Any:
     pieces: list[bytes] = []
+    rebuild: Callable[[bytes], Any] = tool.rebuild
     try:
         piece: Head | Failure | bytes | None = head or await answer.areceive_head()
+        if isinstance(piece, Head):
+            rebuild = _rebuilding(tool, piece)
         while piece is not None:
             if isinstance(piece, Failure):
                 raise tool.failures.exception(piece)
             if isinstance(piece, bytes):
                 pieces.append(piece)
             piece = await answer.areceive_chunk()
-        return tool.rebuild(b"".join(pieces))
+        return rebuild(b"".join(pieces))
     except BaseException:
         answer.close()
         raise

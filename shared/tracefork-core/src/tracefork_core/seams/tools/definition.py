@@ -12,6 +12,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from tracefork_core.errors import ReplayError, UsageError
 from tracefork_core.exchange.contract import Effect, Request
 from tracefork_core.seams.tools.failures import Failures
+from tracefork_core.tape.digest import canonical
 
 _EFFECTS = get_args(Effect)
 _NAME = re.compile(r"\w[\w.:/-]*")
@@ -143,6 +144,10 @@ class Tool:
                 f"tracefork: the recorded result of the tool {self.name} does not fit what the "
                 f"tool returns now: {error.kind}{error.why}{self._unread}. Record the run again."
             ) from error
+
+    def said(self, text: bytes) -> Any:
+        """Return what the tool returns where a fork gives a text instead."""
+        return self.rebuild(canonical(text.decode()))
 
     def _bound(self, args: Args, kwargs: Kwargs) -> inspect.BoundArguments:
         for signature in self._signatures:

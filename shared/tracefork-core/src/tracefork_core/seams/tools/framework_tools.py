@@ -45,6 +45,10 @@ class FrameworkValues:
         """Return an object of the named class with these fields; any exception refuses them."""
         raise LookupError(name)
 
+    def said(self, text: str) -> object:
+        """Return what the framework expects of a tool where a fork gives a text instead."""
+        return text
+
     def encode(self, value: object) -> object:
         """Return `value` with objects of the framework as data; all else is unchanged."""
         if (fields := self.fields(value)) is not None:
@@ -186,6 +190,9 @@ class _Named(Tool):
     def rebuild(self, body: bytes, *, ending: bool = False) -> Any:
         """Return the recorded result as a value for the agent."""
         return self._values.decode(super().rebuild(body, ending=ending))
+
+    def said(self, text: bytes) -> Any:
+        return self._values.said(text.decode())
 
     def _bound(self, args: Args, kwargs: Kwargs) -> Any:
         return SimpleNamespace(arguments=kwargs, args=(), kwargs=kwargs)
