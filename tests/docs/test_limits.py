@@ -10,6 +10,7 @@ from types import ModuleType
 ROOT = Path(__file__).parents[2]
 _FOLDERS = {
     "docs": ROOT / "tests" / "docs",
+    "agents": ROOT / "packages" / "tracefork-openai-agents" / "tests",
     "langgraph": ROOT / "packages" / "tracefork-langgraph" / "tests",
     "crewai": ROOT / "packages" / "tracefork-crewai" / "tests",
 }

@@ -166,6 +166,7 @@ PUBLIC = {
         "ADAPTER",
         "__version__",
     ],
+    "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach"],
     "tracefork_testkit": [
         "ClosedNetwork",
         "Fault",
@@ -211,12 +212,13 @@ HEAVY = {
 def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     """`__all__` is the pinned list, and every name on it is there.
 
-    What needs CrewAI is looked up by its own tests: it does not go with what is installed here.
+    What needs CrewAI or OpenAI Agents is looked up by their own tests: they are not installed here.
     """
     module = importlib.import_module(name)
     assert sorted(module.__all__) == sorted(PUBLIC[name])
     missing = {public: _error_of(module, public) for public in module.__all__}
-    allowed = {None, "crewai"} if name == "tracefork_crewai" else {None}
+    framework = {"tracefork_crewai": "crewai", "tracefork_openai_agents": "agents"}.get(name)
+    allowed = {None, framework}
     assert set(missing.values()) <= allowed, missing
 
 
@@ -267,5 +269,8 @@ def test_the_check_for_heavy_modules_can_fail() -> None:
 def test_no_package_imports_its_framework_when_imported(package: Package) -> None:
     """`import` of a package does not import the framework or an SDK: `attach` does."""
     loaded = run_python(f"import sys, json, {package.module}; print(json.dumps(list(sys.modules)))")
-    frameworks = {"crewai", "langgraph", "langchain_core", "openai", "anthropic", "httpx", "httpx2"}
+    frameworks = {
+        *("agents", "crewai", "langgraph", "langchain_core"),
+        *("openai", "anthropic", "httpx", "httpx2"),
+    }
     assert frameworks & set(json.loads(loaded)) == set()

@@ -63,7 +63,11 @@ _IMPORTED_AS = {
     "hf-xet": "hf_xet",
 }
 """The module names of those packages, where they differ."""
-ADAPTERS = {"crewai": "tracefork-crewai", "langgraph": "tracefork-langgraph"}
+ADAPTERS = {
+    "crewai": "tracefork-crewai",
+    "langgraph": "tracefork-langgraph",
+    "openai-agents": "tracefork-openai-agents",
+}
 """The adapter package for each framework that has one."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _FINAL = re.compile(r"\d+(\.\d+)*")

@@ -1,0 +1,20 @@
+"""Replace parts of the OpenAI Agents SDK while a session is open."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from tracefork_core.adapters import Patches
+from tracefork_openai_agents import ADAPTER
+
+
+def _put_in(patches: Patches, _: ModuleType) -> None:
+    # The SDK is imported by now, so these imports cost no more time.
+    from tracefork_openai_agents import local_tools, models, steps, tools
+
+    for part in (steps, models, tools, local_tools):
+        part.put_in(patches)
+
+
+INSTRUMENT = ADAPTER.instrument("agents", _put_in)
+"""Every session applies it, once `agents` is imported."""
