@@ -33,12 +33,12 @@ def test_a_divergence_is_raised_in_a_class_of_the_framework(tape: Path) -> None:
     """It is the session's own error as well, with its divergence."""
     with tracefork.record(tape):
         agent(17, checks=True)
-    with pytest.raises(DivergenceError), tracefork.replay(tape):
-        with pytest.raises(VetoError) as raised:
-            agent(18, checks=True)
-        assert isinstance(raised.value, DivergenceError)
-        assert raised.value.reason == "stopped"
-        assert raised.value.divergence is not None
+    replaying = tracefork.replay(tape)
+    with pytest.raises(DivergenceError), replaying, pytest.raises(VetoError) as raised:
+        agent(18, checks=True)
+    assert isinstance(raised.value, DivergenceError)
+    assert raised.value.reason == "stopped"
+    assert raised.value.divergence is not None
 
 
 def test_a_swallowed_divergence_ends_the_session_all_the_same(tape: Path) -> None:
