@@ -18,6 +18,7 @@ from tracefork_core.exchange.current import (
 )
 from tracefork_core.seams.cancelling import Cancellable
 from tracefork_core.seams.httpx.family import Family
+from tracefork_core.seams.httpx.pools import Pools
 from tracefork_core.seams.httpx.streams import GIVEN_UP
 
 
@@ -91,6 +92,7 @@ def _sync_transport(seam: Family) -> type:
 
 def _async_transport(seam: Family) -> type:
     lib = seam.lib
+    pools = Pools(lib.AsyncHTTPTransport)
 
     class AsyncTransport(lib.AsyncBaseTransport):  # type: ignore[misc,name-defined]
         def __init__(self, inner: Any) -> None:
@@ -103,6 +105,7 @@ def _async_transport(seam: Family) -> type:
             asked = await seam.aread(request)
             try:
                 _check_loop()
+                await pools.close_stale(self._inner, session)
                 answer = session.open(asked)
                 if answer is None:
                     with crossing_seam():
@@ -111,6 +114,7 @@ def _async_transport(seam: Family) -> type:
                     return await _areplay(answer, request)
             except TraceforkError as error:
                 return seam.refuse(asked, error)
+            pools.note(self._inner, session)
             return await _arecord(answer, request, self._inner)
 
         async def aclose(self) -> None:
