@@ -96,6 +96,20 @@ def test_try_and_bisect_run_no_named_tool(shell: Shell) -> None:
     assert charges(shell) == 1
 
 
+def test_a_tool_that_reads_is_allowed_by_name(shell: Shell) -> None:
+    """Without the option the fork stops before it; with it, before the next call that may write."""
+    shell.write("agent.py", AGENT)
+    shell.tracefork("record", "--tool=agent:charge_card", "-o", "paid.tape", "agent.py")
+    refused = shell.tracefork("fork", "paid.tape", "--at=1")
+    assert refused.exit == 4
+    assert "--reads charge_card" in refused.err
+    assert charges(shell) == 1
+    allowed = shell.tracefork("fork", "paid.tape", "--at=1", "--reads", "charge_card")
+    assert allowed.exit == 4
+    assert "before POST" in allowed.err
+    assert charges(shell) == 2
+
+
 RACING = """\
 import asyncio
 import os

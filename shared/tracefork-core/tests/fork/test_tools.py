@@ -58,6 +58,29 @@ def test_replace_gives_a_tool_result(tape: Path) -> None:
         assert agent() == "lost: refunded 9 euros"
 
 
+@pytest.mark.parametrize("name", ["refund", "other"])
+def test_a_tool_that_is_said_to_read_runs_again(tape: Path, name: str) -> None:
+    """The user's word beats the declaration; that of another tool says nothing of this one."""
+    fork = tracefork.fork(tape, 0, Drop(), reads=[name], to=tape.with_name("read.tape"))
+    if name == "refund":
+        with fork as branch:
+            agent()
+        with tracefork.Tape.open(branch.path) as opened:
+            assert opened.branch is not None
+            assert opened.branch.reads == ["refund"]
+    else:
+        with pytest.raises(WriteError, match=r"--reads refund \(reads=\['refund'\]\)"), fork:
+            agent()
+    assert done == (["refund 17"] if name == "refund" else [])
+
+
+def test_reads_is_a_list(tape: Path) -> None:
+    """A text would be taken for a list of letters."""
+    with pytest.raises(tracefork.UsageError, match="list of names"):
+        with tracefork.fork(tape, 0, reads="refund"):
+            agent()
+
+
 def test_fail_makes_a_tool_raise(tape: Path) -> None:
     """The exception is a built-in one, by its name; a status is refused."""
     with tracefork.fork(tape, 0, Fail(kind="TimeoutError", message="too slow")):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import msgspec
@@ -56,6 +56,7 @@ def bisect(
     *,
     fresh: bool = False,
     writes: Writes = "refuse",
+    reads: Collection[str] = (),
     rerun_tools: bool = False,
     tail: Edit | None = None,
     mask: Sequence[str] = (),
@@ -69,6 +70,7 @@ def bisect(
         oracle: as for `blame`; if it raises an error, the position is skipped.
         fresh: as for `blame`.
         writes: as for `fork`.
+        reads: as for `fork`.
         rerun_tools: as for `fork`.
         tail: as for `fork`.
         mask: as for `fork`.
@@ -100,6 +102,7 @@ def bisect(
             sources={},
             crash=run.crash,
             writes=writes,
+            reads=tuple(reads),
             tail=tail,
             mask=tuple(mask),
         )

@@ -37,7 +37,7 @@ from tracefork_core.printable import printable
 from tracefork_core.providers import prices
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.untaped import check_tools
-from tracefork_core.session.forking import Writes, is_recorded_write
+from tracefork_core.session.forking import Writes, is_recorded_write, reading
 from tracefork_core.session.interventions import Edit, described
 from tracefork_core.tape import Tape
 from tracefork_core.tape.branches import parent_name
@@ -67,6 +67,7 @@ def blame(
     fresh: bool = False,
     rate: float | None = None,
     writes: Writes = "refuse",
+    reads: Collection[str] = (),
     rerun_tools: bool = False,
     tail: Edit | None = None,
     mask: Sequence[str] = (),
@@ -104,6 +105,7 @@ def blame(
         executor: run forks here instead: threads, or `get_executor()` of a dask client. It must see
             the same folder, and its machines must reach the same provider.
         writes: what happens to live calls with side effects, as for `fork`.
+        reads: as for `fork`.
         rerun_tools: as for `fork`.
         tail: change live model requests. For an agent that always gives the same answers, this
             finds from which step on a better model or a higher temperature still saves the run.
@@ -125,7 +127,7 @@ def blame(
         masking_of(tape, mask)
         run = Run.of(tape)
         if writes == "refuse":
-            _check_writes(tape)
+            _check_writes(tape, frozenset(reads))
         if writes != "allow" and not rerun_tools:
             check_tools(tape)
         parts = _parts(tape, by, groups)
@@ -174,6 +176,7 @@ def blame(
             sources={},
             crash=run.crash,
             writes=writes,
+            reads=tuple(reads),
             mask=tuple(mask),
             credit=credit,
             regrades=regrades,
@@ -230,17 +233,16 @@ def _measures(given: Settings | None, units: int, auxiliary: frozenset[int]) -> 
     return Settings(answers=frozenset({last}), auxiliary=auxiliary)
 
 
-def _check_writes(tape: Tape) -> None:
+def _check_writes(tape: Tape, reads: frozenset[str]) -> None:
     """Refuse a write now, at which the first fork would stop."""
     for exchange in tape.exchanges:
-        if is_recorded_write(exchange):
+        if is_recorded_write(exchange, reads):
             asked = printable(f"{exchange.method} {exchange.url}")
             raise UsageError(
                 f"tracefork: exchange {exchange.n} ({asked}) may have "
                 "side effects, and each fork would repeat them. Allow it (--allow-writes, "
-                "writes='allow'), or return the recorded answer (--stub-writes, writes='stub'). If "
-                "a tool only reads, record it so: `tracefork record --tool MODULE:NAME=read`, or "
-                "@tracefork.tool(effect='read') above the function."
+                "writes='allow'), or return the recorded answer (--stub-writes, writes='stub')."
+                f"{reading(exchange.url)}"
             )
 
 

@@ -78,6 +78,13 @@ class WriteOptions:
         ),
     ] = False
 
+    reads: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reads", metavar="TOOL", help="A tool that only reads, so that it may run again."
+        ),
+    ] = None
+
     def writes(self) -> Writes:
         """Return what happens to live calls with side effects.
 

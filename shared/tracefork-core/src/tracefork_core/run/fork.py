@@ -73,6 +73,7 @@ class _Options:
     changes: Mapping[Place, Intervention]
     hold: Collection[Place]
     writes: Writes
+    reads: Collection[str]
     until: Place | None
     calls: int | None
     tail: Edit | None
@@ -155,6 +156,7 @@ class _Fork(Writing[Forking]):
                 options.tail,
                 self._salt,
                 options.reuse,
+                _names(options.reads),
             ),
             tape.exchanges,
         )
@@ -214,7 +216,14 @@ def _described(plan: Plan, parent: Branch | None) -> Branch:
         plan.salt,
         plan.reuse,
         anew=salts_of(parent, plan),
+        reads=sorted(plan.reads),
     )
+
+
+def _names(reads: Collection[str]) -> frozenset[str]:
+    if isinstance(reads, str):
+        raise UsageError("tracefork: reads takes a list of names of tools, not one text.")
+    return frozenset(reads)
 
 
 def fork(
@@ -225,6 +234,7 @@ def fork(
     change: Mapping[Place, Intervention] | None = None,
     hold: Collection[Place] = (),
     writes: Writes = "refuse",
+    reads: Collection[str] = (),
     until: Place | None = None,
     calls: int | None = None,
     tail: Edit | None = None,
@@ -260,6 +270,8 @@ def fork(
         writes: what becomes of a live exchange that may change the world, which is each that is
             neither a call of a model, nor a GET, nor declared otherwise: "refuse" stops the run
             with a WriteError, "stub" answers as recorded where something was, "allow" does it.
+        reads: names of tools that only read ("find", or "github/find" of one server), so that they
+            may run again.
         until: the block is over once this exchange, or what is in its place, was answered: what is
             asked after it raises, and nothing of that comes out of the block.
         calls: the block is over before it makes more live calls than this.
@@ -297,6 +309,7 @@ def fork(
         changes=changes,
         hold=hold,
         writes=writes,
+        reads=reads,
         until=until,
         calls=calls,
         tail=tail,

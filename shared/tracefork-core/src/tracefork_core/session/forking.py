@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
+from urllib.parse import unquote
 
 from tracefork_core.errors import StoppedError, UsageError, WriteError
 from tracefork_core.exchange.contract import Request
@@ -44,6 +45,7 @@ class Plan:
         at: the fork point: the first recorded exchange that may change or run live.
         changes: the intervention for each recorded exchange; those without one are live.
         writes: see `Writes`.
+        reads: names of tools that only read, whatever is known about them otherwise.
         tail: changes the requests of live model calls that have no change of their own.
         salt: makes lanes draw new random values after the fork point; None draws as recorded.
         calls: the limit of live calls; None for no limit.
@@ -61,6 +63,7 @@ class Plan:
     tail: Edit | None = None
     salt: str | None = None
     reuse: bool = False
+    reads: frozenset[str] = frozenset()
 
 
 def salts_of(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
@@ -227,7 +230,8 @@ class Fork:
             return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
         if recorded and change is not None and not isinstance(change, Edit | Resample | Keep):
             return ForkStep(recorded, answer(change, request, recorded), answered=GIVEN)
-        if _is_write(request, is_auxiliary=attempt.is_auxiliary) and self.plan.writes != "allow":
+        is_write = _is_write(request, is_auxiliary=attempt.is_auxiliary, reads=self.plan.reads)
+        if is_write and self.plan.writes != "allow":
             if recorded is not None and self.plan.writes == "stub":
                 return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
             raise WriteError(_refused(request))
@@ -256,14 +260,41 @@ def _refused(request: Request) -> str:
     return (
         f"tracefork: the fork stopped before {request.method} {request.url.partition('?')[0]}, "
         "because the call may repeat a side effect. Pass --allow-writes (writes='allow') to make "
-        "it, or --stub-writes (writes='stub') to return its recorded result. If a tool only reads, "
-        "record it so: `tracefork record --tool MODULE:NAME=read`, or "
+        f"it, or --stub-writes (writes='stub') to return its recorded result.{reading(request.url)}"
+    )
+
+
+def reading(url: str) -> str:
+    """Return how to say that what a refused request asks for only reads."""
+    names = tool_names(url)
+    if not names:
+        return (
+            " If a tool only reads, record it so: `tracefork record --tool MODULE:NAME=read`, or "
+            "@tracefork.tool(effect='read') above the function."
+        )
+    name = min(names, key=len)
+    return (
+        f" If it only reads, pass --reads {name} (reads=['{name}']), or declare it in the code: "
         "@tracefork.tool(effect='read') above the function."
     )
 
 
-def _is_write(request: Request, *, is_auxiliary: bool) -> bool:
+def tool_names(url: str) -> frozenset[str]:
+    """Return the names of the tool that is asked at a URL: "github/find" and "find", say.
+
+    The name of a tool may have a place before it, a server's or a toolset's. A URL of HTTP asks for
+    no tool.
+    """
+    scheme, _, place = url.partition(":")
+    if place.startswith("//") or not scheme:
+        return frozenset()
+    return frozenset({unquote(place), unquote(place).rpartition("/")[2]})
+
+
+def _is_write(request: Request, *, is_auxiliary: bool, reads: frozenset[str]) -> bool:
     """Return whether a request may have a side effect: unless it is known to read, it may."""
+    if reads and reads & tool_names(request.url):
+        return False
     if request.effect is not None:
         return request.effect == "write"
     if request.method in _READS or is_auxiliary:
@@ -277,14 +308,16 @@ def _asks_model(request: Request) -> bool:
     return is_model_call(request.method, request.url, request.headers, request.body)
 
 
-def is_recorded_write(exchange: Exchange) -> bool:
-    """Return whether a recorded exchange may have had a side effect."""
+def is_recorded_write(exchange: Exchange, reads: frozenset[str] = frozenset()) -> bool:
+    """Return whether a recorded exchange may have had a side effect; `reads` is as for a `Plan`."""
+    if reads and reads & tool_names(exchange.url):
+        return False
     headers, body = tuple(exchange.request_headers), exchange.request_body
     aside = exchange.aside
     if aside.effect:
         return aside.effect not in ("read", "pure")
     request = Request(exchange.method, exchange.url, headers, body, aside.seam)
-    return _is_write(request, is_auxiliary=is_auxiliary(request.method, request.url))
+    return _is_write(request, is_auxiliary=is_auxiliary(request.method, request.url), reads=reads)
 
 
 def checked(plan: Plan, recorded: Sequence[Exchange]) -> Plan:

@@ -239,6 +239,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         changes: the interventions.
         writes: how calls with side effects were handled: "refuse", "stub" or "allow".
+        reads: names of tools that were declared to read only.
         tail: the edit of every model call without an intervention of its own.
         salt: past the fork point, a lane draws under its name, "~" and this, if it is set.
         reuse: whether requests equal to the parent's got the parent's answers.
@@ -254,6 +255,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     reuse: bool = False
     skipped: list[int] = []
     anew: list[tuple[int, str]] = []
+    reads: list[str] = []
 
 
 class Moved(msgspec.Struct, frozen=True):

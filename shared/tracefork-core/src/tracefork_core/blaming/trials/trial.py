@@ -80,6 +80,7 @@ class Job(msgspec.Struct, frozen=True):
         crash: class name of the exception that ended the recorded run, or None. The same exception
             again is a failure; another one is no outcome.
         writes: as for `fork`.
+        reads: as for `fork`.
         calls: maximum live calls, without those `lost`; None for no limit.
         lost: live calls that earlier attempts had made when the batch started.
         mask: as for `fork`.
@@ -97,6 +98,7 @@ class Job(msgspec.Struct, frozen=True):
     sources: Mapping[int, str]
     crash: str | None = None
     writes: Writes = "refuse"
+    reads: tuple[str, ...] = ()
     calls: int | None = None
     lost: int = 0
     mask: tuple[str, ...] = ()
@@ -186,6 +188,7 @@ def _forked(job: Job, to: Path, lost: int) -> Scope[Forking]:
         at,
         change=_changes(job, at, size),
         writes=job.writes,
+        reads=job.reads,
         rerun_tools=True,  # The blame has asked about them.
         until=job.probe.until,
         calls=None if job.calls is None else max(0, job.calls + job.lost - lost),

@@ -63,6 +63,7 @@ def bisect(
             grades,
             fresh=agent.form != "function",
             writes=live.writes(),
+            reads=live.reads or [],
             rerun_tools=rerun,
             tail=live.tail(),
             mask=live.mask or [],

@@ -174,6 +174,7 @@ def blame(
             rate=work.rate,
             fresh=agent.form != "function",
             writes=live.writes(),
+            reads=live.reads or [],
             rerun_tools=rerun,
             tail=live.tail(),
             mask=live.mask or [],

@@ -154,6 +154,7 @@ def fork(
         redraw=branch.redraw,
         reuse=branch.reuse,
         writes=branch.writes(),
+        reads=branch.reads or [],
         rerun_tools=rerun,
         to=to,
         overwrite=branch.overwrite,
