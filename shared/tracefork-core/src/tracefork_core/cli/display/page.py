@@ -13,6 +13,7 @@ from tracefork_core.cli.display.account import model_name
 from tracefork_core.cli.display.text import LONGEST, printable, readable, shortened
 from tracefork_core.cli.display.timeline import step_words, summary
 from tracefork_core.cli.display.tool_call import is_tool
+from tracefork_core.exchange.contract import AFTER
 from tracefork_core.providers import ModelCall, is_bounded, model_call
 from tracefork_core.providers.prices import price_of
 from tracefork_core.run.untaped import untaped_calls
@@ -37,7 +38,7 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
     head = f"exchange {exchange.n} of {len(tape.exchanges)} · {shown}"
     console.print(printable(head), style=screen.STRONG)
     console.print(f"  {printable(f'{exchange.method} {exchange.url}')}", soft_wrap=True)
-    for label, value in _facts(exchange, call):
+    for label, value in (*_facts(exchange, call), *_joined(tape, exchange)):
         _line(console, label, value)
     if untaped := _untaped(tape, exchange):
         _line(console, "not taped", f"{', '.join(untaped)}: ran in your process, not on the tape")
@@ -80,6 +81,16 @@ def document(tape: Tape, exchange: Exchange) -> dict[str, object]:
 def _untaped(tape: Tape, exchange: Exchange) -> list[str]:
     """Return the tools that the answer called and that ran without being on the tape."""
     return [part.name for one, part in untaped_calls(tape) if one.n == exchange.n]
+
+
+def _joined(tape: Tape, exchange: Exchange) -> Iterable[tuple[str, str]]:
+    """Yield what the steps of an exchange waited for, of those that join branches."""
+    names = {step.id: step.name for step in tape.steps}
+    for step in exchange.steps:
+        after = step.detail.get(AFTER)
+        if isinstance(after, list):
+            waited = ", ".join(names.get(str(one), str(one)) for one in after)
+            yield "joins", printable(f"{step.name}, after {waited}")
 
 
 def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, str]]:
