@@ -87,12 +87,14 @@ PUBLIC = {
         "fork_point",
         "found_adapters",
         "in_session",
+        "is_crossing_seam",
         "lane_here",
         "recorded_checkpoints",
         "recorded_runs",
         "revisited_checkpoint",
         "session_here",
         "mark_as_recorded",
+        "mask_secrets_of",
         "memory_checkpoints",
         "put_in_front",
         "replace_in_classes",
@@ -162,10 +164,7 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
-    "tracefork_mcp": [
-        "ADAPTER",
-        "__version__",
-    ],
+    "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach"],
     "tracefork_testkit": [
         "ClosedNetwork",
@@ -212,13 +211,18 @@ HEAVY = {
 def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     """`__all__` is the pinned list, and every name on it is there.
 
-    What needs CrewAI or OpenAI Agents is looked up by their own tests: they are not installed here.
+    What needs CrewAI, OpenAI Agents or mcp is looked up by their own tests: they are not installed
+    here.
     """
     module = importlib.import_module(name)
     assert sorted(module.__all__) == sorted(PUBLIC[name])
     missing = {public: _error_of(module, public) for public in module.__all__}
-    framework = {"tracefork_crewai": "crewai", "tracefork_openai_agents": "agents"}.get(name)
-    allowed = {None, framework}
+    frameworks = {
+        "tracefork_crewai": "crewai",
+        "tracefork_mcp": "mcp",
+        "tracefork_openai_agents": "agents",
+    }
+    allowed = {None, frameworks.get(name)}
     assert set(missing.values()) <= allowed, missing
 
 

@@ -4,14 +4,26 @@ With this package installed, a session records each client of the package `mcp` 
 to it: over stdio, streamable HTTP, SSE and websockets, and inside every framework that uses it. A
 replay starts no server and connects to none.
 
+    declare    say which tools only read, so that a fork may call them again
+    attach     record a transport of your own
+
+Names are loaded when they are first used: importing this package imports no framework.
+
 Layout: `instrument` replaces the transports of `mcp`, `transports` holds what it puts there, `tap`
-turns messages into exchanges, `messages` reads and builds JSON-RPC messages, and `server` is what
-is known about a server: its name and the effects of its tools.
+turns messages into exchanges, `messages` reads and builds JSON-RPC messages, `server` is what is
+known about a server, `effects` what its tools may do, and `formats` how its exchanges read.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tracefork_core.adapters import Adapter
+
+if TYPE_CHECKING:
+    from tracefork_mcp.attachment import attach
+    from tracefork_mcp.effects import declare
 
 __version__ = "0.1.0"
 
@@ -22,4 +34,12 @@ ADAPTER = Adapter(
     seams=("the transports of MCP clients: stdio, streamable HTTP, SSE, websockets",),
 )
 
-__all__ = ["ADAPTER", "__version__"]
+_HOMES = {"attach": "tracefork_mcp.attachment", "declare": "tracefork_mcp.effects"}
+
+__all__ = ["ADAPTER", "__version__", "attach", "declare"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

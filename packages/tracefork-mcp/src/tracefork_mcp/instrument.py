@@ -8,7 +8,7 @@ transport then leads to ours.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, wraps
 from types import CellType, ModuleType
 from typing import Any
 
@@ -54,9 +54,30 @@ def _generator_of(transport: Any) -> CellType:
     return cell
 
 
+def _of_client(patches: Patches, module: ModuleType) -> None:
+    """Let a `Client` that was made before the session find its transport when it connects."""
+
+    def connecting(original: Any) -> Any:
+        @wraps(original)
+        async def entered(self: Any) -> Any:
+            transport = None
+            if isinstance(self.server, str):
+                transport = module.streamable_http_client(self.server)
+            elif isinstance(self.server, module.StdioServerParameters):
+                transport = module.stdio_client(self.server)
+            if transport is not None:
+                self._connect = module._connect_transport(transport)  # noqa: SLF001
+            return await original(self)
+
+        return entered
+
+    patches.wrap(module.Client, "__aenter__", connecting)
+
+
 _MODULES = [
     ADAPTER.instrument(module, partial(_replace, name)) for module, name in _TRANSPORTS.items()
 ]
+_MODULES.append(ADAPTER.instrument("mcp.client.client", _of_client))
 
 INSTRUMENT = ADAPTER.instrument("mcp", _put_in)
 """Every session applies it, once `mcp` is imported: see the entry point."""

@@ -7,11 +7,16 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from tracefork_core.adapters import Effect
+from tracefork_mcp.effects import effect_of_tool
 from tracefork_mcp.messages import Message
 
 _ODD = re.compile(r"[^\w.-]+")
+_LAUNCHER = re.compile(r"(python|pypy|node|npx|bunx?|deno|uvx?|pipx)[\d.]*(\.exe)?")
+"""Programs that run a script or a package, whose name says more."""
 _MOST = 60
 _INFO = "io.modelcontextprotocol/serverInfo"
+_HINT = "readOnlyHint"
 TOOL_CALL = "tools/call"
 _LIST_TOOLS = "tools/list"
 
@@ -20,12 +25,13 @@ class Server:
     """One server, as far as its answers have told.
 
     `name` is that of its program or host until the server says its own. Neither holds a secret:
-    arguments, paths, ports, users and queries stay out.
+    arguments, paths, ports, users and queries stay out. `environment` is what its program is given.
     """
 
-    def __init__(self, target: object) -> None:
-        self.name = _plain(_first_name(target))
-        self._is_write: set[str] = set()
+    def __init__(self, target: object = "", *, name: str = "") -> None:
+        self.name = _plain(name or _first_name(target)) or "server"
+        self.environment: dict[str, str] = getattr(target, "env", None) or {}
+        self._hints: dict[str, bool] = {}
 
     def hear(self, method: str, message: Message) -> None:
         """Learn from a response to a request with this method."""
@@ -41,11 +47,9 @@ class Server:
         elif method == _LIST_TOOLS:
             tools = result.get("tools")
             for tool in tools if isinstance(tools, list) else ():
-                if (
-                    isinstance(tool, dict)
-                    and (tool.get("annotations") or {}).get("readOnlyHint") is False
-                ):
-                    self._is_write.add(str(tool.get("name")))
+                hints = tool.get("annotations") if isinstance(tool, dict) else None
+                if isinstance(hints, dict) and isinstance(hint := hints.get(_HINT), bool):
+                    self._hints[str(tool.get("name"))] = hint
 
     def url(self, message: Message) -> str:
         """Return where a message goes: "mcp:github/create_issue" for a tool or a prompt."""
@@ -62,20 +66,23 @@ class Server:
         what = params.get("name") or (uri if isinstance(uri, str) else None)
         return "mcp", f"{self.name}.{what or message['method']}"
 
-    def effect(self, message: Message) -> Any:
+    def effect(self, message: Message) -> Effect | None:
         """Return the side effect of a message; None if it is unknown."""
         if message.get("method") != TOOL_CALL:
             return "read"
-        # The hint is the server's own word: it may warn, and is not believed when it calms.
         name = str((message.get("params") or {}).get("name"))
-        return "write" if name in self._is_write else None
+        return effect_of_tool(self.name, name, self._hints.get(name))
 
 
-def _first_name(target: object) -> str:
+def _first_name(target: Any) -> str:
     command = getattr(target, "command", None)
     if isinstance(command, str):
-        return PurePath(command).name
-    return urlsplit(str(target)).hostname or "server"
+        name, words = PurePath(command).name, list(getattr(target, "args", ()))
+        scripts = [word for word in words if word[:1] != "-"]
+        if not _LAUNCHER.fullmatch(name) or not scripts or "-c" in words:
+            return name
+        return PurePath(scripts[0]).name
+    return urlsplit(str(target)).hostname or ""
 
 
 def _plain(name: str) -> str:

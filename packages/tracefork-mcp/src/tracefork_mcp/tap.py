@@ -26,6 +26,11 @@ import anyio
 
 from tracefork_core import TraceforkError, UsageError
 from tracefork_core.adapters import (
+    Failure,
+    Head,
+    Live,
+    Recorded,
+    Request,
     answering_tape,
     begin_step,
     crossing_seam,
@@ -34,13 +39,13 @@ from tracefork_core.adapters import (
     fork_point,
     lane_here,
 )
-from tracefork_core.exchange.contract import Failure, Head, Live, Recorded, Request
 from tracefork_mcp import messages
+from tracefork_mcp.formats import LINES
 from tracefork_mcp.messages import Id, Message
 from tracefork_mcp.server import Server
 
 _JSON = ("content-type", "application/json")
-LINES = Head(200, "OK", (("content-type", "application/x-ndjson"),))
+_LINES = Head(200, "OK", (LINES,))
 _ACCEPTED = Head(202, "Accepted", (("content-length", "0"),))
 _CLOSED = Failure("ConnectionClosed", "the server closed the connection")
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -63,7 +68,7 @@ class _Asked:
         assert self.live is not None
         if not self.has_head:
             await self.live.quiet()
-            self.live.head(LINES)
+            self.live.head(_LINES)
             self.has_head = True
         await self.live.quiet()
         self.live.chunk(data)

@@ -15,9 +15,19 @@ from typing import Any
 
 import anyio
 
-from tracefork_core.adapters import begin_step, crossing_seam, current_step, end_step, session_here
-from tracefork_core.exchange.contract import Failure, Head, Live, Request
-from tracefork_core.exchange.current import is_crossing_seam
+from tracefork_core.adapters import (
+    Failure,
+    Head,
+    Live,
+    Request,
+    begin_step,
+    crossing_seam,
+    current_step,
+    end_step,
+    is_crossing_seam,
+    mask_secrets_of,
+    session_here,
+)
 from tracefork_mcp import messages
 from tracefork_mcp.server import Server
 from tracefork_mcp.tap import Outbox, Tap, check_loop
@@ -52,8 +62,11 @@ async def tapped(real: Any, session: Any, server: Server, *, connects: bool) -> 
     `connects` tells whether the transport connects when it is entered.
     """
     check_loop()
+    mask_secrets_of(server.environment)
     connecting = await _connecting(session, server) if connects else None
-    if session.source is None or (connecting is not None and connecting.is_live):
+    # In a child process, the tape is the parent's: whether this is a replay, its answers say.
+    is_live = session.source is None if connecting is None else connecting.is_live
+    if is_live:
         async with _recorded(real, session, server, connecting) as streams:
             yield streams
     else:

@@ -22,6 +22,7 @@ TOOLS = {
     "now": {},
     "echo": {},
     "delay": {},
+    "token": {},
     "fail": {},
     "refuse": {},
     "report": {},
@@ -79,6 +80,8 @@ def call(request: dict[str, Any]) -> None:
         case "delay":
             time.sleep(given["seconds"])
             result = text(f"{given['tag']} {uuid.uuid4().hex}")
+        case "token":
+            result = text(f"the token is {os.environ['API_TOKEN']}")
         case "fail":
             result = text(f"broken {uuid.uuid4().hex}", isError=True)
         case "refuse":

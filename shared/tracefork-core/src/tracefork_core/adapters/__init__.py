@@ -22,8 +22,10 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 - raise a divergence where the framework handles errors: `check_session`, `also_a`;
 - say what side effect a tool has: `effect_of`;
 - connect to servers only when a call is live: `Late`;
+- keep the secrets of a server's environment off the tape: `mask_secrets_of`;
 - record a transport of the framework's own: `session_here().open(Request(...))` answers with a
-  `Live` or a `Recorded`. Make the connection inside `crossing_seam`, which says that it is yours.
+  `Live` or a `Recorded`. Make the connection inside `crossing_seam`, which says that it is yours;
+  where `is_crossing_seam` is true, a seam above has recorded the call already.
   `tracefork_core.adapters.formats` says how people read and change what it sends.
 
 Outside a session all of it does nothing.
@@ -65,6 +67,7 @@ from tracefork_core.adapters.session_here import (
     in_session,
     lane_here,
     mark_as_recorded,
+    mask_secrets_of,
     restart_lane_numbers,
     session_here,
     step,
@@ -92,6 +95,7 @@ from tracefork_core.exchange.current import (
     ask_where,
     crossing_seam,
     current_step,
+    is_crossing_seam,
 )
 from tracefork_core.patching.instrument import Instrument
 from tracefork_core.patching.patch import Patches
@@ -147,8 +151,10 @@ __all__ = [
     "fork_point",
     "found_adapters",
     "in_session",
+    "is_crossing_seam",
     "lane_here",
     "mark_as_recorded",
+    "mask_secrets_of",
     "memory_checkpoints",
     "put_in_front",
     "recorded_checkpoints",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tracefork_core.exchange import lane
@@ -77,6 +77,17 @@ def in_session() -> bool:
 def session_here() -> Session | None:
     """Return the session that this code runs under, to compare it with others; None outside."""
     return current_session()
+
+
+def mask_secrets_of(environment: Mapping[str, str]) -> None:
+    """Mask the secrets of another environment, such as that of a server that the run starts.
+
+    Values of variables whose names say so (`API_KEY`, `DB_PASSWORD`) are masked in all that this
+    session records from now on. The environment of this process is taken in by itself.
+    """
+    session = current_session()
+    if session is not None:
+        session.take_in(environment)
 
 
 def check_asked(thread: str) -> None:

@@ -66,6 +66,7 @@ _IMPORTED_AS = {
 ADAPTERS = {
     "crewai": "tracefork-crewai",
     "langgraph": "tracefork-langgraph",
+    "mcp": "tracefork-mcp",
     "openai-agents": "tracefork-openai-agents",
 }
 """The adapter package for each framework that has one."""

@@ -11,7 +11,7 @@ A seam turns its library's request into a `Request` and calls `Session.open`. Th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
@@ -257,6 +257,9 @@ class Session(Protocol):
 
     def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
         """Put the end of a step on the tape, with the kind that it turned out to have."""
+
+    def take_in(self, environment: Mapping[str, str]) -> None:
+        """Mask the secrets of another environment, too, from now on."""
 
     def check(self) -> None:
         """Raise a copy of the error that poisoned the session, if one did."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import Context
 from pathlib import Path
 
@@ -208,6 +208,10 @@ class Session:
     def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
         """Put the end of a step on the tape, with the kind that it turned out to have."""
         self.sink.end_step(step, error, kind)
+
+    def take_in(self, environment: Mapping[str, str]) -> None:
+        """Mask the secrets of another environment, too, from now on."""
+        self.masking.take_in(environment)
 
     def poison_with(self, error: TraceforkError) -> TraceforkError:
         """Remember the first error, wake every waiting thread and task, and return that error."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tracefork_core.children.invitation import Invitation
 from tracefork_core.exchange.contract import Live, Recorded, Redraw, Request, States, Waits
@@ -66,6 +66,9 @@ class Member:
     def end_step(self, step: str, error: str | None, kind: str | None = None) -> None:
         """Put the end of a step on the tape."""
         self._remote().end_step(step, error, kind)
+
+    def take_in(self, environment: Mapping[str, str]) -> None:
+        """Do nothing: the parent masks, and has taken in the environment of this process only."""
 
     def check(self) -> None:
         """Raise the error that poisoned the session of the parent, if one did."""
