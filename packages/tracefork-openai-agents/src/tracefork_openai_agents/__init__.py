@@ -8,8 +8,9 @@ it. The steps of its tape are runs, agents, turns, model calls, tools, hand-offs
 Names are loaded when they are first used: importing this package imports no framework.
 
 `instrument` says what is replaced while a session is open. `steps` makes steps of the SDK's spans,
-`models` prepares the models of a run, `tools` and `local_tools` make exchanges of tool calls, and
-`tool_values` converts their results. `attachment` is for sessions with ambient=False.
+`models` prepares the models of a run, `tools` and `local_tools` make exchanges of tool calls with
+`tool_calls`, and `tool_values` converts their results. `attachment` is for sessions with
+ambient=False.
 """
 
 from __future__ import annotations

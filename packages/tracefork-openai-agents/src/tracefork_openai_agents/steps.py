@@ -14,7 +14,8 @@ and turns, and `RunConfig(tracing_disabled=True)` the spans of some tools (see `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import wraps
 from types import TracebackType
@@ -35,6 +36,7 @@ from tracefork_core.adapters import (
     current_step,
     end_step,
     in_session,
+    step,
 )
 
 KINDS = {
@@ -62,7 +64,7 @@ _handoff_to: ContextVar[str] = ContextVar("tracefork_handoff_to", default="hando
 inside_tool: ContextVar[bool] = ContextVar("tracefork_inside_tool", default=False)
 """Whether a tool runs here that is one exchange. A replay does not run it, so it has no steps."""
 
-tool_step: ContextVar[str | None] = ContextVar("tracefork_tool_step", default=None)
+_tool_step: ContextVar[str | None] = ContextVar("tracefork_tool_step", default=None)
 """The innermost step that is a span of a tool."""
 
 _wants_runs_and_turns: ContextVar[bool] = ContextVar("tracefork_runs_and_turns", default=True)
@@ -138,6 +140,22 @@ class _Steps:
         return StepSpan(span)
 
 
+def step_of_tool(name: str) -> AbstractContextManager[None]:
+    """Return a step for a tool that has no span: a run without tracing makes none for some."""
+    here = current_step.get()
+    return nullcontext() if here is not None and here == _tool_step.get() else _own_step(name)
+
+
+@contextmanager
+def _own_step(name: str) -> Iterator[None]:
+    with step("tool", name):
+        token = _tool_step.set(current_step.get())
+        try:
+            yield
+        finally:
+            _tool_step.reset(token)
+
+
 class _NotTraced(NoOpSpan[Any]):
     """A span that the program does not want: spans inside of it belong to the one around it."""
 
@@ -165,7 +183,7 @@ class StepSpan(Span[Any]):
         if mark_as_current:
             current_step.set(self._step)
             if data.type == "function":
-                tool_step.set(self._step)
+                _tool_step.set(self._step)
 
     def finish(self, reset_current: bool = False) -> None:
         self._end(None)

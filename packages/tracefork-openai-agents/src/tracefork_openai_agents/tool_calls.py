@@ -1,0 +1,58 @@
+"""Make one call of a tool an exchange, whatever kind of tool it is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+from agents.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
+
+from tracefork_core.adapters import atool_exchange, tool_mark
+from tracefork_openai_agents.steps import inside_tool, step_of_tool
+from tracefork_openai_agents.tool_values import VALUES
+
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
+_RAISED = (MCPToolCancellationError, ModelBehaviorError, UserError)
+"""Errors of the SDK that it treats in other ways than errors of a tool."""
+
+
+async def call(
+    name: str,
+    arguments: Mapping[str, object],
+    run: Callable[..., Awaitable[object]],
+    *,
+    effect: Literal["read", "write", "pure"] | None = None,
+    function: Any = None,
+) -> Any:
+    """Return what `run` returns, or what it returned in the recording.
+
+    A result that no replay could rebuild becomes the text that the model would get for it.
+    `function` is the user's own: its annotation names the classes of results, and
+    `@tracefork.tool` its side effect.
+    """
+
+    async def work(**arguments: Any) -> object:
+        token = inside_tool.set(True)
+        try:
+            result = await run(**arguments)
+        finally:
+            inside_tool.reset(token)
+        return result if _is_annotated(function) or VALUES.hold(result) else str(result)
+
+    mark = tool_mark(function)
+    with step_of_tool(name):
+        return await atool_exchange(
+            _NOT_IN_NAMES.sub("_", name) or "_",
+            arguments,
+            work,
+            VALUES,
+            effect=(mark and mark.effect) or effect,
+            raises=(*_RAISED, *(mark.raises if mark else ())),
+            returns=function,
+        )
+
+
+def _is_annotated(function: Any) -> bool:
+    return "return" in getattr(inspect.unwrap(function), "__annotations__", {})
