@@ -165,7 +165,7 @@ PUBLIC = {
         "unbind_tools",
     ],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
-    "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach"],
+    "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
     "tracefork_testkit": [
         "ClosedNetwork",
         "Fault",

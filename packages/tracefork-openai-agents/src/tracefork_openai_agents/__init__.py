@@ -3,14 +3,16 @@
 With this package installed, a session records a run of the OpenAI Agents SDK without any change to
 it. The steps of its tape are runs, agents, turns, model calls, tools, hand-offs and guardrails.
 
+    leave_live         let a tool run in replays too
     attach, detach     record an agent in a session with ambient=False
 
 Names are loaded when they are first used: importing this package imports no framework.
 
 `instrument` says what is replaced while a session is open. `steps` makes steps of the SDK's spans,
-`models` prepares the models of a run, `tools` and `local_tools` make exchanges of tool calls with
-`tool_calls`, and `tool_values` converts their results. `attachment` is for sessions with
-ambient=False.
+`models` prepares the models of a run, and `misses` lets a divergence through. `tools`,
+`local_tools` and `tool_calls` make exchanges of tool calls, `live_tools` says which run in replays
+too, `hosted_tools` makes steps of those at the provider, and `tool_values` converts results.
+`attachment` is for sessions with ambient=False.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from tracefork_core.adapters import Adapter
 
 if TYPE_CHECKING:
     from tracefork_openai_agents.attachment import attach, detach
+    from tracefork_openai_agents.live_tools import leave_live
 
 __version__ = "0.1.0"
 
@@ -39,9 +42,10 @@ ADAPTER = Adapter(
 _HOMES = {
     "attach": "tracefork_openai_agents.attachment",
     "detach": "tracefork_openai_agents.attachment",
+    "leave_live": "tracefork_openai_agents.live_tools",
 }
 
-__all__ = ["ADAPTER", "__version__", "attach", "detach"]
+__all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live"]
 
 
 def __getattr__(name: str) -> object:

@@ -18,7 +18,8 @@ from typing import Any
 from agents.run_internal import tool_actions
 from agents.tool import ApplyPatchTool, CustomTool, LocalShellTool, ShellTool
 
-from tracefork_core.adapters import Patches, answering_tape, check_session, in_session
+from tracefork_core.adapters import Patches, answering_tape, in_session
+from tracefork_openai_agents import misses
 from tracefork_openai_agents.steps import inside_tool
 from tracefork_openai_agents.tool_calls import call
 
@@ -144,7 +145,7 @@ def _checked(execute: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(execute)
     async def executed(**options: Any) -> Any:
         item = await execute(**options)
-        check_session()
+        misses.check()
         return item
 
     return executed

@@ -1,18 +1,15 @@
-"""Prepare the model of each turn: its name for the steps, its client for this session and loop."""
+"""Prepare the model of each turn: its name for the steps, and its client where it is attached."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from agents.models import openai_provider
 from agents.run_internal import run_loop
 
 from tracefork_core import bind
-from tracefork_core.adapters import Patches, in_session
+from tracefork_core.adapters import Patches
 from tracefork_openai_agents.steps import model_name
 
 _ORIGINAL = "_tracefork_original"
@@ -20,9 +17,8 @@ _attached: dict[int, object] = {}
 
 
 def put_in(patches: Patches) -> None:
-    """Give each run of a session the name of its model, and clients of its own event loop."""
+    """Learn the name of each model of a run, and bind the clients of attached agents."""
     patches.wrap(run_loop, "get_model", partial(_prepared, patches))
-    patches.wrap(openai_provider, "shared_http_client", _one_per_loop)
 
 
 def attached_agents() -> dict[int, object]:
@@ -52,26 +48,3 @@ def _bind(patches: Patches, model: Any) -> None:
     setattr(bound, _ORIGINAL, client)
     model._client = bound  # noqa: SLF001 - as the SDK itself sets it
     patches.at_undo(partial(setattr, model, "_client", client))
-
-
-def _one_per_loop(shared: Callable[[], Any]) -> Callable[[], Any]:
-    """Share the pool of connections among runs of one event loop, not among loops.
-
-    The SDK keeps one pool for the process. Once a loop is closed, its connections fail in the next
-    one: in the second fork of a blame, say.
-    """
-    clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-
-    @wraps(shared)
-    def shared_http_client() -> Any:
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            loop = None
-        if loop is None or not in_session():
-            return shared()
-        if loop not in clients:
-            clients[loop] = openai_provider.DefaultAsyncHttpx2Client()
-        return clients[loop]
-
-    return shared_http_client

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from agents.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
 
-from tracefork_core.adapters import atool_exchange, tool_mark
+from tracefork_core import TraceforkError
+from tracefork_core.adapters import Effect, atool_exchange, effect_of, tool_mark
+from tracefork_openai_agents import misses
 from tracefork_openai_agents.steps import inside_tool, step_of_tool
 from tracefork_openai_agents.tool_values import VALUES
 
@@ -23,7 +25,7 @@ async def call(
     arguments: Mapping[str, object],
     run: Callable[..., Awaitable[object]],
     *,
-    effect: Literal["read", "write", "pure"] | None = None,
+    effect: Effect | None = None,
     function: Any = None,
 ) -> Any:
     """Return what `run` returns, or what it returned in the recording.
@@ -43,15 +45,19 @@ async def call(
 
     mark = tool_mark(function)
     with step_of_tool(name):
-        return await atool_exchange(
-            _NOT_IN_NAMES.sub("_", name) or "_",
-            arguments,
-            work,
-            VALUES,
-            effect=(mark and mark.effect) or effect,
-            raises=(*_RAISED, *(mark.raises if mark else ())),
-            returns=function,
-        )
+        try:
+            return await atool_exchange(
+                _NOT_IN_NAMES.sub("_", name) or "_",
+                arguments,
+                work,
+                VALUES,
+                effect=effect_of(name, effect, function=function),
+                raises=(*_RAISED, *(mark.raises if mark else ())),
+                returns=function,
+            )
+        except TraceforkError:
+            misses.check()
+            raise
 
 
 def _is_annotated(function: Any) -> bool:

@@ -4,7 +4,8 @@ The SDK calls each function tool in one function, below approvals, guardrails, h
 above time limits and the texts that a model gets for an error. Only that function is replaced, so
 all of the SDK's own code runs in a replay as in the recording.
 
-Agents that serve as tools are left alone: their runs make exchanges of their own.
+Left alone are agents that serve as tools, whose runs make exchanges of their own, and tools of MCP
+servers, which tracefork-mcp records.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from typing import Any
 
 from agents import tool as agents_tool
 from agents.run_internal import tool_execution
+from agents.tool import ToolOriginType
 
-from tracefork_core.adapters import Patches, check_session, in_session
+from tracefork_core.adapters import Patches, answering_tape, in_session
+from tracefork_openai_agents import misses
+from tracefork_openai_agents.live_tools import Watch, policy_of
 from tracefork_openai_agents.steps import inside_tool, step_of_tool
 from tracefork_openai_agents.tool_calls import call
-from tracefork_openai_agents.tool_values import Invoked
+from tracefork_openai_agents.tool_values import VALUES, Invoked
 
 _INVOKE = "_invoke_function_tool_with_metadata"
 _TEXT = "(text)"
@@ -41,26 +45,52 @@ def _as_exchange(invoke: Callable[..., Any]) -> Callable[..., Any]:
 
         if not in_session() or inside_tool.get():
             return await work(arguments)
-        if not function_tool._is_agent_tool:  # noqa: SLF001 - nothing public tells
-            return await _exchange(work, function_tool, arguments)
+        function = getattr(function_tool, "__wrapped__", None)
+        policy = "rerun" if _makes_exchanges(function_tool) else policy_of(function_tool, function)
+        if policy == "stub":
+            return await _stubbed(work, function_tool, function, context, arguments)
         with step_of_tool(function_tool.name):
             result = await work(arguments)
-        check_session()  # The SDK tells the model about an error of such a tool.
-        return result
+            misses.check()  # The SDK tells the model about an error of the tool.
+            if policy == "rerun":
+                return result
+            return await _compared(result, function_tool, function, arguments)
 
     return invoked
 
 
-async def _exchange(work: Callable[[str], Any], function_tool: Any, arguments: str) -> Any:
+def _makes_exchanges(function_tool: Any) -> bool:
+    origin = function_tool._tool_origin  # noqa: SLF001 - nothing public tells
+    is_agent: bool = function_tool._is_agent_tool  # noqa: SLF001
+    return is_agent or (origin is not None and origin.type is ToolOriginType.MCP)
+
+
+async def _stubbed(
+    work: Callable[[str], Any], function_tool: Any, function: Any, context: Any, arguments: str
+) -> Any:
     told = _decoded(arguments)
 
     async def run(**now: Any) -> object:
+        watch = Watch(context) if answering_tape() is None else None
         result = await work(arguments if now == told else _encoded(now))
+        if watch is not None:
+            watch.warn(function_tool.name)
         return result if result.is_sdk_generated_error else result.output
 
-    function = getattr(function_tool, "__wrapped__", None)
     result = await call(function_tool.name, told, run, function=function)
     return result if isinstance(result, Invoked) else Invoked(result)
+
+
+async def _compared(invoked: Any, function_tool: Any, function: Any, arguments: str) -> Any:
+    """Compare a result with the recorded one: it is an argument of the exchange that returns it."""
+    result = invoked.output if VALUES.hold(invoked.output) else str(invoked.output)
+
+    async def run(**_: Any) -> object:
+        return invoked if invoked.is_sdk_generated_error else invoked.output
+
+    told = {"arguments": _decoded(arguments), "result": VALUES.encode(result)}
+    compared = await call(function_tool.name, told, run, function=function)
+    return compared if isinstance(compared, Invoked) else Invoked(compared)
 
 
 def _decoded(arguments: str) -> dict[str, Any]:
