@@ -203,7 +203,7 @@ def follow(
 ) -> list[tuple[str, str]]:
     """Do what a page says, from its first line to its last; return each command with its output.
 
-    Each command has to print the lines that are shown after it, and to end with 0, or with 1 or 2
+    Each command has to print the lines that are shown after it, and to end with 0, or with 1, 2 or 4
     where a line that is shown begins with ✗ or FAILED. `before` is typed first and `example`
     entered; `instead` has words of commands, and what is typed in their place; `varies` matches
     what differs from run to run, white space left out. Exceptions are left out, but where the page
@@ -242,7 +242,7 @@ def _with(instead: Mapping[str, str], command: str) -> str:
 def _typed(reader: Reader, command: str, shown: str, varies: str) -> str:
     status, printed = reader.type(command.partition("   #")[0])
     differs = any(line.startswith(("✗", "FAILED")) for line in shown.splitlines())
-    assert status in ((1, 2) if differs else (0,)), f"$ {command}\n{printed}"
+    assert status in ((1, 2, 4) if differs else (0,)), f"$ {command}\n{printed}"
     _has_printed(printed, shown, varies)
     return printed
 

@@ -23,6 +23,7 @@ SCRIPTS = {
 """What is recorded in each folder; the others are run where ELSEWHERE says."""
 ELSEWHERE = {
     "adapter": "docs/how-to/write-an-adapter.md",
+    "mcp_issues": "packages/tracefork-mcp/tests/test_how_to.py",
     "newsroom": "packages/tracefork-crewai/tests/test_how_to.py",
     "refund_desk": "docs/tutorial/debug-a-langgraph-run.md",
     "notebook": "tests/docs/test_examples.py",
