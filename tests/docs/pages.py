@@ -18,6 +18,7 @@ from typing import IO
 
 ROOT = Path(__file__).parents[2]
 CREW = "docs/how-to/find-the-task-that-broke-your-crew.md"
+HANDOFF = "docs/how-to/which-agent-gave-the-wrong-handoff.md"
 TRAVEL = "docs/how-to/travel-in-a-langgraph-run.md"
 EXCEPTIONS = {
     ("README.md", "tracefork blame ticket"): "forks for half a minute; the first tutorial does it",
@@ -28,6 +29,10 @@ EXCEPTIONS = {
     ("docs/explanation/determinism-boundary.md", "with tracefork.record"): "the first one's tape",
     (CREW, "tracefork blame"): "minutes; at night, with packages/tracefork-crewai/tests/truth",
     (CREW, "python trial.py"): "minutes; at night, with packages/tracefork-crewai/tests/truth",
+    (
+        HANDOFF,
+        "tracefork blame",
+    ): "half a minute; test_blame.py of the package does it in one process",
     (TRAVEL, "tracefork blame"): "the tutorial on LangGraph blames a run from its checkpoints",
     ("docs/reference/tape-format.md", ""): "tests/docs/test_tape_format.py reads a tape by it",
     ("packages/tracefork-crewai/README.md", "from tracefork_crewai"): "the guide, on its own crew",

@@ -12,7 +12,7 @@ Names are loaded when they are first used: importing this package imports no fra
 `models` prepares the models of a run, and `misses` lets a divergence through. `tools`,
 `local_tools` and `tool_calls` make exchanges of tool calls, `live_tools` says which run in replays
 too, `hosted_tools` makes steps of those at the provider, and `tool_values` converts results.
-`attachment` is for sessions with ambient=False.
+`handoffs` puts hand-offs on the tape. `attachment` is for sessions with ambient=False.
 """
 
 from __future__ import annotations

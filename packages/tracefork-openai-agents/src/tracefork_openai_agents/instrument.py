@@ -10,9 +10,17 @@ from tracefork_openai_agents import ADAPTER
 
 def _put_in(patches: Patches, _: ModuleType) -> None:
     # The SDK is imported by now, so these imports cost no more time.
-    from tracefork_openai_agents import hosted_tools, local_tools, misses, models, steps, tools
+    from tracefork_openai_agents import (
+        handoffs,
+        hosted_tools,
+        local_tools,
+        misses,
+        models,
+        steps,
+        tools,
+    )
 
-    for part in (steps, models, misses, tools, local_tools, hosted_tools):
+    for part in (steps, models, misses, handoffs, tools, local_tools, hosted_tools):
         part.put_in(patches)
 
 

@@ -17,12 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from functools import wraps
 from types import TracebackType
 from typing import Any, Self
 
 from agents import run
-from agents.run_internal import run_loop, turn_resolution
+from agents.run_internal import run_loop
 from agents.tracing import Span, create
 from agents.tracing.provider import DefaultTraceProvider, TraceProvider
 from agents.tracing.span_data import SpanData, TaskSpanData, TurnSpanData
@@ -59,7 +58,7 @@ MASK = "Agent run"
 model_name: ContextVar[str] = ContextVar("tracefork_model_name", default="model")
 """The model that this run is about to ask: the spans of some models do not tell."""
 
-_handoff_to: ContextVar[str] = ContextVar("tracefork_handoff_to", default="handoff")
+handoff_to: ContextVar[str] = ContextVar("traceforkhandoff_to", default="handoff")
 
 inside_tool: ContextVar[bool] = ContextVar("tracefork_inside_tool", default=False)
 """Whether a tool runs here that is one exchange. A replay does not run it, so it has no steps."""
@@ -75,7 +74,6 @@ def put_in(patches: Patches) -> None:
     patches.wrap(create, "get_trace_provider", _with_steps)
     for module in (run, run_loop):
         patches.wrap(module, "include_task_and_turn_spans", _always)
-    patches.wrap(turn_resolution, "execute_handoffs", _telling_where)
 
 
 def _always(wanted: Callable[[Any], bool]) -> Callable[[Any], bool]:
@@ -87,17 +85,6 @@ def _always(wanted: Callable[[Any], bool]) -> Callable[[Any], bool]:
         return True
 
     return include_task_and_turn_spans
-
-
-def _telling_where(execute: Callable[..., Any]) -> Callable[..., Any]:
-    """Name the step of a hand-off: its span learns at its end only which agent is next."""
-
-    @wraps(execute)
-    async def executed(*, run_handoffs: list[Any], **options: Any) -> Any:
-        _handoff_to.set(run_handoffs[0].handoff.agent_name)
-        return await execute(run_handoffs=run_handoffs, **options)
-
-    return executed
 
 
 def _with_steps(provider_of_program: Callable[[], Any]) -> Callable[[], Any]:
@@ -267,7 +254,7 @@ def _name_of(data: Any) -> str:
         case "response" | "generation":
             return model_name.get()
         case "handoff":
-            return _handoff_to.get()
+            return handoff_to.get()
         case "mcp_tools":
             return str(data.server)
     return str(data.name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from agents.exceptions import MCPToolCancellationError, ModelBehaviorError, UserError
@@ -18,6 +20,8 @@ from tracefork_openai_agents.tool_values import VALUES
 _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 _RAISED = (MCPToolCancellationError, ModelBehaviorError, UserError)
 """Errors of the SDK that it treats in other ways than errors of a tool."""
+_TEXT = "(text)"
+"""The name of arguments that are no JSON object."""
 
 
 async def call(
@@ -27,12 +31,13 @@ async def call(
     *,
     effect: Effect | None = None,
     function: Any = None,
+    is_tool: bool = True,
 ) -> Any:
     """Return what `run` returns, or what it returned in the recording.
 
     A result that no replay could rebuild becomes the text that the model would get for it.
     `function` is the user's own: its annotation names the classes of results, and
-    `@tracefork.tool` its side effect.
+    `@tracefork.tool` its side effect. Without `is_tool` the call belongs to the step around it.
     """
 
     async def work(**arguments: Any) -> object:
@@ -44,7 +49,7 @@ async def call(
         return result if _is_annotated(function) or VALUES.hold(result) else str(result)
 
     mark = tool_mark(function)
-    with step_of_tool(name):
+    with step_of_tool(name) if is_tool else nullcontext():
         try:
             return await atool_exchange(
                 _NOT_IN_NAMES.sub("_", name) or "_",
@@ -62,3 +67,18 @@ async def call(
 
 def _is_annotated(function: Any) -> bool:
     return "return" in getattr(inspect.unwrap(function), "__annotations__", {})
+
+
+def decoded(arguments: str) -> dict[str, Any]:
+    """Return the arguments of a model's call as an object."""
+    try:
+        found = json.loads(arguments) if arguments else {}
+    except ValueError:
+        found = arguments
+    return found if isinstance(found, dict) else {_TEXT: found}
+
+
+def encoded(arguments: dict[str, Any]) -> str:
+    """Undo `decoded`."""
+    text = arguments.get(_TEXT)
+    return text if isinstance(text, str) else json.dumps(arguments)

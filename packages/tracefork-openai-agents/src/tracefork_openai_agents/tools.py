@@ -10,7 +10,6 @@ servers, which tracefork-mcp records.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -23,12 +22,10 @@ from tracefork_core.adapters import Patches, answering_tape, in_session
 from tracefork_openai_agents import misses
 from tracefork_openai_agents.live_tools import Watch, policy_of
 from tracefork_openai_agents.steps import inside_tool, step_of_tool
-from tracefork_openai_agents.tool_calls import call
+from tracefork_openai_agents.tool_calls import call, decoded, encoded
 from tracefork_openai_agents.tool_values import VALUES, Invoked
 
 _INVOKE = "_invoke_function_tool_with_metadata"
-_TEXT = "(text)"
-"""The name of arguments that are no JSON object."""
 
 
 def put_in(patches: Patches) -> None:
@@ -68,11 +65,11 @@ def _makes_exchanges(function_tool: Any) -> bool:
 async def _stubbed(
     work: Callable[[str], Any], function_tool: Any, function: Any, context: Any, arguments: str
 ) -> Any:
-    told = _decoded(arguments)
+    told = decoded(arguments)
 
     async def run(**now: Any) -> object:
         watch = Watch(context) if answering_tape() is None else None
-        result = await work(arguments if now == told else _encoded(now))
+        result = await work(arguments if now == told else encoded(now))
         if watch is not None:
             watch.warn(function_tool.name)
         return result if result.is_sdk_generated_error else result.output
@@ -88,19 +85,6 @@ async def _compared(invoked: Any, function_tool: Any, function: Any, arguments: 
     async def run(**_: Any) -> object:
         return invoked if invoked.is_sdk_generated_error else invoked.output
 
-    told = {"arguments": _decoded(arguments), "result": VALUES.encode(result)}
+    told = {"arguments": decoded(arguments), "result": VALUES.encode(result)}
     compared = await call(function_tool.name, told, run, function=function)
     return compared if isinstance(compared, Invoked) else Invoked(compared)
-
-
-def _decoded(arguments: str) -> dict[str, Any]:
-    try:
-        decoded = json.loads(arguments) if arguments else {}
-    except ValueError:
-        decoded = arguments
-    return decoded if isinstance(decoded, dict) else {_TEXT: decoded}
-
-
-def _encoded(arguments: dict[str, Any]) -> str:
-    text = arguments.get(_TEXT)
-    return text if isinstance(text, str) else json.dumps(arguments)
