@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import ClassVar
 
 from acme_agents import Agent
 from tracefork_acme import attach
@@ -15,6 +16,7 @@ class TestConformance(AdapterConformance):
     """An agent of acme-agents."""
 
     adapter = "acme"
+    selectors: ClassVar = {"agent:helper": 0, "agent:helper:answer": 2}
 
     def make_agent(self, url: str, lookup: Callable[[], str]) -> Agent:
         return Agent("helper", url=f"{url}/v1", key=API_KEY, tools=(lookup,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from crewai import LLM, Agent, Crew, Task
@@ -18,6 +18,7 @@ class TestConformance(AdapterConformance):
     """A crew of one agent that uses OpenAI's SDK."""
 
     adapter = "crewai"
+    selectors: ClassVar = {"crew": 0, "agent:Helper": 0, "agent:Helper:answer": 2}
 
     @pytest.fixture(autouse=True)
     def _detached_at_the_end(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain.agents import create_agent
 from langchain_core.tools import tool
@@ -18,6 +18,8 @@ class TestConformance(AdapterConformance):
     """LangGraph's prebuilt agent with ChatOpenAI."""
 
     adapter = "langgraph"
+    agent_kind = "run"
+    selectors: ClassVar = {"run:LangGraph": 0, "node:tools": 1, "node:model:2": 2}
 
     def make_agent(self, url: str, lookup: Callable[[], str]) -> Any:
         model = ChatOpenAI(model="some-model", base_url=f"{url}/v1", api_key=API_KEY)
