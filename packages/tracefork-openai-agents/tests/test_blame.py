@@ -56,6 +56,10 @@ def answer() -> str:
     return str(asyncio.run(Runner.run(triage, "Where is order 17?")).final_output)
 
 
+def is_right(said: object) -> bool:
+    return "17" in str(said)
+
+
 @pytest.fixture(autouse=True)
 def pool() -> Iterator[None]:
     """Drop the pool of connections of this test: their event loops are gone."""
@@ -83,7 +87,7 @@ def test_blame_names_the_part_at_fault(
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         with tracefork.record(tape):
             assert "17" not in answer()
-        report = tracefork.blame(tape, answer, lambda said: "17" in said, by=by, budget="200 calls")
+        report = tracefork.blame(tape, answer, is_right, by=by, budget="200 calls")
     assert report.parts[0].part.step[-1] == named
     assert report.parts[0].is_named
     assert not [draw.undefined for draw in report.draws if "Error" in (draw.undefined or "")]

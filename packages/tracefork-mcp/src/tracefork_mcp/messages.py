@@ -126,7 +126,8 @@ def line(message: Message, *, is_own: bool) -> bytes:
         kept.pop("id", None)
         if kept.get("method") == PROGRESS:
             kept["params"] = {n: v for n, v in kept["params"].items() if n != _TOKEN}
-    return _json(kept) + b"\n"
+    # In the order in which it came: agents put schemas and results into prompts as they are.
+    return _json(kept, is_sorted=False) + b"\n"
 
 
 def unreadable(error: Exception) -> bytes:
@@ -154,5 +155,6 @@ def refusal(request: Id, error: Exception) -> Any:
     return built({"id": request, "error": {"code": -32099, "message": str(error)}})
 
 
-def _json(value: object) -> bytes:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass")
+def _json(value: object, *, is_sorted: bool = True) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=is_sorted)
+    return text.encode("utf-8", "surrogatepass")
