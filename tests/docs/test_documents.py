@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -40,11 +41,13 @@ def test_what_the_readme_of_core_shows_works(tmp_path: Path) -> None:
     follow("shared/tracefork-core/README.md", tmp_path)
 
 
+@pytest.mark.with_langgraph
 def test_what_the_readme_of_the_langgraph_adapter_shows_works(tmp_path: Path) -> None:
     """Its examples run one after another: record, save, travel, bind, and declare a tool."""
     follow("packages/tracefork-langgraph/README.md", tmp_path, before=_STAND_IN)
 
 
+@pytest.mark.with_langgraph
 def test_a_run_is_travelled_as_the_guide_says(tmp_path: Path) -> None:
     """The graph is recorded, goes on from its checkpoints for nothing, and is forked at one."""
     listed = "tracefork show run.tape --checkpoints 2>&1"

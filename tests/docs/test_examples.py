@@ -55,7 +55,13 @@ def start_model(reader: Reader, folder: str) -> None:
     typed(reader, "export ANTHROPIC_BASE_URL=http://127.0.0.1:8899 ANTHROPIC_API_KEY=none")
 
 
-@pytest.mark.parametrize("folder", SCRIPTS)
+@pytest.mark.parametrize(
+    "folder",
+    [
+        pytest.param(name, marks=pytest.mark.with_langgraph if "langgraph" in name else ())
+        for name in SCRIPTS
+    ],
+)
 def test_an_example_replays_with_its_model_gone(reader: Reader, folder: str) -> None:
     """What it prints is the same, and the replay proves it; a changed question diverges."""
     start_model(reader, folder)
@@ -63,7 +69,7 @@ def test_an_example_replays_with_its_model_gone(reader: Reader, folder: str) -> 
     typed(reader, "kill %1")
     assert live.strip()
     assert typed(reader, "tracefork replay run.tape 2>err.txt") == live
-    assert json.loads(typed(reader, "tracefork verify --json run.tape 2>err.txt"))
+    assert "bit-exact · 0 sockets" in typed(reader, "cat err.txt")
     typed(reader, f"sed -i 's/17/18/; s/turntable/radio/; s/price/prize/' {SCRIPTS[folder]}")
     status, printed = reader.type(f"tracefork replay run.tape {SCRIPTS[folder]}")
     assert status == 1, printed

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from docs.pages import follow
+
+pytestmark = pytest.mark.with_langgraph
 
 
 def test_the_tutorial_works_as_written(tmp_path: Path) -> None:

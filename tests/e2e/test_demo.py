@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.with_langgraph
+
 
 def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     """A run is recorded, replayed with the provider gone, caught at a changed byte, and repaired.

@@ -19,6 +19,8 @@ from house.repository import ROOT, Built, Package, packages, run, run_python
 
 from tracefork_testkit import ProviderServer
 
+pytestmark = pytest.mark.xdist_group("wheels")  # One process builds them, once.
+
 # What `pip install` of each folder brings, on top of those before it: a dependency of a dependency
 # is our users' too, so whatever comes or goes is seen here.
 PULLED = {
@@ -210,6 +212,7 @@ def installed(python: Path) -> set[str]:
     return {re.sub(r"[-_.]+", "-", entry["name"]).lower() for entry in listed}
 
 
+@pytest.mark.xdist_group("pip")  # It takes as long as all the rest, and needs none of it.
 def test_pip_installs_the_folders_and_what_they_use(tmp_path: Path) -> None:
     """`pip install` of each folder works with pip alone and pulls in what is pinned here."""
     folders = {package.name: package.folder for package in packages()}

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.many_processes
+
 _SCRIPT = """
 import sys
 from dataclasses import dataclass

@@ -37,6 +37,7 @@ def recorded(record: Callable[..., Run], place_of: Callable[[str], str]) -> Call
     return recorded
 
 
+@pytest.mark.many_processes
 def test_ten_replays_in_other_processes_leave_each_database_as_it_was(
     recorded: Callable[[str], Run], replayed_elsewhere: Callable[[list[Run]], None]
 ) -> None:
@@ -44,6 +45,7 @@ def test_ten_replays_in_other_processes_leave_each_database_as_it_was(
     replayed_elsewhere([recorded(saver) for saver in (*SYNC, *ASYNC)])
 
 
+@pytest.mark.many_processes
 @pytest.mark.parametrize("saver", ["sqlite", "postgres"])
 def test_fifty_forks_of_a_blame_leave_the_database_as_it_was(
     recorded: Callable[[str], Run], saver: str

@@ -40,6 +40,7 @@ def recorded(record: Callable[..., Run], place_of: Callable[[str], str]) -> Call
     return recorded
 
 
+@pytest.mark.many_processes
 def test_ten_replays_in_other_processes_leave_each_store_as_it_was(
     recorded: Callable[[str], Run], replayed_elsewhere: Callable[[list[Run]], None]
 ) -> None:
