@@ -208,8 +208,8 @@ def follow(
 ) -> list[tuple[str, str]]:
     """Do what a page says, from its first line to its last; return each command with its output.
 
-    Each command has to print the lines that are shown after it, and to end with 0, or with 1, 2 or 4
-    where a line that is shown begins with ✗ or FAILED. `before` is typed first and `example`
+    Each command has to print the lines that are shown after it, and to end with 0, or with 1, 2 or
+    4 where a line that is shown begins with ✗ or FAILED. `before` is typed first and `example`
     entered; `instead` has words of commands, and what is typed in their place; `varies` matches
     what differs from run to run, white space left out. Exceptions are left out, but where the page
     is followed `whole`.

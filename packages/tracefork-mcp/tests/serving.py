@@ -25,16 +25,17 @@ def serving(app: Any) -> Iterator[Served]:
 class Served:
     """A running HTTP server. `url` is its address, also when it has stopped."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, ws: str = "none") -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.requests: list[str] = []
         options: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1}
-        config = uvicorn.Config(self._counted(app), ws="none", **options)
+        config = uvicorn.Config(self._counted(app), ws=ws, lifespan="auto", **options)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         while not self._server.started:
+            assert self._thread.is_alive(), "the server did not start"
             time.sleep(0.005)
 
     def _run(self) -> None:

@@ -45,6 +45,9 @@ sys.addaudithook(hook)
 """
 
 
+pytestmark = pytest.mark.many_processes
+
+
 @pytest.fixture
 def run(tmp_path: Path, program: Path, counter: Path) -> Callable[..., str]:
     """Run a command of tracefork on the agent, in a new process with its own hash seed."""

@@ -40,6 +40,7 @@ from tracefork_core.adapters import (
     lane_here,
 )
 from tracefork_mcp import messages
+from tracefork_mcp.failures import CLOSED, exception_of, is_end
 from tracefork_mcp.formats import LINES
 from tracefork_mcp.messages import Id, Message
 from tracefork_mcp.server import Server
@@ -47,7 +48,6 @@ from tracefork_mcp.server import Server
 _JSON = ("content-type", "application/json")
 _LINES = Head(200, "OK", (LINES,))
 _ACCEPTED = Head(202, "Accepted", (("content-length", "0"),))
-_CLOSED = Failure("ConnectionClosed", "the server closed the connection")
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 RECEIVE = "receive"
 
@@ -94,6 +94,7 @@ class Tap:
     Attributes:
         inbox: the stream that the client reads.
         handshake: what the tape answered and a server must have heard before anything else.
+        on_error: called with an error of the transport, to raise it where the client runs.
     """
 
     def __init__(self, session: Any, server: Server, stream: Callable[[], Awaitable[Any]]) -> None:
@@ -101,6 +102,7 @@ class Tap:
         self.server = server
         self._stream = stream
         self._deliver, self.inbox = anyio.create_memory_object_stream[Any](math.inf)
+        self.on_error: Callable[[Exception], object] = lambda _: self._end()
         self.handshake: list[tuple[Message, Any]] = []
         self._repeated: dict[Id, asyncio.Future[None]] = {}
         self._open: dict[Id, _Asked] = {}
@@ -229,12 +231,24 @@ class Tap:
             self._end()
             return
         with suppress(TraceforkError):
+            if not self._open:
+                self._open[RECEIVE] = self._receive()
+            first = next(iter(self._open.values()))
+            if first.live is not None:
+                await first.live.quiet()
+        # An error of the transport ends the stream first, and cancels the client next.
+        if not self._is_closed:
+            await self.break_off(CLOSED)
+            self._end()
+
+    async def break_off(self, failure: Failure) -> None:
+        """Record that the connection ended by itself, in what is open or in an exchange."""
+        with suppress(TraceforkError):
             asked = list(self._open.values()) or [self._receive()]
             self._open.clear()
             for one in asked:
-                await one.end(_CLOSED)
-                end_step(one.step, _CLOSED.kind)
-        self._end()
+                await one.end(failure)
+                end_step(one.step, failure.kind)
 
     async def _feed_recorded(self) -> None:
         lane, tape, until = lane_here(), answering_tape(), fork_point()
@@ -306,7 +320,10 @@ class Tap:
             while piece is not None:
                 if isinstance(piece, Failure):
                     end_step(asked.step, piece.kind)
-                    self._end()
+                    if is_end(piece):
+                        self._end()
+                    else:
+                        self.on_error(exception_of(piece))
                     return
                 if isinstance(piece, bytes):
                     *lines, buffer = (buffer + piece).split(b"\n")

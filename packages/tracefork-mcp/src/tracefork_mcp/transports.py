@@ -8,7 +8,6 @@ connects when the first message needs it, and first repeats the handshake that t
 from __future__ import annotations
 
 import asyncio
-import builtins
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -29,6 +28,7 @@ from tracefork_core.adapters import (
     session_here,
 )
 from tracefork_mcp import messages
+from tracefork_mcp.failures import exception_of, failure_of
 from tracefork_mcp.server import Server
 from tracefork_mcp.tap import Outbox, Tap, check_loop
 
@@ -73,7 +73,7 @@ async def tapped(real: Any, session: Any, server: Server, *, connects: bool) -> 
         if connecting is not None:
             head = await connecting.areceive_head()
             if isinstance(head, Failure):
-                raise _exception(head)
+                raise exception_of(head)
             await connecting.areceive_chunk()
         async with _late(real, session, server) as streams:
             yield streams
@@ -99,7 +99,7 @@ async def _recorded(
     except Exception as error:
         if connecting is not None:
             await connecting.quiet()
-            connecting.fail(_failure(error))
+            connecting.fail(failure_of(error))
         raise
     except BaseException:
         if connecting is not None:
@@ -120,8 +120,13 @@ async def _recorded(
         yield (tap.inbox, Outbox(tap), *more)
     except BaseException as error:
         tap.begin_closing()
-        with crossing_seam():
-            is_swallowed = await real.__aexit__(type(error), error, error.__traceback__)
+        try:
+            with crossing_seam():
+                is_swallowed = await real.__aexit__(type(error), error, error.__traceback__)
+        except Exception as raised:
+            if not isinstance(error, Exception):  # It has cancelled the client.
+                await tap.break_off(failure_of(raised))
+            raise
         if not is_swallowed:
             raise
     else:
@@ -137,7 +142,9 @@ async def _late(real: Any, session: Any, server: Server) -> AsyncIterator[Any]:
     connection = _Late(real)
     tap = connection.tap = Tap(session, server, connection.stream)
     try:
-        async with anyio.create_task_group():  # As in the real one: errors come in a group.
+        # As in the real one: an error cancels the client and comes in a group.
+        async with anyio.create_task_group() as group:
+            tap.on_error = lambda error: group.start_soon(_raise, error)
             tap.start(tap.feed(), has_lane=True)
             yield tap.inbox, Outbox(tap)
     finally:
@@ -177,10 +184,12 @@ class _Late:
                 await self.tap.repeat_handshake(write)
                 ready.set_result(write)
                 await self._over.wait()
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - it is raised where the client runs
+            inner = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
             if ready.done():
-                raise
-            ready.set_exception(error)
+                self.tap.on_error(inner)
+            else:
+                ready.set_exception(error)
 
     async def close(self) -> None:
         """End the connection, if it was made."""
@@ -189,19 +198,5 @@ class _Late:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _failure(error: Exception) -> Failure:
-    inner = error
-    while isinstance(inner, ExceptionGroup):
-        inner = inner.exceptions[0]
-    return Failure(type(inner).__name__, str(inner))
-
-
-def _exception(failure: Failure) -> Exception:
-    """Rebuild the error of a connection: one of Python's own, or a `ConnectionError`."""
-    kind = getattr(builtins, failure.kind, None)
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
-            return kind(failure.message)
-        except TypeError:
-            pass
-    return ConnectionError(f"{failure.kind}: {failure.message}")
+async def _raise(error: BaseException) -> None:
+    raise error
