@@ -44,6 +44,7 @@ PUBLIC = {
         "fork",
         "record",
         "replay",
+        "rerun",
         "tool",
     ],
     "tracefork_core.adapters": [

@@ -1,8 +1,8 @@
 """Time-travel debugging for AI agents: record a run at the wire, replay it for $0, and prove it.
 
-`record`, `replay`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a service;
-`tool` and `bind` capture calls of an agent; `carry` hands its work to an older thread; `Tape` reads
-a recording.
+`record`, `replay`, `rerun`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a
+service; `tool` and `bind` capture calls of an agent; `carry` hands its work to an older thread;
+`Tape` reads a recording.
 
 The rooms, from the top; each imports only what is below it:
 
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from tracefork_core.run.fork import Forking, fork
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
+    from tracefork_core.run.rerun import rerun
     from tracefork_core.seams import bind
     from tracefork_core.seams.tools.tool import tool
     from tracefork_core.service.recorder import Recorder
@@ -103,6 +104,7 @@ _HOMES = {
     "fork": "run",
     "record": "run",
     "replay": "run",
+    "rerun": "run",
     "tool": "seams.tools.tool",
 }
 
@@ -139,6 +141,7 @@ __all__ = [
     "fork",
     "record",
     "replay",
+    "rerun",
     "tool",
 ]
 

@@ -22,6 +22,7 @@ GROUPS = {
         "doctor": "Check which installed libraries tracefork captures.",
     },
     "What if": {
+        "rerun": "Run an edited agent again; only what it asks anew is live.",
         "fork": "Replay up to a step, change it, and run live from there.",
         "try": "Ask one recorded question again, changed, and compare the answers.",
     },
@@ -50,7 +51,7 @@ GROUPS = {
 SUMMARIES = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 """What each command does, in the order of the help."""
 WITH_AGENT = frozenset(
-    {"record", "replay", "verify", "calibrate", "race", "fork", "try", "blame", "bisect"}
+    {"record", "replay", "verify", "calibrate", "race", "rerun", "fork", "try", "blame", "bisect"}
 )
 """The commands that pass the words behind `--` to the agent."""
 

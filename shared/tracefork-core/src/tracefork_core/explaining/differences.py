@@ -40,12 +40,21 @@ def differences(form: Form, exchange: Exchange, matchers: Sequence[str] = ()) ->
         texts = "—" if recorded is None else recorded, "—" if actual is None else actual
         differing.append(Difference(pointer, *(_windows(*texts) if pointer == "url" else texts)))
     if exchange.request.body != form.record.body:
-        for pointer, before, now in body_places(exchange.request_body, form.body):
-            if isinstance(before, str) and isinstance(now, str):
-                differing.append(Difference(pointer, *_windows(before, now)))
-            else:
-                differing.append(Difference(pointer, _short(before), _short(now)))
+        differing += body_differences(exchange.request_body, form.body)
     return [d for d in differing if not is_ignored(d.pointer, matchers)]
+
+
+def body_differences(before: bytes, now: bytes) -> list[Difference]:
+    """List where two bodies differ, as short texts; empty if they are equal."""
+    differing: list[Difference] = []
+    if before == now:
+        return differing
+    for pointer, recorded, actual in body_places(before, now):
+        if isinstance(recorded, str) and isinstance(actual, str):
+            differing.append(Difference(pointer, *_windows(recorded, actual)))
+        else:
+            differing.append(Difference(pointer, _short(recorded), _short(actual)))
+    return differing
 
 
 def head_places(

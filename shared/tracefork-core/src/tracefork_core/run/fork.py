@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from tracefork_core.errors import (
     TraceforkError,
     UsageError,
 )
+from tracefork_core.exchange.contract import Request
 from tracefork_core.run.fork_point import Place, number_of
 from tracefork_core.run.replay import answering, masking_of
 from tracefork_core.run.scope import Covers, Scope, Switches
@@ -30,8 +31,11 @@ from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.session import Session
 from tracefork_core.session.forking import GIVEN, Plan, Writes, checked, salts_of
 from tracefork_core.session.interventions import Edit, Fail, Intervention, Keep, Replace, described
-from tracefork_core.tape import Receipt, Tape, TapeWriter
+from tracefork_core.tape import Exchange, Receipt, Tape, TapeWriter
 from tracefork_core.tape.event import BRANCH, Branch, Change
+
+BeforeLive = Callable[[Request, Exchange | None], object]
+"""Called before a live call with its request, and the recorded exchange whose place it takes."""
 
 
 @dataclass(slots=True)
@@ -66,8 +70,8 @@ class Forking:
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
-    """What `fork` is asked for, as its docstring says; `changes` has `replace` in it."""
+class Options:
+    """What `fork` and `rerun` are asked for: see there. `changes` has `replace` in it."""
 
     at: Place
     changes: Mapping[Place, Intervention]
@@ -84,10 +88,14 @@ class _Options:
     overwrite: bool
     match: Sequence[str]
     mask: Sequence[str]
+    is_rerun: bool = False
+    before_live: BeforeLive | None = None
 
 
-class _Fork(Writing[Forking]):
-    def __init__(self, path: Path, switches: Switches, options: _Options) -> None:
+class ForkScope(Writing[Forking]):
+    """The block of a fork, or of a run that is run again."""
+
+    def __init__(self, path: Path, switches: Switches, options: Options) -> None:
         super().__init__(switches)
         self._path = path
         self._options = options
@@ -102,7 +110,7 @@ class _Fork(Writing[Forking]):
 
             check_tools(tape, plan.until)
         masking = masking_of(tape, options.mask)
-        path = options.to or _free(self._path, plan.at)
+        path = options.to or _free(self._path, "rerun" if plan.is_rerun else plan.at)
         if path.absolute().parent != self._path.absolute().parent:
             raise UsageError(
                 f"tracefork: a branch lies beside its parent: not {path}, but in "
@@ -157,6 +165,8 @@ class _Fork(Writing[Forking]):
                 self._salt,
                 options.reuse,
                 _names(options.reads),
+                options.is_rerun,
+                options.before_live,
             ),
             tape.exchanges,
         )
@@ -193,7 +203,7 @@ class _Fork(Writing[Forking]):
         return verdict
 
 
-def _free(parent: Path, at: int) -> Path:
+def _free(parent: Path, at: int | str) -> Path:
     """Return a name beside the parent that is not taken."""
     for i in itertools.count(1):
         name = parent.with_name(f"{parent.stem}.{at}{f'-{i}' if i > 1 else ''}{parent.suffix}")
@@ -217,6 +227,7 @@ def _described(plan: Plan, parent: Branch | None) -> Branch:
         plan.reuse,
         anew=salts_of(parent, plan),
         reads=sorted(plan.reads),
+        is_rerun=plan.is_rerun,
     )
 
 
@@ -304,7 +315,7 @@ def fork(
     changes = dict(change or {})
     if replace is not None:
         changes[at] = Replace(replace) if isinstance(replace, str) else replace
-    options = _Options(
+    options = Options(
         at=at,
         changes=changes,
         hold=hold,
@@ -322,4 +333,4 @@ def fork(
         mask=mask,
     )
     switches = Switches(ambient, clock, entropy, subprocesses, boundary, scope)
-    return _Fork(Path(path), switches, options)
+    return ForkScope(Path(path), switches, options)

@@ -5,6 +5,7 @@ they may differ: an exchange of the fork takes the place of the recorded one tha
 along its lane, counted among requests to the same endpoint. On the lane without order it takes the
 place of an equal request. A change or a held answer names the recorded exchange whose place is
 taken. Where answers are reused, an equal request takes the place of the recorded one on any lane.
+An agent that was edited has no fork point: it runs again, and all equal requests are reused.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ class Plan:
         changes: the intervention for each recorded exchange; those without one are live.
         writes: see `Writes`.
         reads: names of tools that only read, whatever is known about them otherwise.
+        is_rerun: whether there is no fork point: nothing at `at` is asked again.
+        before_live: called before each live call that is not auxiliary, with its request and the
+            recorded exchange whose place it takes; a TraceforkError from it ends the fork.
         tail: changes the requests of live model calls that have no change of their own.
         salt: makes lanes draw new random values after the fork point; None draws as recorded.
         calls: the limit of live calls; None for no limit.
@@ -64,6 +68,8 @@ class Plan:
     salt: str | None = None
     reuse: bool = False
     reads: frozenset[str] = frozenset()
+    is_rerun: bool = False
+    before_live: Callable[[Request, Exchange | None], object] | None = None
 
 
 def salts_of(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
@@ -109,7 +115,8 @@ class Fork:
     def __init__(self, plan: Plan, tape: Tape) -> None:
         recorded = tape.exchanges
         self.plan = plan
-        self.first = recorded[plan.at] if plan.at < len(recorded) else None
+        has_point = plan.at < len(recorded) and not plan.is_rerun
+        self.first = recorded[plan.at] if has_point else None
         self.reached = self.first is None
         self.counts: Counter[str] = Counter()
         self.overspent = False
@@ -240,6 +247,8 @@ class Fork:
             raise StoppedError(
                 f"tracefork: the fork reached its limit of {self.plan.calls} live calls."
             )
+        if self.plan.before_live is not None and not attempt.is_auxiliary:
+            self.plan.before_live(request, recorded)
         edit = change if isinstance(change, Edit) else self._tail_of(request)
         sends = edited(edit, request) if edit else None
         return ForkStep(recorded, sends=sends)

@@ -240,6 +240,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
         changes: the interventions.
         writes: how calls with side effects were handled: "refuse", "stub" or "allow".
         reads: names of tools that were declared to read only.
+        is_rerun: whether the agent ran again without a fork point.
         tail: the edit of every model call without an intervention of its own.
         salt: past the fork point, a lane draws under its name, "~" and this, if it is set.
         reuse: whether requests equal to the parent's got the parent's answers.
@@ -256,6 +257,7 @@ class Branch(msgspec.Struct, frozen=True, omit_defaults=True):
     skipped: list[int] = []
     anew: list[tuple[int, str]] = []
     reads: list[str] = []
+    is_rerun: bool = False
 
 
 class Moved(msgspec.Struct, frozen=True):

@@ -118,6 +118,7 @@ class Agent:
         *,
         show: bool,
         told: Callable[[Outcome[R]], int] | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> tuple[R, Ending]:
         """Run inside a recording or a replay; return the value of `scope` and the agent's ending.
 
@@ -127,6 +128,8 @@ class Agent:
                 error of tracefork caused is printed only after the scope has closed without error.
             told: reports the result and returns the exit code, for an agent that ends the process
                 itself.
+            is_stopped: returns whether the command itself ended the agent. What the agent raised
+                then is not shown: the command says why it ended.
 
         Raises:
             TraceforkError: from the scope, or from the agent.
@@ -140,6 +143,7 @@ class Agent:
                     ending = self._run()
                     if os.getpid() != process:
                         end_forked(ending)  # The parent closes the scope and reports the run.
+                    show = show and not is_stopped()
                     ending = ended(ending, show=show)
                     guard.stay()
                 notes = ending.notes

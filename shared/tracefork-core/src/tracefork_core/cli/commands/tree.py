@@ -122,6 +122,8 @@ def _change(tape: Tape) -> str:
         detail = ", ".join(f"{name} {value!r}" for name, value in change.detail.items())
         text = f"{change.kind} {change.n}" + (f": {detail}" if detail else "")
         parts.append(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
+    if branch.is_rerun:
+        return "run again"
     return printable("; ".join(parts)) or f"asked again from {branch.at}"
 
 

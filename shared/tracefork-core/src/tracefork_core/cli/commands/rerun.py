@@ -1,0 +1,272 @@
+"""`tracefork rerun`: run an edited agent again, and pay only for what it asks differently."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from tracefork_core.cli import fork_options, options, tape_names
+from tracefork_core.cli.agent import hash_seed
+from tracefork_core.cli.agent.hard_exit import Outcome
+from tracefork_core.cli.agent.recorded_command import remember
+from tracefork_core.cli.display import figures, screen
+from tracefork_core.cli.display.text import printable
+from tracefork_core.cli.exits import FAILED
+from tracefork_core.cli.repeated import ask_about_tools
+from tracefork_core.errors import StoppedError, UsageError
+from tracefork_core.tape import Exchange, Tape
+
+if TYPE_CHECKING:
+    from tracefork_core.blaming.trials.budget import Budget
+    from tracefork_core.exchange.contract import Request
+    from tracefork_core.run.fork import Forking
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+_SHOWN = 5
+"""How many live calls are listed, each with its first difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Spending:
+    """What the run may ask for."""
+
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before the first live call.")
+    ] = False
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="LIMIT", help="Stop at a limit: 20 calls, 10m."),
+    ] = None
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Ask for nothing: show the first live call.")
+    ] = False
+
+    def read(self) -> Budget:
+        """Return the budget.
+
+        Raises:
+            UsageError: it is none, or one of dollars or tokens.
+        """
+        from tracefork_core.blaming.trials.budget import Budget
+
+        limits = Budget.read(self.budget) if self.budget else Budget()
+        if limits.usd is not None or limits.tokens is not None:
+            raise UsageError(
+                "tracefork: rerun counts calls and time, because the price of a call is known when "
+                f"it has ended (got {self.budget!r}). Type --budget '20 calls' or --budget 10m."
+            )
+        return limits
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch(fork_options.WriteOptions):
+    """The tape that records the run."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="TAPE", help="The branch to write (default: RUN.rerun.tape)."
+        ),
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
+        False
+    )
+    mask: options.Mask = None
+
+
+@app.command(cls=options.TapeAndAgent)
+@options.grouped
+def rerun(
+    ctx: typer.Context,
+    tape: options.TapeName,
+    agent_words: options.AgentOrApp,
+    *,
+    spending: _Spending,
+    branch: _Branch,
+    as_json: options.AsJson = False,
+) -> int:
+    """Run an edited agent again; only what it asks anew is live.
+
+    A request that equals a recorded one is answered from the tape at no cost. Any other is live,
+    after you confirmed the first. All of it is recorded on a branch: a tape beside the first one.
+    """
+    limits = spending.read()
+    path = tape_names.find(tape)
+    agent, folder = agent_words.read_for(path, ctx)
+    with Tape.open(path) as opened:
+        hash_seed.restore(opened.hash_seed)
+    from tracefork_core.run import rerun as rerunning  # after the process may have restarted
+
+    tools = ask_about_tools(path, allowed=branch.allow_writes)
+    to, here = branch.output.absolute() if branch.output else None, Path.cwd()
+    os.chdir(folder)
+    agent.prepare()
+    first = _First(spending, limits)
+    scope = rerunning(
+        path,
+        before_live=first,
+        writes=branch.writes(),
+        reads=branch.reads or [],
+        rerun_tools=tools,
+        to=to,
+        overwrite=branch.overwrite,
+        mask=branch.mask or [],
+        scope="process",
+    )
+    began = time.perf_counter()
+
+    def report(outcome: Outcome[Forking]) -> int:
+        with screen.stdout_kept(as_json):
+            run, ending = outcome()
+        assert run.receipt is not None
+        remember(run.path, run.receipt.digest, agent, folder)
+        os.chdir(here)
+        status = ending.status
+        if first.stopped is not None:
+            status = 0 if spending.offline else FAILED
+        _report(run, first, time.perf_counter() - began, status=status, as_json=as_json)
+        return status
+
+    return report(
+        lambda: agent.run_under(scope, show=True, told=report, is_stopped=first.has_stopped)
+    )
+
+
+class _First:
+    """Asks before the first live call, and stops the run where none is allowed.
+
+    Attributes:
+        stopped: says of the call that was not made where it differs; None if all were made.
+    """
+
+    def __init__(self, spending: _Spending, limits: Budget) -> None:
+        self._spending = spending
+        self._limits = limits
+        self._calls = 0
+        self._began = time.monotonic()
+        self._is_allowed = spending.yes
+        self.stopped: str | None = None
+
+    def __call__(self, request: Request, place: Exchange | None) -> None:
+        """Allow a live call.
+
+        Raises:
+            StoppedError: it is not made.
+            UsageError: nobody can confirm it.
+        """
+        words = _difference(request.url, request.body, place)
+        if self._spending.offline:
+            self._stop(words)
+        if self._is_used_up():
+            self._stop(f"{words}, because the budget is used up")
+        self._calls += 1
+        if self._is_allowed:
+            return
+        if sys.stdin is None or not sys.stdin.isatty():
+            raise UsageError(
+                f"tracefork: the tape does not answer this request: {words}. Nothing was asked. "
+                "Pass --yes to ask for it, or --offline to look at it."
+            )
+        screen.stderr().print(f"· not on the tape: {words}", style=screen.WARN, soft_wrap=True)
+        if not typer.confirm("Ask for it, and for what follows?", err=True):
+            self._stop(words)
+        self._is_allowed = True
+
+    def has_stopped(self) -> bool:
+        """Return whether it ended the run."""
+        return self.stopped is not None
+
+    def _is_used_up(self) -> bool:
+        calls, seconds = self._limits.calls, self._limits.seconds
+        is_late = seconds is not None and time.monotonic() - self._began > seconds
+        return is_late or self._calls == calls
+
+    def _stop(self, words: str) -> None:
+        self.stopped = words
+        raise StoppedError(f"tracefork: the run stopped before a live call: {words}.")
+
+
+def _difference(url: str, body: bytes, place: Exchange | None) -> str:
+    """Return where a request differs from the recorded one whose place it takes."""
+    from tracefork_core.explaining.differences import body_differences
+
+    parts = urlsplit(url)
+    asked = printable(parts.path if parts.netloc else url)
+    if place is None:
+        return f"{asked}, which the recorded run did not ask"
+    found = body_differences(place.request_body, body) if place.has_bodies else []
+    more = f", and {figures.several(len(found) - 1, 'more place')}" if len(found) > 1 else ""
+    if not found:
+        return f"{asked}, instead of exchange {place.n}"
+    one = found[0]
+    change = printable(f"{one.pointer} was {one.recorded!r}, is {one.actual!r}")
+    return f"{asked}, instead of exchange {place.n}: {change}{more}"
+
+
+def _report(run: Forking, first: _First, seconds: float, *, status: int, as_json: bool) -> None:
+    from rich.text import Text
+
+    from tracefork_core.cli.display.account import dollars, live_cost
+
+    assert run.receipt is not None
+    with Tape.open(run.path) as branch:
+        spent, shown = live_cost(branch), tape_names.shown(run.path)
+        parent = branch.parent
+        recorded = parent.exchanges if parent else []
+        live = [one for one in branch.exchanges if not one.aside.answered]
+        asked = [
+            _difference(
+                one.url,
+                one.request_body if one.has_bodies else b"",
+                None if one.aside.place is None else recorded[one.aside.place],
+            )
+            for one in live
+        ]
+        taken = {one.aside.place for one in branch.exchanges}
+        left = [one.n for one in recorded if one.n not in taken and not one.is_auxiliary]
+    after = f"tracefork show {shlex.quote(shown)}"
+    if as_json:
+        screen.say_json(
+            {
+                "command": "rerun",
+                "exit": status,
+                "tape": str(run.path),
+                "digest": run.digest,
+                "outcome": run.receipt.outcome,
+                "reused": run.replayed,
+                "live": run.live,
+                "asked": asked,
+                "not_asked_again": left,
+                "stopped": first.stopped,
+                "cost_usd": dollars(spent),
+                "seconds": seconds,
+                "next": after,
+            }
+        )
+        return
+    console = screen.stderr()
+    facts = [f"{run.replayed} reused", f"{run.live} asked", figures.duration(seconds)]
+    head = Text("● rerun ", screen.GOOD).append(printable(shown), "bold")
+    console.print(head.append(f" · {' · '.join(facts)}", "default"), soft_wrap=True)
+    cost = "$0" if not run.live else "cost —" if spent is None else figures.money(spent)
+    console.print(f"  {cost} · digest {figures.digest(run.receipt.digest)}")
+    for words in asked[:_SHOWN]:
+        console.print(f"  asked: {words}", soft_wrap=True)
+    if len(asked) > _SHOWN:
+        console.print(f"  asked: {len(asked) - _SHOWN} more")
+    if first.stopped is not None:
+        console.print(f"  stopped before {first.stopped}", soft_wrap=True)
+    elif left:
+        console.print(f"  not asked again: {', '.join(map(str, left[:20]))}", soft_wrap=True)
+    if run.receipt.outcome != "ok" and first.stopped is None:
+        console.print(f"  the agent ended with {run.receipt.outcome}")
+    console.print(Text("  next: ", screen.DIM).append(after, "default"), soft_wrap=True)
