@@ -12,7 +12,9 @@ Names are loaded when they are first used: importing this package imports no fra
 `models` prepares the models of a run, and `misses` lets a divergence through. `tools`,
 `local_tools` and `tool_calls` make exchanges of tool calls, `live_tools` says which run in replays
 too, `hosted_tools` makes steps of those at the provider, and `tool_values` converts results.
-`handoffs` puts hand-offs on the tape. `attachment` is for sessions with ambient=False.
+`handoffs` puts hand-offs on the tape, `websockets` makes exchanges of what models are asked over a
+websocket, and `sessions` stands in for the SDK's memory of conversations. `refusals` says what no
+session records, and `attachment` is for sessions with ambient=False.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ ADAPTER = Adapter(
     framework="openai-agents",
     seams=(
         "httpx2: models of OpenAI, Azure and compatible APIs",
+        "websockets: models of OpenAI's Responses API",
         "tools, below approvals, guardrails and hooks",
         "spans: steps",
+        "Session: conversations of earlier runs",
     ),
 )
 

@@ -28,7 +28,8 @@ from tracefork_core.providers.parts import (
 )
 from tracefork_core.providers.wire import Wire
 
-_SHOWN = ("model", "input", "instructions", "tools", "stream")
+_SHOWN = ("model", "input", "instructions", "tools", "stream", "type")
+"""Fields that have a place of their own; `type` is that of a frame on a websocket."""
 _FINAL = ("completed", "failed", "cancelled")
 _CALLER_RUNS = (
     "function_call",
