@@ -52,9 +52,9 @@ def test_a_session_refuses_voice(tape: Path) -> None:
     pytest.importorskip("numpy")
     from agents.voice import AudioInput, SingleAgentVoiceWorkflow, VoicePipeline
 
-    pipeline = VoicePipeline(workflow=SingleAgentVoiceWorkflow(None))  # type: ignore[arg-type]
+    pipeline = VoicePipeline(workflow=SingleAgentVoiceWorkflow(None))
     with (
         pytest.raises(tracefork.UsageError, match="cannot record a VoicePipeline"),
         tracefork.record(tape),
     ):
-        asyncio.run(pipeline.run(AudioInput(buffer=None)))  # type: ignore[arg-type]
+        asyncio.run(pipeline.run(AudioInput(buffer=None)))

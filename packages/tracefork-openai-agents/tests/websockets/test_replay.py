@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tracefork_core as tracefork
-from tracefork_core.providers import model_call
+from tracefork_core.providers import TextPart, model_call
 
 CALLS = "@call lookup {}\n@then\n@say done"
 
@@ -43,7 +43,9 @@ def test_a_request_reads_as_a_call_of_a_model(ask: Any, tape: Path) -> None:
         step = next(step for step in opened.steps if step.id == exchange.step)
     assert call is not None
     assert (call.api, call.request_model, call.stream) == ("openai.responses", "gpt-5-mini", True)
-    assert call.output[0].parts[0].content.startswith("done")
+    said = call.output[0].parts[0]
+    assert isinstance(said, TextPart)
+    assert str(said.content).startswith("done")
     assert call.usage is not None
     assert call.usage.output_tokens
     assert "type" not in call.parameters
