@@ -1,4 +1,8 @@
-"""Prepare the model of each turn: its name for the steps, and its client where it is attached."""
+"""Prepare the model of each turn: its name, its client where it is attached, and its requests.
+
+The SDK lists what a request is to include in the order of a set, which hashes decide. A session
+sorts that list, so that a replay in another process sends the same.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
+from agents.models.openai_responses import OpenAIResponsesModel
 from agents.run_internal import run_loop
 
 from tracefork_core import bind
-from tracefork_core.adapters import Patches
+from tracefork_core.adapters import Patches, in_session
 from tracefork_openai_agents.steps import model_name
 
 _ORIGINAL = "_tracefork_original"
@@ -19,6 +24,7 @@ _attached: dict[int, object] = {}
 def put_in(patches: Patches) -> None:
     """Learn the name of each model of a run, and bind the clients of attached agents."""
     patches.wrap(run_loop, "get_model", partial(_prepared, patches))
+    patches.wrap(OpenAIResponsesModel, "_build_response_create_kwargs", _in_order)
 
 
 def attached_agents() -> dict[int, object]:
@@ -37,6 +43,17 @@ def _prepared(patches: Patches, get_model: Callable[..., Any]) -> Callable[..., 
         return model
 
     return got
+
+
+def _in_order(build: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(build)
+    def built(self: Any, *args: Any, **options: Any) -> Any:
+        request = build(self, *args, **options)
+        if in_session() and isinstance(request.get("include"), list):
+            request["include"] = sorted(request["include"])
+        return request
+
+    return built
 
 
 def _bind(patches: Patches, model: Any) -> None:
