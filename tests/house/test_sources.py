@@ -15,7 +15,11 @@ INDEX = re.compile(r"(--index-url|--extra-index-url|index-url\s*=|\[\[tool\.uv\.
 
 
 # Where the name that is imported is not the name that is installed.
-IMPORTED_AS = {"backports.zstd": "backports", "langgraph-checkpoint": "langgraph"}
+IMPORTED_AS = {
+    "openai-agents": "agents",
+    "backports.zstd": "backports",
+    "langgraph-checkpoint": "langgraph",
+}
 # Standard library of a newer Python, and a part of a dependency under a name of its own.
 KNOWN = {"compression", "_time_machine"}
 
@@ -76,6 +80,7 @@ def test_dependencies_are_what_the_sources_import(package: Package) -> None:
     needed = list(package.project.get("dependencies", []))
     offered = [name for extra, names in optional.items() if extra != "test" for name in names]
     asked = {import_name(requirement) for requirement in needed}
+    asked -= {"tracefork_mcp"}  # Its instrument works by being installed.
     assert asked - imported_by(package) == set()
     assert imported_by(package) - asked - {import_name(name) for name in offered} == set()
 
