@@ -13,6 +13,7 @@ _FOLDERS = {
     "agents": ROOT / "packages" / "tracefork-openai-agents" / "tests",
     "langgraph": ROOT / "packages" / "tracefork-langgraph" / "tests",
     "crewai": ROOT / "packages" / "tracefork-crewai" / "tests",
+    "mcp": ROOT / "packages" / "tracefork-mcp" / "tests",
 }
 _CORE = ROOT / "shared" / "tracefork-core" / "tests"
 _FIELDS = {"area", "what", "happens", "shows", "remedy", "tests"}

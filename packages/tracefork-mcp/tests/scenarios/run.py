@@ -101,10 +101,8 @@ def main() -> None:
         words_of = "same checks" if is_same else f"OTHER CHECKS {set(plain) ^ set(recorded)}"
         print(f"{scenario:45} {len(plain):3} checks, {words_of}, ", end="")
         print("replayed" if is_equal else f"REPLAY DIFFERS\n{printed}\n---\n{again}", flush=True)
-    print(
-        f"{len(scenarios)} scenarios, {made} checks ({passed} passed without tracefork): ", end=""
-    )
-    print(f"{same} with the same results recorded, {equal} replayed")
+    print(f"{len(scenarios)} scenarios, {made} checks, {passed} of them passed without tracefork")
+    print(f"{same} scenarios with the same results recorded, {equal} replayed")
 
 
 if __name__ == "__main__":
