@@ -18,7 +18,9 @@ from tracefork_testkit import ProviderServer
 
 from .preloaded import Preloaded
 
-PRELOADED = Preloaded()
+SEED = {"PYTHONHASHSEED": "0"}
+"""With a seed, no command restarts Python to set one: test_hash_seed.py lets them."""
+PRELOADED = Preloaded(**SEED)
 
 OPENAI_AGENT = """\
 import os
@@ -78,7 +80,7 @@ class Shell:
 
     def full_environment(self, **environment: str) -> dict[str, str]:
         """Return the environment variables of a command."""
-        return {**os.environ, **self.environment, **environment}
+        return {**os.environ, **SEED, **self.environment, **environment}
 
     def write(self, name: str, text: str) -> Path:
         """Write a file into the folder."""

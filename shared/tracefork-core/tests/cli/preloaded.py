@@ -37,9 +37,14 @@ _LONGEST = 1 << 20
 
 
 class Preloaded:
-    """Runs commands one at a time; its Python starts with the first command."""
+    """Runs commands one at a time; its Python starts with the first command.
 
-    def __init__(self) -> None:
+    Args:
+        more: variables that its Python has beside those of this process.
+    """
+
+    def __init__(self, **more: str) -> None:
+        self._more = more
         self._started: _Waiting | None = None
 
     @property
@@ -56,7 +61,8 @@ class Preloaded:
             RuntimeError: the waiting Python has died.
         """
         started = self._started
-        known = started.environment if started else _of_the_start(os.environ)
+        own = {**os.environ, **self._more}
+        known = started.environment if started else _of_the_start(own)
         if _of_the_start(environment) != known:
             return subprocess.run(
                 [sys.executable, "-m", MAIN, *words],
@@ -66,7 +72,7 @@ class Preloaded:
                 capture_output=True,
                 check=False,
             )
-        waiting = started or _start()
+        waiting = started or _start(own)
         self._started = None  # Until it has answered: after an interrupt, start a new one.
         outs, errs = os.pipe(), os.pipe()
         command = {"words": words, "folder": str(folder), "environment": dict(environment)}
@@ -84,6 +90,7 @@ class Preloaded:
         if self._started:
             self._started.asked.close()
             self._started.process.wait()
+            self._started = None
 
 
 @dataclass(frozen=True)
@@ -110,14 +117,17 @@ def _of_the_start(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in environment.items() if name.startswith(_OF_THE_START)}
 
 
-def _start() -> _Waiting:
+def _start(own: Mapping[str, str]) -> _Waiting:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     code = f"import runpy; runpy.run_path({__file__!r})['serve']({theirs.fileno()})"
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+            [sys.executable, "-c", code],
+            env=own,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
         )
-    return _Waiting(process, ours, _of_the_start(os.environ))
+    return _Waiting(process, ours, _of_the_start(own))
 
 
 def _read(*pipes: int) -> list[bytes]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from .conftest import Shell
@@ -39,9 +37,8 @@ WAYS = {
 }
 
 
-TWO_MODULES = [("function", "packaged"), ("imported", "packaged")]
+TWO_MODULES = [{"function", "packaged"}, {"imported", "packaged"}]
 """Neither of the two modules is `__main__`, so they are not the same program."""
-PAIRS = [pair for pair in itertools.combinations(WAYS, 2) if pair not in TWO_MODULES]
 
 
 @pytest.fixture
@@ -52,14 +49,15 @@ def there(shell: Shell) -> Shell:
     return shell
 
 
-@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_draws_are_found_however_the_program_is_called(there: Shell, pair: list[str]) -> None:
-    """A tape recorded one way replays another way."""
-    for recorded, replayed in itertools.permutations(pair):
-        tape = f"{recorded}.tape"
-        done = there.tracefork("record", "-o", tape, *WAYS[recorded])
-        assert done.exit == 0, done.err
-        done = there.tracefork("replay", tape, *WAYS[replayed], "--json")
+@pytest.mark.parametrize("recorded", WAYS)
+def test_draws_are_found_however_the_program_is_called(there: Shell, recorded: str) -> None:
+    """A tape recorded one way replays in each other way."""
+    done = there.tracefork("record", "-o", "run.tape", *WAYS[recorded])
+    assert done.exit == 0, done.err
+    for replayed, words in WAYS.items():
+        if replayed == recorded or {recorded, replayed} in TWO_MODULES:
+            continue
+        done = there.tracefork("replay", "run.tape", *words, "--json")
         assert done.exit == 0, done.err
         assert done.document["clock_misses"] == done.document["entropy_misses"] == 0
 

@@ -54,13 +54,13 @@ def record(shell: Shell, name: str) -> None:
     assert done.exit == 0, done.err
 
 
-def raced(shell: Shell, name: str, *words: str, seeds: int = 5) -> Done:
+def raced(shell: Shell, name: str, *words: str, seeds: int = 3) -> Done:
     """Record an agent and search for races."""
     record(shell, name)
     return shell.tracefork("race", f"--seeds={seeds}", f"{name}.tape", *words)
 
 
-def documented(shell: Shell, name: str, seeds: int = 5) -> dict[str, Any]:
+def documented(shell: Shell, name: str, seeds: int = 3) -> dict[str, Any]:
     """Record an agent, search for races, and return the document."""
     done = raced(shell, name, "--json", seeds=seeds)
     assert done.document["exit"] == done.exit, done.err

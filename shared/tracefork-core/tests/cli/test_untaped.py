@@ -18,9 +18,8 @@ import json
 import os
 from pathlib import Path
 
-import openai
+import httpx2
 
-client = openai.OpenAI(base_url=os.environ["PROVIDER"] + "/v1", api_key="sk-none")
 messages = [{"role": "user", "content": '@call send_mail {"to": "ann"}\\n@then\\n@say Sent.'}]
 
 
@@ -31,18 +30,20 @@ def send_mail(to):
 
 
 while True:
-    said = client.chat.completions.create(model="gpt-5-mini", messages=messages).choices[0].message
-    if not said.tool_calls:
+    asked = {"model": "gpt-5-mini", "messages": messages}
+    answer = httpx2.post(os.environ["PROVIDER"] + "/v1/chat/completions", json=asked)
+    said = answer.json()["choices"][0]["message"]
+    if not said.get("tool_calls"):
         break
     messages.append(said)
-    for call in said.tool_calls:
-        result = send_mail(**json.loads(call.function.arguments))
-        messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-print(said.content)
+    for call in said["tool_calls"]:
+        result = send_mail(**json.loads(call["function"]["arguments"]))
+        messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
+print(said["content"])
 """
 TAPED = AGENT.replace(
     "def send_mail", '@tracefork_core.tool(effect="write")\ndef send_mail'
-).replace("import openai", "import openai\nimport tracefork_core")
+).replace("import httpx2", "import httpx2\nimport tracefork_core")
 UNTAPED = "1 tool call ran in your process and is not on the tape: send_mail ×1"
 BLAME = ("blame", "agent.tape", "--oracle=not-regex:Sent", "--budget=3 calls", "--yes")
 REFUSED = [

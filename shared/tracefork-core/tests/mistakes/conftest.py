@@ -17,8 +17,7 @@ from tracefork_core.cli.main import main
 from tracefork_testkit import ProviderServer
 from tracefork_testkit.golden import hold_to
 
-from ..cli.conftest import Done, Shell, provider
-from ..cli.preloaded import Preloaded
+from ..cli.conftest import PRELOADED, Done, Shell, provider
 
 __all__ = ["provider"]
 
@@ -94,18 +93,6 @@ def golden(name: str, lines: Sequence[str]) -> None:
     hold_to(GOLDEN / f"{name}.txt", "\n".join(lines) + "\n")
 
 
-class Seeded(Shell):
-    """A shell with a fixed hash seed, so that no command restarts Python to set one."""
-
-    preloaded = Preloaded()
-
-    def tracefork(self, *words: str, **environment: str) -> Done:
-        """Run one command."""
-        given = self.full_environment(PYTHONHASHSEED="0", **environment)
-        done = self.preloaded.run(words, self.folder, given)
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
 class Errs:
     """Run commands that fail in a folder, and compare their output with golden files."""
 
@@ -144,15 +131,13 @@ def made(tmp_path_factory: pytest.TempPathFactory, provider: ProviderServer) -> 
     """Return a folder with two agents and their tapes. Tests only read it."""
     folder = tmp_path_factory.mktemp("made")
     home = str(tmp_path_factory.mktemp("home"))
-    shell = Seeded(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": home})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONHASHSEED", "0")  # The Python that waits for commands starts here.
-        for name, agent in {"agent": AGENT, "support": SUPPORT}.items():
-            shell.write(f"{name}.py", agent)
-            done = shell.tracefork("record", f"{name}.py")
-            assert done.exit == 0, done.err
+    shell = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": home})
+    for name, agent in {"agent": AGENT, "support": SUPPORT}.items():
+        shell.write(f"{name}.py", agent)
+        done = shell.tracefork("record", f"{name}.py")
+        assert done.exit == 0, done.err
     yield folder
-    shell.preloaded.close()
+    PRELOADED.close()
 
 
 @pytest.fixture
@@ -165,7 +150,7 @@ def errs(
 ) -> Iterator[Errs]:
     """Return an `Errs` in a copy of the folder with those agents and tapes, with an empty store."""
     folder = shutil.copytree(made, tmp_path / "work")
-    shell = Seeded(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(tmp_path / "home")})
+    shell = Shell(folder, {"PROVIDER": provider.url, "TRACEFORK_HOME": str(tmp_path / "home")})
     shell.environment |= {"COLUMNS": "100", "NO_COLOR": "1"}
     monkeypatch.chdir(folder)
     for name, value in shell.environment.items():

@@ -50,7 +50,7 @@ def stopped(errs: Errs, *words: str, by: signal.Signals = signal.SIGINT) -> Done
         running = subprocess.Popen(
             [sys.executable, "-m", "tracefork_core.cli.main", *words],
             cwd=errs.folder,
-            env=errs.shell.full_environment(SILENT=place, PYTHONHASHSEED="0"),
+            env=errs.shell.full_environment(SILENT=place),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -126,7 +126,7 @@ def interrupted(errs: Errs, *words: str) -> Done:
     running = subprocess.Popen(
         [sys.executable, "-m", "tracefork_core.cli.main", *words],
         cwd=errs.folder,
-        env=errs.shell.full_environment(PYTHONHASHSEED="0"),
+        env=errs.shell.full_environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
