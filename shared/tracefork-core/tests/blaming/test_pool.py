@@ -98,7 +98,9 @@ def test_fresh_runs_each_fork_in_its_own_process_without_loss(
     assert (tmp_path / "died").exists()
     assert outcome(report) == serially
     assert report.result.ledger.live_calls - (provider.live - before) in (0, 1)
-    stained = blame(run, drawing.staining, drawing.good, folder=tmp_path / "stained")
+    stained = blame(
+        run, drawing.staining, drawing.good, settings=SHORT, folder=tmp_path / "stained"
+    )
     assert stained.result.undefined.forks > 0
 
 

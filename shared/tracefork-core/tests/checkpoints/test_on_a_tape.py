@@ -199,10 +199,9 @@ def test_a_tape_can_be_redacted_later(tape: Path) -> None:
     assert sum(change.found.values()) == 1
 
 
-def test_a_sealed_tape_encrypts_checkpoints(tape: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sealed_tape_encrypts_checkpoints(tape: Path, own_key: str) -> None:
     """No part of a state is in the file as plain text."""
-    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "a phrase for this test alone")
-    with tracefork.record(tape, mode="sealed"):
+    with tracefork.record(tape, mode="sealed", seal_to=[own_key]):
         put(tape, ["hello in a state"])
     assert b"hello in a state" not in tape.read_bytes()
     assert value_of(tape) == ["hello in a state"]

@@ -208,15 +208,16 @@ def test_a_golden_tape_is_redacted(shell: Shell, name: str) -> None:
     assert shell.tracefork("scan", *mask, name, WORD="question 1").exit == 1
 
 
-def test_a_sealed_tape_stays_sealed(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sealed_tape_stays_sealed(
+    shell: Shell, own_key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It has the same readers; others cannot redact it."""
-    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four words are enough")
-    write(shell.folder / "sealed.tape", TOKEN.encode(), mode="sealed", key=new_key())
+    write(shell.folder / "sealed.tape", TOKEN.encode(), mode="sealed", key=new_key([own_key]))
     assert "1 of 1 exchange changed" in redact(shell, "sealed.tape")
     with Tape.open(shell.folder / "sealed-redacted.tape") as tape:
         assert tape.mode == "sealed"
         assert tape.exchanges[0].request_body == b"tracefork-secret-github_token"
-    monkeypatch.delenv("TRACEFORK_PASSPHRASE")
+    monkeypatch.delenv("TRACEFORK_IDENTITY")
     done = shell.tracefork("redact", "sealed.tape")
     assert (done.exit, "is sealed" in done.err) == (5, True)
 

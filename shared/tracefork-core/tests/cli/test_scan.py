@@ -170,13 +170,12 @@ def test_a_hostile_tape_is_reported(shell: Shell, alter: Alter) -> None:
 
 
 def test_a_sealed_tape_without_its_key_is_reported(
-    shell: Shell, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, own_key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The exit code is 5, not 0, because its content is unknown."""
-    monkeypatch.setenv("TRACEFORK_PASSPHRASE", "four words are enough")
-    write(shell.folder / "sealed.tape", TOKEN.encode(), mode="sealed", key=new_key())
+    write(shell.folder / "sealed.tape", TOKEN.encode(), mode="sealed", key=new_key([own_key]))
     assert shell.tracefork("scan", "sealed.tape").exit == 1
-    monkeypatch.delenv("TRACEFORK_PASSPHRASE")
+    monkeypatch.delenv("TRACEFORK_IDENTITY")
     done = shell.tracefork("scan", "sealed.tape")
     assert (done.exit, "is sealed" in done.err) == (5, True)
 

@@ -26,7 +26,7 @@ MEMORY = 256 * 2**20
 SAID = 20_000
 """An error is for people: the text of a tape in it is cut."""
 ALL = "TRACEFORK_FUZZ" in os.environ
-SAMPLE, SEED = 6, 20
+SAMPLE, SEED = 4, 20
 AGENT = "print('an agent that asks nothing')\n"
 WORDS: dict[str, list[str]] = {
     "replay": ["replay TAPE agent.py", "replay --json TAPE agent.py"],

@@ -26,7 +26,7 @@ from tracefork_core.tape.digest import chain
 from tracefork_testkit import ProviderServer
 
 HERE = Path(__file__).parent
-MUTANTS = int(os.environ.get("TRACEFORK_FUZZ", "400"))
+MUTANTS = int(os.environ.get("TRACEFORK_FUZZ", "200"))
 FIRST = (sys.version_info.minor - 11) * MUTANTS
 """Each Python reads mutants of its own."""
 BATCH = 200
