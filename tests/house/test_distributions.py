@@ -43,7 +43,7 @@ PULLED = {
 ASKS = {
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
     "tracefork-mcp": ["anyio", "mcp", "tracefork-core"],
-    "tracefork-openai-agents": ["openai-agents", "tracefork-core", "tracefork-mcp"],
+    "tracefork-openai-agents": ["openai-agents", "tracefork-core", "tracefork-mcp", "websockets"],
 }
 
 

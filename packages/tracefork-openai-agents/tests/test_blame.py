@@ -71,6 +71,7 @@ def pool() -> Iterator[None]:
         gc.collect()
 
 
+@pytest.mark.many_processes
 @pytest.mark.parametrize(
     ("fault", "by", "named"),
     [
