@@ -7,7 +7,8 @@ the bytes as JSON and events, with `sse` and `lenient`. A module for each format
 
 Writing: `answering` makes an answer to a request (`question`) in the format of its provider. The
 content is a `draft`, and each format has an `…_answer` module. `asking` edits a request, and
-`dropping` removes messages or tools from it.
+`dropping` removes messages or tools from it. `held_state` finds what a request continues that its
+provider keeps.
 
 `formats` finds the wire formats that adapters bring, which are read and written like these.
 """

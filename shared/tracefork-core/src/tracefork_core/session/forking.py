@@ -27,6 +27,10 @@ from tracefork_core.session.prepared_exchange import recorded_answer
 from tracefork_core.tape import Exchange, Tape
 from tracefork_core.tape.event import Branch, RequestRecord
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tracefork_core.session.held_state import HeldState
+
 Writes = Literal["refuse", "stub", "allow"]
 """What happens to a live call that may have side effects: an error, the recorded answer, or the
 call."""
@@ -128,6 +132,7 @@ class Fork:
         self._line: Callable[[Exchange], str] = attrgetter("lane")
         self._places = self._placed(recorded[plan.at :])
         self._reusable = recorded[plan.at :] if plan.reuse else []
+        self._held_state: HeldState | None = None
 
     def knows(self, lane: str) -> bool:
         """Return whether the recorded run had a lane of this name."""
@@ -181,11 +186,29 @@ class Fork:
             step = ForkStep(known, recorded_answer(known), answered=RECORDED)
         else:
             step = self._step(attempt, known or self._taken(attempt, line))
+        self._keep_in_step_with_provider(step, attempt)
         self.counts[step.answered] += 1
         if not step.answered and attempt.is_auxiliary:
             self.counts[COUNTING] += 1
         self.reached = self.reached or step.place is self.first
         return step
+
+    def _keep_in_step_with_provider(self, step: ForkStep, attempt: Attempt) -> None:
+        """Note an answer that the provider did not give, and refuse a request that continues it.
+
+        Raises:
+            UsageError: the provider keeps something else than the fork needs.
+        """
+        from tracefork_core.session.held_state import HeldState  # As in `_step`.
+
+        place, given = step.place, step.given
+        if self._held_state is None:
+            self._held_state = HeldState(self._recorded[self.plan.at :])
+        if given is None:
+            self._held_state.check(step.sends or attempt.request)
+        elif place is not None and not isinstance(self.plan.changes.get(place.n), Given):
+            if given.chunks != tuple(place.chunks) or not attempt.equals(place):
+                self._held_state.change(attempt.request, given, place)
 
     def _known(self, attempt: Attempt, line: str) -> Exchange | None:
         """Use up the reusable exchange that asked the same, of this line first, if there is one.
