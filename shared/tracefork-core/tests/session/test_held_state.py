@@ -63,7 +63,7 @@ def test_a_held_answer_to_another_request_is_not_continued(client: OpenAI, tape:
     """Its id stands for the recorded request, which the fork has changed."""
     with tracefork.record(tape):
         chain(client, "one", "two", "three")
-    changes = {0: Edit(prompt="four"), 1: Keep()}
+    changes: dict[int | str, Edit | Keep] = {0: Edit(prompt="four"), 1: Keep()}
     with (
         pytest.raises(UsageError, match="continues the response to exchange 1"),
         tracefork.fork(tape, at=0, change=changes),

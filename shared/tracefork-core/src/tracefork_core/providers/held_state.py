@@ -6,7 +6,7 @@ import re
 from urllib.parse import urlsplit
 
 from tracefork_core.providers.formats import Asked
-from tracefork_core.providers.lenient import mapping, parse, text
+from tracefork_core.providers.lenient import Json, mapping, parse, text
 
 _IN_PATH = re.compile(r"/conversations/([^/]+)")
 _FIELDS = (b'"previous_response_id"', b'"conversation"')
@@ -26,7 +26,7 @@ def continued_conversation(request: Asked) -> str | None:
     return text(named) or text(mapping(named).get("id"))
 
 
-def _fields(request: Asked) -> dict[str, object]:
+def _fields(request: Asked) -> dict[str, Json]:
     if not any(field in request.body for field in _FIELDS):
         return {}
-    return {**mapping(parse(request.body))}
+    return mapping(parse(request.body))

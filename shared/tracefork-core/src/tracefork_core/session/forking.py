@@ -206,9 +206,11 @@ class Fork:
             self._held_state = HeldState(self._recorded[self.plan.at :])
         if given is None:
             self._held_state.check(step.sends or attempt.request)
-        elif place is not None and not isinstance(self.plan.changes.get(place.n), Given):
-            if given.chunks != tuple(place.chunks) or not attempt.equals(place):
-                self._held_state.change(attempt.request, given, place)
+            return
+        if place is None or isinstance(self.plan.changes.get(place.n), Given):
+            return
+        if given.chunks != tuple(place.chunks) or not attempt.equals(place):
+            self._held_state.change(attempt.request, given, place)
 
     def _known(self, attempt: Attempt, line: str) -> Exchange | None:
         """Use up the reusable exchange that asked the same, of this line first, if there is one.
