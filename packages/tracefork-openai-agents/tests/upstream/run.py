@@ -37,8 +37,9 @@ def answer(request: ModelRequest) -> Reply:
     if called < MOST_CALLS and request.tools:
         tool = request.tools[called % len(request.tools)]
         return Reply(tool_calls=[ToolCall(tool.name, sample(tool.schema))])
-    wanted = request.payload.get("text", {}).get("format") or {}
-    chat = request.payload.get("response_format", {}).get("json_schema") or {}
+    payload: Any = request.payload
+    wanted = payload.get("text", {}).get("format") or {}
+    chat = payload.get("response_format", {}).get("json_schema") or {}
     schema = wanted.get("schema") or chat.get("schema")
     return Reply(json.dumps(sample(schema))) if schema else Reply("All is well.")
 
