@@ -14,6 +14,7 @@ from agents import (
     ModelRetrySettings,
     ModelSettings,
     RunContextWrapper,
+    RunHooks,
     Runner,
     RunState,
     ToolOutputImage,
@@ -199,34 +200,47 @@ def test_a_compared_tool_that_returns_something_else_diverges(
         ask(agent("Helper", CALLS, tools=[tool]), "Go on.")
 
 
-def nested(agent: Call, prompt: str) -> Any:
+class Asked(RunHooks[Any]):
+    """Counts how often the SDK asks a model of the outer agent, or asks whether to try again."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def on_llm_start(self, *_: Any) -> None:
+        self.count += 1
+
+    def policy(self, _: Any) -> bool:
+        self.count += 1
+        return True
+
+
+def nested(agent: Call, prompt: str, asked: Asked) -> Any:
     specialist = agent("Specialist", prompt).as_tool("work", "Ask it.")
     words = '@call work {"input": "Go on."}\n@then\n@say Done.'
     return agent("Helper", words, tools=[specialist])
 
 
-def retrying(agent: Call, prompt: str) -> Any:
-    settings = ModelRetrySettings(
-        max_retries=3,
-        policy=lambda _: True,
-        backoff={"initial_delay": 30, "max_delay": 30},
-    )
+def retrying(agent: Call, prompt: str, asked: Asked) -> Any:
+    backoff: Any = {"initial_delay": 30, "max_delay": 30}
+    settings = ModelRetrySettings(max_retries=3, policy=asked.policy, backoff=backoff)
     return agent("Helper", prompt, model_settings=ModelSettings(retry=settings))
 
 
-@pytest.mark.parametrize("make", [nested, retrying])
+@pytest.mark.parametrize(("make", "times"), [(nested, 1), (retrying, 2)])
 def test_a_divergence_ends_the_run_at_once(
-    agent: Call, ask: Call, tape: Path, make: Any, server: Any
+    agent: Call, tape: Path, make: Any, times: int, server: Any
 ) -> None:
     """Neither a retry nor the error text of an agent as a tool hides it."""
+
+    async def run(prompt: str, asked: Asked) -> None:
+        made = make(agent, prompt, asked)
+        await asyncio.wait_for(Runner.run(made, "Go on.", hooks=asked), 5)
+
     with tracefork.record(tape):
-        ask(make(agent, "@say One."), "Go on.")
-    asked = len(server.requests)
-
-    async def hurried() -> None:
-        await asyncio.wait_for(Runner.run(make(agent, "@say Two."), "Go on."), 5)
-
+        asyncio.run(run("@say One.", Asked()))
+    recorded, asked = len(server.requests), Asked()
     with pytest.raises(tracefork.DivergenceError), tracefork.replay(tape):
         with pytest.raises(tracefork.DivergenceError):  # From the run itself, not TimeoutError.
-            asyncio.run(hurried())
-    assert len(server.requests) == asked
+            asyncio.run(run("@say Two.", asked))
+    assert asked.count == times
+    assert len(server.requests) == recorded
