@@ -14,7 +14,6 @@ def _put_in(patches: Patches, _: ModuleType) -> None:
         handoffs,
         hosted_tools,
         local_tools,
-        misses,
         models,
         sessions,
         steps,
@@ -23,7 +22,7 @@ def _put_in(patches: Patches, _: ModuleType) -> None:
     )
 
     for part in (
-        *(steps, models, websockets, sessions, misses),
+        *(steps, models, websockets, sessions),
         *(handoffs, tools, local_tools, hosted_tools),
     ):
         part.put_in(patches)
