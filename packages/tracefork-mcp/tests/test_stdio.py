@@ -97,3 +97,46 @@ async def test_another_argument_diverges(tape: Path, plain: Any) -> None:
     message = str(caught.value)
     assert "mcp:plain/echo" in message
     assert "/arguments/b" in message
+
+
+async def reports(server: Any, totals: list[int]) -> dict[int, list[Any]]:
+    """Let the server report the progress of several calls at once."""
+    heard: dict[int, list[Any]] = {}
+
+    async with stdio_client(server) as streams, ClientSession(*streams) as session:
+        await session.initialize()
+
+        async def report(total: int) -> None:
+            async def note(done: float, of: float | None, message: str | None) -> None:
+                heard.setdefault(total, []).append((done, of))
+
+            arguments = {"total": total}
+            await session.call_tool("report", arguments, progress_callback=note)
+
+        await asyncio.gather(*map(report, totals))
+    return heard
+
+
+async def test_ids_and_progress_tokens_are_those_of_the_client(tape: Path, plain: Any) -> None:
+    """A client that sends its calls in another order gives them other ids and tokens."""
+    with tracefork.record(tape):
+        recorded = await reports(plain, [5, 7])
+    assert recorded == {5: [(0, 5), (1, 5), (2, 5)], 7: [(0, 7), (1, 7), (2, 7)]}
+    with tracefork.replay(tape):
+        assert await reports(plain, [7, 5]) == recorded
+
+
+async def test_a_trace_context_is_not_compared(tape: Path, plain: Any) -> None:
+    """Version 2 sends one with each request while a tracer is active; other data is compared."""
+
+    async def use(**meta: str) -> list[str]:
+        async with stdio_client(plain) as streams, ClientSession(*streams) as session:
+            await session.initialize()
+            return texts(await session.call_tool("now", {}, meta=meta))
+
+    with tracefork.record(tape):
+        recorded = await use(traceparent="00-1-1-01", tenant="a")
+    with tracefork.replay(tape):
+        assert await use(traceparent="00-2-2-01", tenant="a") == recorded
+    with pytest.raises(tracefork.DivergenceError, match="/_meta/tenant"), tracefork.replay(tape):
+        await use(traceparent="00-2-2-01", tenant="b")

@@ -90,8 +90,9 @@ def call(request: dict[str, Any]) -> None:
             return
         case "report":
             token = (params.get("_meta") or {}).get("progressToken")
+            total = given.get("total", 3)
             for done in range(3):
-                notify("notifications/progress", progressToken=token, progress=done, total=3)
+                notify("notifications/progress", progressToken=token, progress=done, total=total)
             notify("notifications/message", level="info", data=f"log {uuid.uuid4().hex}")
             result = text("reported")
         case "ask":
