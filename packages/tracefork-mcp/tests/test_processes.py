@@ -27,6 +27,7 @@ async def main():
         await session.initialize()
         print(len((await session.list_tools()).tools))
         print((await session.call_tool("token", {})).content[0].text[:12])
+        print((await session.call_tool("guest", {})).content[0].text)
         for i in range(3):
             print((await session.call_tool("now", {})).content[0].text)
         echo = {"names": list({"ada", "bob", "cyd"}), "key": "sk-proj-4f9Xq2LmT7vRb8NcWz3KdYhP"}
@@ -83,11 +84,12 @@ def test_another_process_replays_without_server_file_or_network(
 
 
 def test_a_python_server_does_not_join_the_session(run: Callable[..., str], tape: Path) -> None:
-    """It is part of its exchanges: it has no lane, and nothing that it draws is on the tape."""
-    run("record", "-o", str(tape), seed="1")
+    """It is part of its exchanges: it has no lane, and gets no invitation."""
+    printed = run("record", "-o", str(tape), seed="1")
     with tracefork.Tape.open(tape) as opened:
         lanes = {exchange.lane for exchange in opened.exchanges}
     assert lanes == {"main"}
+    assert "invited: False" in printed
 
 
 def test_no_secret_lands_on_the_tape(run: Callable[..., str], tape: Path, counter: Path) -> None:

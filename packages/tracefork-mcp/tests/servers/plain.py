@@ -23,6 +23,7 @@ TOOLS = {
     "echo": {},
     "delay": {},
     "token": {},
+    "guest": {},
     "fail": {},
     "refuse": {},
     "report": {},
@@ -82,6 +83,9 @@ def call(request: dict[str, Any]) -> None:
             result = text(f"{given['tag']} {uuid.uuid4().hex}")
         case "token":
             result = text(f"the token is {os.environ['API_TOKEN']}")
+        case "guest":
+            invited = json.loads(os.environ.get("TRACEFORK_EGRESS", "{}")).get("invitation")
+            result = text(f"invited: {bool(invited)}")
         case "fail":
             result = text(f"broken {uuid.uuid4().hex}", isError=True)
         case "refuse":
