@@ -12,6 +12,37 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# What `pip install` of each folder brings, on top of those before it: a dependency of a dependency
+# is our users' too, so whatever comes or goes is seen here.
+PULLED = {
+    "tracefork-core": """
+        annotated-doc annotated-types backports-zstd markdown-it-py mdurl msgspec pydantic
+        pydantic-core pygments rich shellingham time-machine tracefork-core typer typing-extensions
+        typing-inspection
+    """,
+    "tracefork-langgraph": """
+        anyio certifi charset-normalizer distro h11 httpcore httpcore2 httpx httpx2 idna jsonpatch
+        jsonpointer langchain-core langchain-protocol langgraph langgraph-checkpoint
+        langgraph-prebuilt langgraph-sdk langsmith orjson ormsgpack packaging pyyaml requests
+        requests-toolbelt sniffio tenacity tracefork-langgraph truststore urllib3 uuid-utils
+        websockets xxhash zstandard
+    """,
+    "tracefork-testkit": "tracefork-testkit",
+}
+# CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
+# not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
+ASKS = {
+    "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
+    "tracefork-mcp": ["anyio", "mcp", "tracefork-core"],
+    "tracefork-openai-agents": [
+        "msgspec",
+        "openai-agents",
+        "tracefork-core",
+        "tracefork-mcp",
+        "websockets",
+    ],
+}
+
 
 @dataclass(frozen=True)
 class Package:

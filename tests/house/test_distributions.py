@@ -9,42 +9,14 @@ import re
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from house.repository import ROOT, Built, Package, packages, run, run_python
+from house.repository import ASKS, ROOT, Built, Package, run, run_python
 
 from tracefork_testkit import ProviderServer
-
-pytestmark = pytest.mark.xdist_group("wheels")  # One process builds them, once.
-
-# What `pip install` of each folder brings, on top of those before it: a dependency of a dependency
-# is our users' too, so whatever comes or goes is seen here.
-PULLED = {
-    "tracefork-core": """
-        annotated-doc annotated-types backports-zstd markdown-it-py mdurl msgspec pydantic
-        pydantic-core pygments rich shellingham time-machine tracefork-core typer typing-extensions
-        typing-inspection
-    """,
-    "tracefork-langgraph": """
-        anyio certifi charset-normalizer distro h11 httpcore httpcore2 httpx httpx2 idna jsonpatch
-        jsonpointer langchain-core langchain-protocol langgraph langgraph-checkpoint
-        langgraph-prebuilt langgraph-sdk langsmith orjson ormsgpack packaging pyyaml requests
-        requests-toolbelt sniffio tenacity tracefork-langgraph truststore urllib3 uuid-utils
-        websockets xxhash zstandard
-    """,
-    "tracefork-testkit": "tracefork-testkit",
-}
-# CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
-# not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
-ASKS = {
-    "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
-    "tracefork-mcp": ["anyio", "mcp", "tracefork-core"],
-    "tracefork-openai-agents": ["openai-agents", "tracefork-core", "tracefork-mcp", "websockets"],
-}
 
 
 def test_a_wheel_holds_the_module_its_types_and_its_licence(
@@ -204,27 +176,3 @@ def test_an_adapter_of_much_asks_for_that_alone(name: str, built: dict[str, Buil
         metadata = email.message_from_bytes(wheel.read(path))
     asked = [one for one in metadata.get_all("Requires-Dist", []) if "extra ==" not in one]
     assert sorted(re.split(r"[<>=]", one)[0] for one in asked) == ASKS[name]
-
-
-def installed(python: Path) -> set[str]:
-    """Return the names of all that pip sees in an environment."""
-    listed = json.loads(run(python, "-m", "pip", "list", "--format", "json"))
-    return {re.sub(r"[-_.]+", "-", entry["name"]).lower() for entry in listed}
-
-
-@pytest.mark.xdist_group("pip")  # It takes as long as all the rest, and needs none of it.
-def test_pip_installs_the_folders_and_what_they_use(tmp_path: Path) -> None:
-    """`pip install` of each folder works with pip alone and pulls in what is pinned here."""
-    folders = {package.name: package.folder for package in packages()}
-    assert folders.keys() == PULLED.keys() | ASKS.keys()
-    venv.create(tmp_path, with_pip=True)
-    python = tmp_path / "bin" / "python"
-    before = installed(python)
-    for name, pulled in PULLED.items():
-        run(python, "-m", "pip", "install", "-q", "--no-compile", folders[name])
-        now, wanted = installed(python), set(pulled.split())
-        found, before = now - before, now
-        new, gone = sorted(found - wanted), sorted(wanted - found)
-        assert (new, gone) == ([], []), f"{name} pulls in {new}, and no longer {gone}"
-    run(python, "-m", "pip", "check")
-    assert "Usage" in run(tmp_path / "bin" / "tracefork", "--help")
