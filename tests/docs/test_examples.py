@@ -23,6 +23,7 @@ SCRIPTS = {
 """What is recorded in each folder; the others are run where ELSEWHERE says."""
 ELSEWHERE = {
     "adapter": "docs/how-to/write-an-adapter.md",
+    "claims_desk": "packages/tracefork-openai-agents/tests/claims.py",
     "mcp_issues": "packages/tracefork-mcp/tests/test_how_to.py",
     "newsroom": "packages/tracefork-crewai/tests/test_how_to.py",
     "support_desk": "docs/how-to/which-agent-gave-the-wrong-handoff.md",
