@@ -3,8 +3,8 @@
     git clone --depth 1 https://github.com/openai/openai-agents-python
     python run.py openai-agents-python [PART OF A PATH…]
 
-A provider on loopback answers them: it calls each tool that it is offered and hands off once, and
-its ids and words differ each time. An example counts if it ends by itself against that provider
+A provider on loopback answers them: it calls the tools and hand-offs that it is offered, one after
+the other, and then says what the request wants. An example counts if it ends by itself against it
 without tracefork. The others need a real model, another service, a microphone or a person.
 
 Then it is recorded, and replayed in a new process: with another PYTHONHASHSEED, with the provider
@@ -77,7 +77,7 @@ class Example:
 
     def obstacle(self) -> str:
         """Return why it does not end by itself with the provider, without tracefork."""
-        with ProviderServer(answer, nondeterministic=True) as server:
+        with ProviderServer(answer) as server:
             plain = self._run([sys.executable, "-m", self.module], server.url, "plain", "1")
         return "" if plain[0] == 0 else (plain[2].strip().splitlines() or ["?"])[-1][:200]
 
@@ -86,7 +86,7 @@ class Example:
         tape = str(self._folder / f"{self.module}.tape")
         tracefork = [str(Path(sys.executable).with_name("tracefork"))]
         record = [*tracefork, "record", "-o", tape, "-m", self.module]
-        with ProviderServer(answer, nondeterministic=True) as server:
+        with ProviderServer(answer) as server:
             url = server.url
             first = self._run(record, url, "recorded", "1")
         again = self._run([*tracefork, "replay", tape], url, "recorded", "2")
