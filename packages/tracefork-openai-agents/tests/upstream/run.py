@@ -96,7 +96,9 @@ class Example:
             return f"the recording ended with {first[0]}: {first[2][-400:]}"
         if again[0] != 0:
             return f"the replay ended with {again[0]}: {again[2][-600:]}"
-        return f"printed {first[1][:200]!r} and then {again[1][:200]!r}"
+        lines = zip(first[1].splitlines(), again[1].splitlines(), strict=False)
+        differs = next((pair for pair in lines if pair[0] != pair[1]), ("more", "or less"))
+        return f"printed {differs[0][:300]!r} and then {differs[1][:300]!r}"
 
     def _run(self, words: list[str], url: str, copy: str, seed: str) -> tuple[int, str, str]:
         place = self._folder / copy / self.module
