@@ -10,9 +10,9 @@ replay starts no server and connects to none.
 Names are loaded when they are first used: importing this package imports no framework.
 
 Layout: `instrument` replaces the transports of `mcp`, `transports` holds what it puts there, `tap`
-turns messages into exchanges, `messages` reads and builds JSON-RPC messages, `server` is what is
-known about a server, `effects` what its tools may do, `failures` are errors of transports, and
-`formats` says how exchanges read.
+turns messages into exchanges (`asked` is one that lasts), `messages` reads and builds JSON-RPC
+messages, `server` is what is known about a server, `effects` what its tools may do, `failures` are
+errors of transports, and `formats` says how exchanges read.
 """
 
 from __future__ import annotations

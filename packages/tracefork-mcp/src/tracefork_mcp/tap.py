@@ -19,16 +19,14 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import anyio
 
-from tracefork_core import TraceforkError, UsageError
+from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Failure,
     Head,
-    Live,
     Recorded,
     Request,
     answering_tape,
@@ -40,47 +38,14 @@ from tracefork_core.adapters import (
     lane_here,
 )
 from tracefork_mcp import messages
+from tracefork_mcp.asked import RECEIVE, Asked, check_loop, same_id
 from tracefork_mcp.failures import CLOSED, exception_of, is_end
-from tracefork_mcp.formats import LINES
 from tracefork_mcp.messages import Id, Message
 from tracefork_mcp.server import Server
 
 _JSON = ("content-type", "application/json")
-_LINES = Head(200, "OK", (LINES,))
 _ACCEPTED = Head(202, "Accepted", (("content-length", "0"),))
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
-RECEIVE = "receive"
-
-
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """A request of the client, or a message that came without one, and its exchange."""
-
-    id: Id
-    method: str
-    token: Id | None = None
-    step: str | None = None
-    live: Live | None = None
-    has_head: bool = False
-
-    async def hear(self, data: bytes) -> None:
-        """Record a message of the server."""
-        assert self.live is not None
-        if not self.has_head:
-            await self.live.quiet()
-            self.live.head(_LINES)
-            self.has_head = True
-        await self.live.quiet()
-        self.live.chunk(data)
-
-    async def end(self, failure: Failure | None = None) -> None:
-        """Record the end."""
-        assert self.live is not None
-        await self.live.quiet()
-        if failure is None:
-            self.live.end()
-        else:
-            self.live.fail(failure)
 
 
 class Tap:
@@ -105,7 +70,7 @@ class Tap:
         self.on_error: Callable[[Exception], object] = lambda _: self._end()
         self.handshake: list[tuple[Message, Any]] = []
         self._repeated: dict[Id, asyncio.Future[None]] = {}
-        self._open: dict[Id, _Asked] = {}
+        self._open: dict[Id, Asked] = {}
         self._of_server: dict[Id, str] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -133,7 +98,7 @@ class Tap:
 
     async def _ask(self, message: Message, item: Any) -> None:
         step = begin_step(*self.server.step(message), parent=current_step.get())
-        asked = _Asked(message["id"], message["method"], messages.token_of(message), step)
+        asked = Asked(message["id"], message["method"], messages.token_of(message), step)
         token = current_step.set(step)
         try:
             answer = self.session.open(self._request(message["method"], message))
@@ -257,7 +222,7 @@ class Tap:
         for exchange in tape.exchanges:
             is_ours = exchange.method == RECEIVE and exchange.lane == lane.name
             if is_ours and (until is None or exchange.n < until):
-                asked = _Asked(0, RECEIVE)
+                asked = Asked(0, RECEIVE)
                 try:
                     request = Request(RECEIVE, exchange.url, (), b"", "mcp", "read")
                     answer = self.session.open(request)
@@ -265,9 +230,9 @@ class Tap:
                     return  # The session raises it again.
                 await self._replay(asked, answer)
 
-    def _receive(self) -> _Asked:
+    def _receive(self) -> Asked:
         request = Request(RECEIVE, self.server.url({}), (), b"", "mcp", "read")
-        return _Asked(0, RECEIVE, live=self.session.open(request))
+        return Asked(0, RECEIVE, live=self.session.open(request))
 
     async def _arrive(self, item: Any) -> None:
         message = None if isinstance(item, Exception) else messages.read(item)
@@ -297,12 +262,12 @@ class Tap:
             await asked.end()
             self._answered(asked, message)
 
-    def _belongs_to(self, message: Message | None) -> tuple[_Asked | None, bool]:
+    def _belongs_to(self, message: Message | None) -> tuple[Asked | None, bool]:
         """Return the exchange that a message of the server belongs to, and whether by its id."""
         if message is not None:
             by_id = None
             if messages.is_response(message):
-                by_id = self._open.get(_same(message.get("id")))
+                by_id = self._open.get(same_id(message.get("id")))
             elif "id" not in message and (token := messages.token_of(message)) is not None:
                 known = (one for one in self._open.values() if one.token == token)
                 by_id = next(known, None)
@@ -312,7 +277,7 @@ class Tap:
 
     # What the tape holds.
 
-    async def _replay(self, asked: _Asked, answer: Recorded) -> None:
+    async def _replay(self, asked: Asked, answer: Recorded) -> None:
         """Deliver a recorded answer, each message in its turn."""
         buffer = b""
         try:
@@ -339,7 +304,7 @@ class Tap:
             if asked.method != RECEIVE:
                 self._hand_on(messages.refusal(asked.id, error))
 
-    def _deliver_line(self, asked: _Asked, data: bytes) -> None:
+    def _deliver_line(self, asked: Asked, data: bytes) -> None:
         if not data.strip():
             return
         item = messages.from_line(data, asked.id, asked.token)
@@ -351,7 +316,7 @@ class Tap:
 
     # Both.
 
-    def _answered(self, asked: _Asked, message: Message) -> None:
+    def _answered(self, asked: Asked, message: Message) -> None:
         self._open.pop(asked.id, None)
         self.server.hear(asked.method, message)
         error = message.get("error")
@@ -398,45 +363,3 @@ class Tap:
         self._open.clear()
         self._end()
         self.inbox.close()
-
-
-class Outbox:
-    """The stream that the client writes."""
-
-    def __init__(self, tap: Tap) -> None:
-        self._tap = tap
-
-    async def send(self, item: Any) -> None:
-        await self._tap.send(item)
-
-    def close(self) -> None:
-        self._tap.begin_closing()
-
-    async def aclose(self) -> None:
-        self._tap.begin_closing()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-
-def _same(id_: Any) -> Any:
-    """Return the id of a request, which some servers return as text."""
-    return int(id_) if isinstance(id_, str) and id_.isdecimal() else id_
-
-
-def check_loop() -> None:
-    """Raise unless this runs on asyncio.
-
-    Raises:
-        UsageError: it runs on another event loop.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        raise UsageError(
-            "tracefork: async code can be recorded and replayed on asyncio only, and this runs on "
-            "another event loop (trio?). Nothing was sent. Run it on asyncio."
-        ) from None

@@ -28,9 +28,10 @@ from tracefork_core.adapters import (
     session_here,
 )
 from tracefork_mcp import messages
+from tracefork_mcp.asked import Outbox, check_loop
 from tracefork_mcp.failures import exception_of, failure_of
 from tracefork_mcp.server import Server
-from tracefork_mcp.tap import Outbox, Tap, check_loop
+from tracefork_mcp.tap import Tap
 
 Generator = Callable[..., AsyncIterator[Any]]
 
