@@ -332,21 +332,22 @@ def test_a_divergence_wakes_waiting_threads(tape: Path, monkeypatch: pytest.Monk
     assert len({id(error) for error in errors}) == 4
 
 
+class Forgotten:
+    """Closes a stream when it is collected."""
+
+    def __init__(self, answer: httpx2.Response) -> None:
+        self.answer = answer
+        self.pieces = answer.iter_raw()
+        self.itself = self
+
+    def __del__(self) -> None:
+        self.answer.close()
+
+
 def test_a_stream_collected_during_a_commit_does_not_break_the_tape(
     tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The garbage collector may close a stream while another exchange is written."""
-
-    class Forgotten:
-        """Closes a stream when it is collected."""
-
-        def __init__(self, answer: httpx2.Response) -> None:
-            self.answer = answer
-            self.pieces = answer.iter_raw()
-            self.itself = self
-
-        def __del__(self) -> None:
-            self.answer.close()
 
     def run(url: str) -> list[bytes]:
         seen = []
