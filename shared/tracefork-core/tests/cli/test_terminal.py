@@ -56,6 +56,7 @@ COMMANDS: dict[str, list[tuple[str, ...]]] = {
     ],
     "ls": [(".",)],
     "tree": [("run.tape",)],
+    "rerun": [("run.tape", "--offline", *AGENT_WORDS), ("run.tape", *AGENT_WORDS)],
     "fork": [("run.tape", "--at=1", "--allow-writes", "-o", "forked.tape", *AGENT_WORDS)],
     "try": [("run.tape", "--at=0", "--model=other")],
     "blame": [("run.tape", "--oracle=regex:x", "--yes", *AGENT_WORDS), ("run.tape", "--status")],

@@ -104,8 +104,8 @@ def _print_adapters(console: Console, adapters: Sequence[FoundAdapter]) -> None:
 
     console.print("\nadapters", style=screen.STRONG)
     if not adapters:
-        names = " or ".join(sorted(ADAPTERS.values()))
-        console.print(f"  none installed: pip install {names}", soft_wrap=True)
+        names = ", ".join(sorted(ADAPTERS))
+        console.print(f"  none installed: pip install tracefork-… ({names})")
     for adapter in adapters:
         mark = "✗" if adapter.problem else "?" if adapter.supported is None else "✓"
         console.print(printable(f"  {mark} {_words(adapter)}"), soft_wrap=True)
