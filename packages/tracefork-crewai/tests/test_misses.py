@@ -92,6 +92,7 @@ def diverge(
             _swallow(met, lambda: action(warmer))
         for thread in set(threading.enumerate()) - before:
             if thread.name.startswith("Thread-"):
+                thread._started.wait()  # type: ignore[attr-defined]  # It may just be starting.
                 thread.join()  # A thread of CrewAI would send requests in the next test.
         divergence = raised.value.divergence
         assert (divergence.pointer, divergence.actual) == ("/temperature", "0.5")
