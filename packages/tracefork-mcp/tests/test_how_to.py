@@ -16,9 +16,12 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 @pytest.mark.many_processes
 def test_the_guide_works_as_written(tmp_path: Path) -> None:
     """The server is moved away and back, and the run is replayed and forked without it and with."""
-    page = "docs/how-to/replay-mcp-tools-without-their-servers.md"
     # How much of a call a table has room for depends on how long the others took.
-    typed = follow(page, tmp_path, varies=r"(?<=issues▸)\w+\{?…")
+    typed = follow(
+        "docs/how-to/replay-mcp-tools-without-their-servers.md",
+        tmp_path,
+        varies=r"(?<=issues▸)\w+\{?…",
+    )
     assert len([command for command, _ in typed if " fork " in command]) == 3
 
 

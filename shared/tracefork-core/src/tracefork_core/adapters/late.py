@@ -25,7 +25,7 @@ class Late:
     """Connections that wait for the first live call of a replay or fork.
 
     Wrap the framework's `connect` with `put_off`, await `made` right before each live call, and ask
-    `forget` in the framework's `close`:
+    `forget` in the framework's `close`::
 
         async def connected(self):
             if not late.put_off(self, partial(connect, self)):
