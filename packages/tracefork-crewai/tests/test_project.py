@@ -110,6 +110,7 @@ def run(folder: Path, *words: str) -> object:
     return agent.call()
 
 
+@pytest.mark.many_processes
 def test_a_project_is_recorded_and_replayed(server: ProviderServer, tape: Path, desk: Path) -> None:
     """With `@CrewBase` and its YAML files; replayed by a new process, with the server stopped.
 

@@ -49,6 +49,7 @@ def recorded(home: Path, url: str, tape: Path) -> list[object]:
     return made
 
 
+@pytest.mark.many_processes
 def test_replays_in_another_process_leave_each_byte_as_it_is(
     recorded: list[object], stored: Stored, home: Path, url: str, tape: Path
 ) -> None:
@@ -103,6 +104,7 @@ def test_a_replay_reads_as_recorded_where_the_storage_has_changed(
         shutil.rmtree("storage", ignore_errors=True)
 
 
+@pytest.mark.many_processes
 def test_a_blame_leaves_each_byte_as_it_is(
     home: Path, stored: Stored, url: str, tape: Path
 ) -> None:
