@@ -66,7 +66,7 @@ async def about_an_order(_: Any, agent: Any, question: Any) -> GuardrailFunction
 
 
 def desk(orders: MCPServer, policies: MCPServer) -> Agent:
-    """Make the agents anew, and return the one that opens tickets."""
+    """Make new agents, and return the one that opens tickets."""
     instructions = VAGUE if is_planted("instruction") else REFUNDS
     billing = Agent(
         name="Billing", instructions=BILLING, model=MODEL, tools=[charged, close_ticket]

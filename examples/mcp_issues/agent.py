@@ -1,4 +1,4 @@
-"""Look for an issue, and create it if there is none."""
+"""Look for an issue, and create it if it is missing."""
 
 import asyncio
 import sys

@@ -141,7 +141,7 @@ async def test_a_client_that_gives_up_gives_up_in_a_replay(tape: Path, plain: An
 
 
 async def test_a_connection_that_outlives_its_session_goes_on(tape: Path, plain: Any) -> None:
-    """Outside of the session its messages are nobody's, and the client notices nothing."""
+    """Its messages outside of the session are not recorded, and the client notices nothing."""
     async with stdio_client(plain) as streams, ClientSession(*streams) as outer:
         await outer.initialize()
         recording = tracefork.record(tape)

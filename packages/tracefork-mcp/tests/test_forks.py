@@ -55,7 +55,7 @@ def number(exchanges: Any, tool: str) -> int:
 def test_a_fork_does_not_repeat_a_call(
     tape: Path, plain: Any, recorded: Any, counted: Counted, exchanges: Any, tool: str
 ) -> None:
-    """Not even of a tool whose server says that it only reads: nobody has declared that."""
+    """Not even of a tool whose server says that it only reads: the user has not declared it."""
     before = counted()
     with pytest.raises(tracefork.WriteError, match=f"mcp:plain/{tool}"):
         with tracefork.fork(tape, number(exchanges, tool)):

@@ -49,7 +49,6 @@ def test_a_session_refuses_realtime(tape: Path) -> None:
 
 def test_a_session_refuses_voice(tape: Path) -> None:
     """The SDK has it in an extra of its own."""
-    pytest.importorskip("numpy")
     from agents.voice import AudioInput, SingleAgentVoiceWorkflow, VoicePipeline
 
     pipeline = VoicePipeline(workflow=SingleAgentVoiceWorkflow(None))

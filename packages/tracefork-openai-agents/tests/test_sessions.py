@@ -79,14 +79,12 @@ def _encrypted(file: Path) -> Callable[[], Any]:
 
 
 def _asynchronous(file: Path) -> Callable[[], Any]:
-    pytest.importorskip("aiosqlite")
     from agents.extensions.memory import AsyncSQLiteSession
 
     return lambda: AsyncSQLiteSession("42", file)
 
 
 def _alchemy(file: Path) -> Callable[[], Any]:
-    pytest.importorskip("sqlalchemy")
     from agents.extensions.memory import SQLAlchemySession
 
     url = f"sqlite+aiosqlite:///{file}"

@@ -45,7 +45,7 @@ def _generator_of(transport: Any) -> CellType:
     """Return the cell in which `asynccontextmanager` keeps the generator that it decorates.
 
     Raises:
-        AttributeError: there is none: this version of `mcp` is not supported.
+        AttributeError: it has no such cell. This version of `mcp` is not supported.
     """
     names = transport.__code__.co_freevars
     if "func" not in names:

@@ -51,7 +51,7 @@ def make(counter: Path) -> Any:
 
     @server.prompt()
     def greeting(name: str) -> str:
-        """Greet somebody."""
+        """Greet a person."""
         return f"Greet {name} {uuid.uuid4().hex}"
 
     return server

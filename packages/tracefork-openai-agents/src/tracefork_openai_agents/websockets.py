@@ -6,7 +6,7 @@ request is one exchange whose answer is a stream of events, and everything that 
 edits requests to `/responses` works for it too.
 
 The seam is where the SDK asks for a connection, once per attempt, and not where it opens one: an
-open connection is used again, and in a replay there is none that could have closed in between. The
+open connection is used again, and a replay has no connection that could have closed in between. The
 head of the answer says that a connection was there. So a failure without a head is one to connect.
 """
 

@@ -22,7 +22,7 @@ GROUPS = {
         "doctor": "Check which installed libraries tracefork captures.",
     },
     "What if": {
-        "rerun": "Run an edited agent again; only what it asks anew is live.",
+        "rerun": "Run an edited agent again; only what it asks differently is live.",
         "fork": "Replay up to a step, change it, and run live from there.",
         "try": "Ask one recorded question again, changed, and compare the answers.",
     },

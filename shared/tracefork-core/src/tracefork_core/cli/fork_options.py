@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -96,6 +97,20 @@ class WriteOptions:
                 "tracefork: --allow-writes and --stub-writes exclude each other. Give one of them."
             )
         return "allow" if self.allow_writes else "stub" if self.stub_writes else "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchOptions(WriteOptions):
+    """The tape that records what runs, and what happens to its live calls."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="TAPE", help="The branch to write."),
+    ] = None
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
+        False
+    )
+    mask: Mask = None
 
 
 @dataclass(frozen=True, slots=True)

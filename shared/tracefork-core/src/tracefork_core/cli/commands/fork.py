@@ -84,7 +84,7 @@ class _Change(fork_options.QuestionEdit):
 
 
 @dataclass(frozen=True, slots=True)
-class _Branch(fork_options.WriteOptions):
+class _Branch(fork_options.BranchOptions):
     """What happens after the fork point, and the tape that records it."""
 
     hold: Annotated[
@@ -100,16 +100,6 @@ class _Branch(fork_options.WriteOptions):
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Keep the recorded answer of every unchanged request.")
     ] = False
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="TAPE", help="The branch to write (default: RUN.N.tape)."
-        ),
-    ] = None
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
-        False
-    )
-    mask: options.Mask = None
 
 
 @app.command(cls=options.TapeAndAgent)

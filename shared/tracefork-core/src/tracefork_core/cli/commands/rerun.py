@@ -67,22 +67,6 @@ class _Spending:
         return limits
 
 
-@dataclass(frozen=True, slots=True)
-class _Branch(fork_options.WriteOptions):
-    """The tape that records the run."""
-
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="TAPE", help="The branch to write (default: RUN.rerun.tape)."
-        ),
-    ] = None
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing tape.")] = (
-        False
-    )
-    mask: options.Mask = None
-
-
 @app.command(cls=options.TapeAndAgent)
 @options.grouped
 def rerun(
@@ -91,10 +75,10 @@ def rerun(
     agent_words: options.AgentOrApp,
     *,
     spending: _Spending,
-    branch: _Branch,
+    branch: fork_options.BranchOptions,
     as_json: options.AsJson = False,
 ) -> int:
-    """Run an edited agent again; only what it asks anew is live.
+    """Run an edited agent again; only what it asks differently is live.
 
     A request that equals a recorded one is answered from the tape at no cost. Any other is live,
     after you confirmed the first. All of it is recorded on a branch: a tape beside the first one.
@@ -161,7 +145,7 @@ class _First:
 
         Raises:
             StoppedError: it is not made.
-            UsageError: nobody can confirm it.
+            UsageError: there is no terminal to confirm it on.
         """
         words = _difference(request.url, request.body, place)
         if self._spending.offline:
