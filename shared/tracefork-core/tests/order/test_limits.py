@@ -62,12 +62,12 @@ def test_a_replay_does_not_wait_for_a_timer_of_a_closed_loop(
 ) -> None:
     """The timer fired in the recording, but at replay its loop ends earlier."""
 
-    def run(busy: float) -> list[str]:
+    def run(delay: float, busy: float) -> list[str]:
         came: list[str] = []
         enough = threading.Event()
 
         async def tick() -> None:
-            asyncio.get_running_loop().call_later(0.1, came.append, "tick")
+            asyncio.get_running_loop().call_later(delay, came.append, "tick")
             while not enough.is_set():  # noqa: ASYNC110 - an event of threads
                 await asyncio.sleep(0)
 
@@ -84,9 +84,11 @@ def test_a_replay_does_not_wait_for_a_timer_of_a_closed_loop(
         return came
 
     with record(tape):
-        assert run(10) == ["tick"]
+        assert run(0.1, busy=10) == ["tick"]
+    began = time.monotonic()
     with replay(tape) as replaying:
-        assert run(0) == []
+        assert run(60, busy=0) == []
+    assert time.monotonic() - began < 60
     assert replaying.digest == replaying.tape.digest
 
 
