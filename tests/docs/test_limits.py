@@ -10,7 +10,9 @@ from types import ModuleType
 ROOT = Path(__file__).parents[2]
 _FOLDERS = {
     "docs": ROOT / "tests" / "docs",
+    "adk": ROOT / "packages" / "tracefork-google-adk" / "tests",
     "agents": ROOT / "packages" / "tracefork-openai-agents" / "tests",
+    "bedrock": ROOT / "packages" / "tracefork-bedrock" / "tests",
     "langgraph": ROOT / "packages" / "tracefork-langgraph" / "tests",
     "crewai": ROOT / "packages" / "tracefork-crewai" / "tests",
     "mcp": ROOT / "packages" / "tracefork-mcp" / "tests",

@@ -32,7 +32,9 @@ PULLED = {
 # CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
 # not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
 ASKS = {
+    "tracefork-bedrock": ["boto3", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
+    "tracefork-google-adk": ["google-adk", "tracefork-core", "tracefork-mcp"],
     "tracefork-mcp": ["anyio", "mcp", "tracefork-core"],
     "tracefork-openai-agents": [
         "msgspec",

@@ -165,6 +165,8 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
+    "tracefork_bedrock": ["ADAPTER", "__version__"],
+    "tracefork_google_adk": ["ADAPTER", "__version__"],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
     "tracefork_testkit": [
@@ -219,7 +221,9 @@ def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     assert sorted(module.__all__) == sorted(PUBLIC[name])
     missing = {public: _error_of(module, public) for public in module.__all__}
     frameworks = {
+        "tracefork_bedrock": "boto3",
         "tracefork_crewai": "crewai",
+        "tracefork_google_adk": "google",
         "tracefork_mcp": "mcp",
         "tracefork_openai_agents": "agents",
     }

@@ -64,7 +64,9 @@ _IMPORTED_AS = {
 }
 """The module names of those packages, where they differ."""
 ADAPTERS = {
+    "boto3": "tracefork-bedrock",
     "crewai": "tracefork-crewai",
+    "google-adk": "tracefork-google-adk",
     "langgraph": "tracefork-langgraph",
     "mcp": "tracefork-mcp",
     "openai-agents": "tracefork-openai-agents",
