@@ -157,3 +157,17 @@ def test_tools_inside_a_namespace_are_listed_after_it(ask: Ask) -> None:
         ("function", "rate"),
         ("tool_search", "tool_search"),
     ]
+
+
+def test_a_conversation_that_is_made_shorter_is_a_model_call(ask: Ask) -> None:
+    """It only reads, so a fork may ask for it again, and its tokens have a price."""
+    answer = {
+        "object": "response.compaction",
+        "output": [{"type": "compaction", "id": "c1", "encrypted_content": "x"}],
+        "usage": {"input_tokens": 40, "output_tokens": 2},
+    }
+    view = ask(f"{URL}/compact", HI, answer)
+    assert (view.operation, view.api, view.text) == ("compact", "openai.responses", "")
+    assert view.input == ask(URL, HI, {}).input
+    assert view.usage is not None
+    assert view.usage.input_tokens == 40

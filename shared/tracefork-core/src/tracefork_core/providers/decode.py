@@ -14,7 +14,7 @@ from tracefork_core.providers.call import ModelCall, ToolUse
 from tracefork_core.providers.formats import Answer, format_of
 from tracefork_core.providers.hosts import provider_of
 from tracefork_core.providers.openai_chat import decode_chat, decode_embeddings
-from tracefork_core.providers.openai_responses import decode_responses
+from tracefork_core.providers.openai_responses import decode_compaction, decode_responses
 from tracefork_core.providers.wire import Headers, Wire, read_wire
 from tracefork_core.tape import Exchange
 
@@ -31,6 +31,7 @@ class _Route:
 _ROUTES = (
     _Route("/chat/completions", ("messages",), decode_chat),
     _Route("/responses", ("input", "prompt", "previous_response_id"), decode_responses),
+    _Route("/responses/compact", ("input", "previous_response_id"), decode_compaction),
     _Route("/embeddings", ("input",), decode_embeddings),
     _Route("/v1/messages", ("messages",), anthropic.decode_messages),
     _Route("/v1/messages/count_tokens", ("messages",), anthropic.decode_count_tokens),

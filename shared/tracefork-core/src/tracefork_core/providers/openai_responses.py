@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tracefork_core.providers.call import (
     GenericPart,
@@ -75,6 +76,11 @@ def decode_responses(wire: Wire, provider: str | None) -> ModelCall:
         service_tier=text(body.get("service_tier")),
         error=failure(wire.status, body),
     )
+
+
+def decode_compaction(wire: Wire, provider: str | None) -> ModelCall:
+    """Read a request to shorten a conversation; the answer is the shorter one."""
+    return replace(decode_responses(wire, provider), operation="compact")
 
 
 def _usage(usage: Json) -> Usage | None:
