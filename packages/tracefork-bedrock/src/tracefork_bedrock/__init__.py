@@ -2,7 +2,8 @@
 
 Names are loaded when they are first used: importing this package imports no framework.
 
-`instrument` says what is replaced while a session is open.
+`instrument` says what is replaced while a session is open. `formats` reads and writes what Bedrock
+sends.
 """
 
 from __future__ import annotations
