@@ -165,7 +165,7 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
-    "tracefork_bedrock": ["ADAPTER", "__version__"],
+    "tracefork_bedrock": ["ADAPTER", "__version__", "add_services"],
     "tracefork_google_adk": ["ADAPTER", "__version__"],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
@@ -221,7 +221,7 @@ def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     assert sorted(module.__all__) == sorted(PUBLIC[name])
     missing = {public: _error_of(module, public) for public in module.__all__}
     frameworks = {
-        "tracefork_bedrock": "boto3",
+        "tracefork_bedrock": "botocore",
         "tracefork_crewai": "crewai",
         "tracefork_google_adk": "google",
         "tracefork_mcp": "mcp",

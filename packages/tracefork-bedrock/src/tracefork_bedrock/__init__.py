@@ -1,14 +1,27 @@
 """Amazon Bedrock for tracefork: record boto3, replay it without credentials, and fork its answers.
 
+With this package installed, a session records the clients of boto3 without any change to them. A
+replay needs no credentials, no region and no network.
+
+    add_services    record clients of other AWS services, too
+
 Names are loaded when they are first used: importing this package imports no framework.
 
-`instrument` says what is replaced while a session is open. `formats` reads and writes what Bedrock
-sends.
+`instrument` says what is replaced while a session is open. `clients` says which clients are
+recorded, `attempts` knows each attempt of a request before it is sent, and `sending` makes an
+exchange of it. `bodies` are what botocore reads, and `failures` converts exceptions. `surroundings`
+keeps a replay from looking for credentials. `formats` reads and writes what Bedrock sends.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tracefork_core.adapters import Adapter
+
+if TYPE_CHECKING:
+    from tracefork_bedrock.clients import add_services
 
 __version__ = "0.1.0"
 
@@ -16,7 +29,16 @@ ADAPTER = Adapter(
     name="bedrock",
     distribution="tracefork-bedrock",
     framework="boto3",
-    seams=("the events of botocore: each attempt of a request to Bedrock",),
+    seams=("botocore: each attempt of a request to Amazon Bedrock",),
 )
 
-__all__ = ["ADAPTER", "__version__"]
+_HOMES = {"add_services": "tracefork_bedrock.clients"}
+
+__all__ = ["ADAPTER", "__version__", "add_services"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)
