@@ -81,6 +81,9 @@ class McpFormat:
         url = f"{place}/{quote(name)}" if isinstance(name, str) else asked.url
         return url, json.dumps(params, ensure_ascii=False, sort_keys=True).encode()
 
+    def status_of(self, error: str) -> int | None:
+        """Return None: the errors of MCP have no names."""
+
 
 FORMAT = McpFormat()
 

@@ -32,10 +32,15 @@ class Shouting:
     def encode(self, asked: Asked, wanted: Wanted, recorded: Answer | None) -> Answer:
         if wanted.text is None:
             raise UsageError("a shouter is answered with a text: --text")
+        if wanted.error is not None:
+            return Answer(wanted.status or 0, (), (f"{wanted.error}: {wanted.text}".encode(),))
         return Answer(200, (), (wanted.text.upper().encode(),))
 
     def reword(self, asked: Asked, changes: Mapping[str, object]) -> tuple[str, bytes]:
         return asked.url, json.dumps({"text": changes["prompt"]}).encode()
+
+    def status_of(self, error: str) -> int | None:
+        return 400 if error == "HoarseError" else None
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +126,25 @@ def test_a_format_says_what_it_cannot_answer(shouter: tuple[str, int], tape: Pat
         tracefork.fork(tape, at=0, replace=tracefork.Replace(document={"a": 1})),
     ):
         say("hello", shouter)
+
+
+def test_a_fork_fails_with_an_error_that_the_service_names(
+    shouter: tuple[str, int], tape: Path, tmp_path: Path
+) -> None:
+    """A name that the format does not know is an exception of the library, as ever."""
+    with tracefork.record(tape):
+        say("hello", shouter)
+    fails = tracefork.Fail(kind="HoarseError", message="no voice")
+    with tracefork.fork(tape, at=0, replace=fails, to=tmp_path / "hoarse.tape"):
+        assert say("hello", ("127.0.0.1", 1)) == "HoarseError: no voice"
+    with tracefork.Tape.open(tmp_path / "hoarse.tape") as branch:
+        assert branch.exchanges[0].status == 400
+    fails = tracefork.Fail(kind="ReadTimeout")
+    with (
+        pytest.raises(AssertionError),
+        tracefork.fork(tape, at=0, replace=fails, to=tmp_path / "late.tape"),
+    ):
+        say("hello", ("127.0.0.1", 1))
 
 
 def test_show_prints_the_call_of_a_tool(

@@ -84,6 +84,17 @@ def test_azure_is_priced_by_the_model_that_answered() -> None:
     assert cost(answered, AT) == Decimal("2.5")
 
 
+def test_bedrock_is_priced_by_the_model_that_was_asked() -> None:
+    """The answer does not say through which region; where models run in any, they cost less."""
+    reported: Json = {"inputTokens": MILLION, "outputTokens": 0, "cacheReadInputTokens": MILLION}
+    model = "global.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    asked = call("aws.bedrock", model, reported, "bedrock.converse")
+    answered = replace(asked, response_model="claude-sonnet-4-5-20250929")
+    assert cost(answered, None) == cost(asked, None) == Decimal("3.30")
+    regional = replace(asked, request_model=model.replace("global", "us"))
+    assert cost(regional, None) == Decimal("3.63")
+
+
 @pytest.mark.parametrize(
     "unknown",
     [

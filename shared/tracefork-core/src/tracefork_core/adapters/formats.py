@@ -5,6 +5,10 @@ A seam of your own sends requests that only you can read. A `Format` in the grou
 Then `show` prints them as such, costs are counted, a fork can give another answer as a text
 (`--text`) and change a request (`--set`), and blame can put them on trial.
 
+`lenient` reads JSON of any shape without raising. Where your transport carries a body in a format
+of OpenAI or Anthropic, take the transport off (`Carried`): `read_as`, `answer_as`, `events_as` and
+`change_as` do the rest.
+
 This module is apart from `tracefork_core.adapters` because it takes longer to import.
 """
 
@@ -14,6 +18,7 @@ from tracefork_core.providers import (
     Answer,
     Asked,
     BlobPart,
+    Carried,
     FilePart,
     Format,
     GenericPart,
@@ -33,12 +38,23 @@ from tracefork_core.providers import (
     UriPart,
     Usage,
     Wanted,
+    answer_as,
+    change_as,
+    events_as,
+    from_base64,
+    from_url,
+    join_fragments,
+    lenient,
+    parameters,
+    read_as,
+    set_values,
 )
 
 __all__ = [
     "Answer",
     "Asked",
     "BlobPart",
+    "Carried",
     "FilePart",
     "Format",
     "GenericPart",
@@ -58,4 +74,14 @@ __all__ = [
     "UriPart",
     "Usage",
     "Wanted",
+    "answer_as",
+    "change_as",
+    "events_as",
+    "from_base64",
+    "from_url",
+    "join_fragments",
+    "lenient",
+    "parameters",
+    "read_as",
+    "set_values",
 ]

@@ -11,12 +11,14 @@ content is a `draft`, and each format has an `…_answer` module. `asking` edits
 provider keeps.
 
 `formats` finds the wire formats that adapters bring, which are read and written like these.
+`carried` reads and writes a body of OpenAI's or Anthropic's format in an adapter's transport.
 """
 
 from __future__ import annotations
 
+from tracefork_core.providers import lenient
 from tracefork_core.providers.answering import answer, failure_answer, from_document
-from tracefork_core.providers.asking import edit
+from tracefork_core.providers.asking import edit, set_values
 from tracefork_core.providers.call import (
     BlobPart,
     FilePart,
@@ -35,10 +37,13 @@ from tracefork_core.providers.call import (
     ToolUse,
     UriPart,
     Usage,
+    join_fragments,
 )
+from tracefork_core.providers.carried import Carried, answer_as, change_as, events_as, read_as
 from tracefork_core.providers.decode import decode, model_call, tool_use
 from tracefork_core.providers.formats import Answer, Asked, Format, Wanted, format_of
 from tracefork_core.providers.lenient import Json, is_bounded
+from tracefork_core.providers.parts import from_base64, from_url, parameters
 from tracefork_core.providers.prices import cost
 from tracefork_core.providers.sse import SseDecoder, SseEvent
 
@@ -46,6 +51,7 @@ __all__ = [
     "Answer",
     "Asked",
     "BlobPart",
+    "Carried",
     "FilePart",
     "Format",
     "GenericPart",
@@ -68,13 +74,23 @@ __all__ = [
     "Usage",
     "Wanted",
     "answer",
+    "answer_as",
+    "change_as",
     "cost",
     "decode",
     "edit",
+    "events_as",
     "failure_answer",
     "format_of",
+    "from_base64",
     "from_document",
+    "from_url",
     "is_bounded",
+    "join_fragments",
+    "lenient",
     "model_call",
+    "parameters",
+    "read_as",
+    "set_values",
     "tool_use",
 ]

@@ -76,12 +76,13 @@ class _Form:
     fold: Callable[[Sequence[dict[str, Json]]], dict[str, Json]]
 
 
-_FORMS = {
+FORMS = {
     "openai.chat_completions": _Form("choices", chat_document, chat_stream, fold_chat),
     "openai.responses": _Form("output", responses_document, responses_stream, fold_responses),
     "anthropic.messages": _Form("content", messages_document, messages_stream, fold_messages),
     "gemini": _Form("candidates", gemini_document, gemini_stream, fold_gemini),
 }
+"""How each wire format is written."""
 _GENERATIONS = ("chat", "generate_content")
 
 
@@ -108,11 +109,11 @@ def answer(
             f"{question.place} asks for {question.call.operation}, which a text or tool calls"
             " cannot answer. Give a whole response document"
         )
-    calls = tuple(_checked(name, arguments) for name, arguments in tool_calls or ())
+    calls = tuple(checked_call(name, arguments) for name, arguments in tool_calls or ())
     if text is None and not calls:
         raise UsageError("an answer needs a text (which may be empty) or a tool call")
     draft = _draft(request, question, recorded, text, calls)
-    document = _FORMS[question.call.api].document(draft)
+    document = FORMS[question.call.api].document(draft)
     return _rendered(question, document, recorded)
 
 
@@ -123,7 +124,7 @@ def from_document(request: Asked, document: object, recorded: Answer | None = No
         UsageError: The document is not a response to this request.
     """
     question = read_question(request)
-    form, whole = _FORMS.get(question.call.api), parse(compact(document))
+    form, whole = FORMS.get(question.call.api), parse(compact(document))
     if not isinstance(whole, dict):
         raise UsageError(
             f"a response to {question.place} must be a JSON object (got {document!r:.60})"
@@ -156,7 +157,12 @@ def failure_answer(
     return Answer(status, (*headers, *retry_headers(question, retry_after)), (body,))
 
 
-def _checked(name: str, arguments: Mapping[str, object] | str) -> Call:
+def checked_call(name: str, arguments: Mapping[str, object] | str) -> Call:
+    """Return a tool call of an answer.
+
+    Raises:
+        UsageError: it has no name, or its arguments cannot be read back.
+    """
     if not name:
         raise UsageError("a tool call needs the name of its tool")
     if isinstance(arguments, str):
@@ -196,14 +202,14 @@ def _before(
     wire, call = read_wire(*asked, *answered), decode(request.method, *asked, *answered)
     if wire is None or call is None or call.error:
         return {}, None
-    whole = _FORMS[question.call.api].fold(wire.chunks) if wire.chunks else wire.body
+    whole = FORMS[question.call.api].fold(wire.chunks) if wire.chunks else wire.body
     return {key: value for key, value in whole.items() if value is not None}, call
 
 
 def _rendered(question: Question, document: dict[str, Json], recorded: Answer | None) -> Answer:
     kept = () if recorded is None or recorded.status >= 400 else recorded.headers
     taken = tuple(pair for pair in kept if pair[0].lower() not in _OF_THE_BYTES)
-    form = _FORMS.get(question.call.api)
+    form = FORMS.get(question.call.api)
     if form is None or not question.streams:
         body = compact(document).encode()
         return Answer(200, (*_whole_headers(question, body), *taken), (body,))

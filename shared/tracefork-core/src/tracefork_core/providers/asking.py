@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from urllib.parse import quote, urlsplit
 
 from tracefork_core.errors import UsageError
+from tracefork_core.providers.call import ToolDefinition
 from tracefork_core.providers.dropping import drop_message as without_message
 from tracefork_core.providers.dropping import keep_tools
 from tracefork_core.providers.formats import Asked
@@ -55,21 +56,58 @@ def edit(
     api, url = question.call.api, request.url
     words = {"temperature": temperature, "system": system, "prompt": prompt}
     _refuse_without_words(question, {**words, "drop_message": drop_message, "tools": tools})
-    if drop_message is not None:
-        without_message(api, target, drop_message)
     if model is not None:
         url = _set_model(url, question, body, model)
-    if temperature is not None:
-        _set_temperature(api, target, temperature)
-    if system is not None:
-        set_system(api, target, system)
-    if prompt is not None:
-        set_prompt(api, target, prompt)
-    if tools is not None:
-        keep_tools(api, target, question.call.tools, tools)
-    for pointer, value in (set or {}).items():
-        put(body, pointer, json.loads(compact(value)))
+    change_body(
+        api,
+        target,
+        question.call.tools,
+        temperature=temperature,
+        system=system,
+        prompt=prompt,
+        drop_message=drop_message,
+        tools=tools,
+    )
+    set_values(body, set or {})
     return url, compact(body).encode()
+
+
+def change_body(
+    api: str,
+    body: dict[str, Json],
+    offered: Collection[ToolDefinition],
+    *,
+    temperature: float | None = None,
+    system: str | None = None,
+    prompt: str | None = None,
+    drop_message: int | None = None,
+    tools: Collection[str] | None = None,
+) -> None:
+    """Change the body of a request that offers these tools.
+
+    Raises:
+        UsageError: the format cannot express a change.
+    """
+    if drop_message is not None:
+        without_message(api, body, drop_message)
+    if temperature is not None:
+        _set_temperature(api, body, temperature)
+    if system is not None:
+        set_system(api, body, system)
+    if prompt is not None:
+        set_prompt(api, body, prompt)
+    if tools is not None:
+        keep_tools(api, body, offered, tools)
+
+
+def set_values(body: dict[str, Json], values: Mapping[str, object]) -> None:
+    """Set values in a body, by JSON pointer.
+
+    Raises:
+        UsageError: there is no such place, or JSON cannot express a value.
+    """
+    for pointer, value in values.items():
+        put(body, pointer, json.loads(compact(value)))
 
 
 def _refuse_without_words(question: Question, changes: Mapping[str, object]) -> None:

@@ -61,6 +61,7 @@ class Wanted:
         tool_calls: what a model calls, as (name, arguments).
         document: the JSON of the whole answer, if `has_document`.
         status: the status of an error whose message is `text`; None for no error.
+        error: the service's name of that error, if it was given: see `Format.status_of`.
     """
 
     text: str | None = None
@@ -68,6 +69,7 @@ class Wanted:
     document: Json = None
     has_document: bool = False
     status: int | None = None
+    error: str | None = None
 
 
 class Format(Protocol):
@@ -101,6 +103,13 @@ class Format(Protocol):
 
         Raises:
             UsageError: the format cannot express a change.
+        """
+
+    def status_of(self, error: str) -> int | None:
+        """Return the HTTP status of an error that the service itself names so.
+
+        A fork that fails with that name then asks `encode` for the service's answer. None if the
+        name is that of an exception, which the caller's library raises.
         """
 
 

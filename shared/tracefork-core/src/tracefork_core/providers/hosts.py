@@ -26,6 +26,7 @@ _PROVIDERS = {
     "api.cohere.ai": "cohere",
     "api.cerebras.ai": "cerebras",
 }
+_AMAZON = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 def provider_of(host: str) -> str | None:
@@ -35,5 +36,9 @@ def provider_of(host: str) -> str | None:
     if host.endswith("-aiplatform.googleapis.com"):
         return "gcp.vertex_ai"
     labels = host.split(".")
+    # Amazon's hosts have the service first or, in a private network, behind the name of its entry:
+    # bedrock-runtime.us-east-1.amazonaws.com, vpce-1.bedrock-runtime.us-east-1.vpce.amazonaws.com
+    if host.endswith(_AMAZON) and any(label.startswith("bedrock") for label in labels[:2]):
+        return "aws.bedrock"
     suffixes = (".".join(labels[start:]) for start in range(len(labels)))
     return next((_PROVIDERS[suffix] for suffix in suffixes if suffix in _PROVIDERS), None)

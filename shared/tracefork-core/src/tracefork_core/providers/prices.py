@@ -18,6 +18,7 @@ from tracefork_core.tape import Exchange
 _PROVIDERS = {
     "openai": "openai",
     "azure.ai.openai": "azure",
+    "aws.bedrock": "aws",
     "anthropic": "anthropic",
     "gcp.gemini": "google",
     "gcp.vertex_ai": "google",
@@ -33,12 +34,14 @@ _PROVIDERS = {
     "cohere": "cohere",
     "cerebras": "cerebras",
 }
+# A format without a line here is priced by its neutral counts alone.
 _FLAVORS = {
     "openai.chat_completions": ("chat", "default"),
     "openai.responses": ("responses", "default"),
     "openai.embeddings": ("embeddings", "default"),
     "anthropic.messages": ("anthropic", "default"),
     "gemini": ("default",),
+    "bedrock.converse": ("default",),
 }
 
 
@@ -87,7 +90,10 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
 def _models(call: ModelCall) -> list[str]:
     # On Azure the request names a deployment, which may have the name of any model.
     asked = None if call.provider == "azure.ai.openai" else call.request_model
-    return [model for model in (call.response_model, asked) if model]
+    names = [call.response_model, asked]
+    if call.provider == "aws.bedrock":
+        names.reverse()  # Its price depends on the region, which only the request names.
+    return [model for model in names if model]
 
 
 def _context(call: ModelCall) -> dict[str, str]:
@@ -100,7 +106,7 @@ def _context(call: ModelCall) -> dict[str, str]:
 def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) -> object:
     # The library reads the finer counts of each provider (audio, cache lifetimes, searches).
     body = {"usage": usage.reported, "usageMetadata": usage.reported}
-    for flavor in _FLAVORS[api]:
+    for flavor in _FLAVORS.get(api, ()):
         try:
             return library.extract_usage(body, provider_id=provider, api_flavor=flavor).usage
         except (LookupError, ValueError):

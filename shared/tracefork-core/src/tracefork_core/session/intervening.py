@@ -11,7 +11,7 @@ from tracefork_core.exchange.contract import TOOL_TEXT, TOOL_VALUE, Failure, Hea
 from tracefork_core.providers import answering
 from tracefork_core.providers.asking import edit
 from tracefork_core.providers.decode import is_model_call
-from tracefork_core.providers.formats import Answer, Wanted, format_of
+from tracefork_core.providers.formats import Answer, Format, Wanted, format_of
 from tracefork_core.providers.lenient import Json
 from tracefork_core.session.interventions import (
     Drop,
@@ -36,7 +36,7 @@ def answer(change: Replace | Fail | Drop | Given, request: Request, recorded: Ex
         UsageError: the request cannot get an answer of this kind.
     """
     own = format_of(request.method, request.url)
-    if own is not None and (wanted := _wanted(change)) is not None:
+    if own is not None and (wanted := _wanted(change, own)) is not None:
         return _given(own.encode(request, wanted, _before(recorded)))
     asks_model = _asks_model(request)
     match change:
@@ -87,13 +87,15 @@ def edited(change: Edit, request: Request) -> Request:
     return request._replace(url=url, body=body)
 
 
-def _wanted(change: Replace | Fail | Drop | Given) -> Wanted | None:
+def _wanted(change: Replace | Fail | Drop | Given, own: Format) -> Wanted | None:
     """Return what an adapter's own format has to say; None if that needs no knowledge of it."""
     match change:
         case Drop():
             return Wanted(text="")
         case Fail(status=int(status)):
             return Wanted(text=change.message, status=status)
+        case Fail(kind=str(kind)) if (stated := own.status_of(kind)) is not None:
+            return Wanted(text=change.message, status=stated, error=kind)
         case Replace(body=None):
             document = cast(Json, change.document) if change.has_document else None
             calls = tuple(change.tool_calls)
