@@ -1,13 +1,31 @@
 """Google ADK for tracefork: replay an agent without calling its tools again, and fork its sessions.
 
+With this package installed, a session records a run of Google's Agent Development Kit without any
+change to it. The steps of its tape are runs, agents, workflows, nodes, model calls, transfers and
+tools.
+
+    leave_live         let a tool run in replays too
+    attach, detach     record an agent in a session with ambient=False
+
 Names are loaded when they are first used: importing this package imports no framework.
 
-`instrument` says what is replaced while a session is open.
+`instrument` says what is replaced while a session is open. `steps` makes steps of runs, agents and
+model calls, `workflows` of nodes and joins, and `misses` lets a divergence through. `tools` makes
+exchanges of tool calls, `live_tools` says which run in replays too, `actions` notes what a tool did
+besides returning a result, and `values` converts results. `attachment` is for sessions with
+ambient=False.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tracefork_core.adapters import Adapter
+
+if TYPE_CHECKING:
+    from tracefork_google_adk.attachment import attach, detach
+    from tracefork_google_adk.live_tools import leave_live
 
 __version__ = "0.1.0"
 
@@ -16,9 +34,22 @@ ADAPTER = Adapter(
     distribution="tracefork-google-adk",
     framework="google-adk",
     seams=(
-        "a plugin: steps",
+        "runs, agents, nodes and model calls: steps",
         "tools, below callbacks and confirmations",
     ),
 )
 
-__all__ = ["ADAPTER", "__version__"]
+_HOMES = {
+    "attach": "tracefork_google_adk.attachment",
+    "detach": "tracefork_google_adk.attachment",
+    "leave_live": "tracefork_google_adk.live_tools",
+}
+
+__all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -1,0 +1,100 @@
+"""Note what a tool did besides returning a result, and do it again in a replay.
+
+A tool gets a context, through which it writes state, saves artifacts, escalates, transfers to an
+agent, or asks for a confirmation. ADK collects that in the actions of the context, whatever the tool
+returns or raises. So the difference that a call made to the actions is a part of its outcome.
+"""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass, field
+from typing import Any
+
+from google.adk.events.event_actions import EventActions
+
+from tracefork_core import ToolError
+
+_STATE = "state_delta"
+_ID = "$call"
+"""Stands for the id of the call in the keys of the actions: it differs from run to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of a call that did more than return a result.
+
+    `error` is the class and the message of the exception that it raised, if it did.
+    """
+
+    result: object = None
+    state: dict[str, object] = field(default_factory=dict)
+    actions: dict[str, object] = field(default_factory=dict)
+    error: tuple[str, str] | None = None
+
+    def apply(self, context: Any) -> object:
+        """Do to the context of a call what the recorded one did; return or raise what it did."""
+        for name, value in self.state.items():
+            context.state[name] = value
+        told = EventActions.model_validate(_renamed(self.actions, _ID, context.function_call_id))
+        for name in self.actions:
+            now, value = getattr(context.actions, name), getattr(told, name)
+            if isinstance(now, dict) and isinstance(value, dict):
+                now.update(value)
+            else:
+                setattr(context.actions, name, value)
+        if self.error is not None:
+            raise _rebuilt(*self.error)
+        return self.result
+
+
+class Before:
+    """The actions of a context before a call."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._state = dict(context.actions.state_delta)
+        self._others = _others(context.actions)
+
+    def state(self) -> dict[str, object]:
+        """Return what was written to the state since."""
+        now, before = self._context.actions.state_delta, self._state
+        return {
+            name: value
+            for name, value in now.items()
+            if name not in before or before[name] is not value
+        }
+
+    def actions(self) -> dict[str, object]:
+        """Return the actions that differ now, as JSON; of those that are mappings, what is new."""
+        differing = {}
+        for name, value in _others(self._context.actions).items():
+            before = self._others.get(name)
+            if isinstance(value, dict) and isinstance(before, dict):
+                value = {key: item for key, item in value.items() if before.get(key) != item}
+            if value != before and value != {}:
+                differing[name] = value
+        return _renamed(differing, self._context.function_call_id, _ID)
+
+
+def _others(actions: EventActions) -> dict[str, Any]:
+    return actions.model_dump(mode="json", exclude={_STATE}, by_alias=False)
+
+
+def _renamed(actions: dict[str, Any], before: str | None, after: str | None) -> dict[str, Any]:
+    return {
+        name: {after if key == before else key: item for key, item in value.items()}
+        if isinstance(value, dict)
+        else value
+        for name, value in actions.items()
+    }
+
+
+def _rebuilt(kind: str, message: str) -> Exception:
+    known = getattr(builtins, kind, None)
+    if isinstance(known, type) and issubclass(known, Exception):
+        try:
+            return known(message)
+        except Exception:  # noqa: BLE001 - it cannot be built from a message alone
+            return ToolError(kind, message)
+    return ToolError(kind, message)

@@ -1,0 +1,166 @@
+"""Make steps of runs, agents and model calls.
+
+ADK offers plugins for this, and they do not suffice: no callback tells that an agent was cancelled
+or that its events are read no more, none is called for the functions of a workflow, and another
+plugin may answer before ours. A context variable that a callback sets leaks, too: ADK's generators
+run in the context of the code that reads them. So the generators themselves are replaced, and a
+step is current only while its own generator runs. Between two events the caller sees its own step.
+
+A step is named after its agent, and so is the lane of a task that runs an agent in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.models.base_llm import BaseLlm
+from google.adk.runners import Runner
+
+from tracefork_core.adapters import (
+    Lane,
+    Patches,
+    begin_step,
+    branch_lane,
+    check_session,
+    current_step,
+    end_step,
+    in_session,
+    lane_here,
+    replace_in_classes,
+)
+
+Events = AsyncGenerator[Any, None]
+_Values = tuple[tuple[ContextVar[Any], Any], ...]
+
+_lane_around: ContextVar[Lane | None] = ContextVar("tracefork_adk_lane", default=None)
+"""The lane of the step around: a task that runs a branch of it is named after the branch."""
+
+_asking: ContextVar[object] = ContextVar("tracefork_adk_asking", default=None)
+"""The model that is being asked: its class may ask the class that it derives from."""
+
+steps_of_nodes: ContextVar[dict[str, str] | None] = ContextVar("tracefork_adk_nodes", default=None)
+"""The latest step of each node of the workflow around, by the node's name."""
+
+_END = object()
+
+
+def put_in(patches: Patches) -> None:
+    """Put runs, agents and model calls on the tape of the open session, as steps."""
+    patches.wrap(Runner, "run_async", _as_run)
+    patches.wrap(BaseAgent, "run_async", _as_agent)
+    replace_in_classes(patches, BaseLlm, ["generate_content_async"], _as_model)
+
+
+def _as_run(run_async: Callable[..., Events]) -> Callable[..., Events]:
+    @wraps(run_async)
+    def run(self: Any, *args: Any, **options: Any) -> Events:
+        events = run_async(self, *args, **options)
+        if not in_session():
+            return events
+        return _checked(stepped("run", self.app_name, events))
+
+    return run
+
+
+async def _checked(events: Events) -> Events:
+    """Yield events, unless the session has failed: plugins turn errors into answers."""
+    try:
+        async for event in events:
+            check_session()
+            yield event
+    except Exception:
+        check_session()
+        raise
+    finally:
+        await events.aclose()
+    check_session()
+
+
+def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
+    @wraps(run_async)
+    def run(self: Any, *args: Any, **options: Any) -> Events:
+        events = run_async(self, *args, **options)
+        if not in_session():
+            return events
+        return stepped("agent", self.name, events, branch=self.name)
+
+    return run
+
+
+def _as_model(owner: type, name: str, original: Callable[..., Events]) -> Callable[..., Events]:
+    @wraps(original)
+    def generate(self: Any, *args: Any, **options: Any) -> Events:
+        answers = original(self, *args, **options)
+        if not in_session() or _asking.get() is self:
+            return answers
+        return stepped("model", str(self.model) or "model", answers, also=((_asking, self),))
+
+    return generate
+
+
+async def stepped(
+    kind: str,
+    name: str,
+    events: Events,
+    *,
+    branch: str | None = None,
+    after: tuple[str, ...] = (),
+    nodes: dict[str, str] | None = None,
+    also: _Values = (),
+) -> Events:
+    """Yield what a generator yields, and run it inside of a step.
+
+    Args:
+        kind: the step's kind.
+        name: the step's name.
+        events: the generator.
+        branch: the name of the lane of a task that runs this in parallel to the step around.
+        after: the steps that this one waited for, where branches join.
+        nodes: where the steps of this workflow's nodes are noted, if it is one.
+        also: more context variables that hold while the generator runs, and their values.
+    """
+    if branch is not None:
+        branch_lane(_lane_around.get(), branch)
+    lane = lane_here()
+    step = begin_step(kind, name, parent=current_step.get(), after=after)
+    siblings = steps_of_nodes.get()
+    if step is not None and siblings is not None:
+        siblings[name] = step
+    inside = ((current_step, step), (_lane_around, lane), (steps_of_nodes, nodes), *also)
+    error: BaseException | None = None
+    try:
+        while True:
+            with _set(inside):
+                event = await anext(events, _END)
+            if event is _END:
+                return
+            yield event
+    except GeneratorExit:
+        raise
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        with _set(inside):
+            await events.aclose()
+        end_step(step, error)
+
+
+@contextmanager
+def _set(values: _Values) -> Iterator[None]:
+    tokens = [(variable, variable.set(value)) for variable, value in values]
+    try:
+        yield
+    finally:
+        for variable, token in tokens:
+            variable.reset(token)
+
+
+def own_lane() -> AbstractContextManager[None]:
+    """Begin a line of lanes here: a tool runs in a task of its own, twice at once perhaps."""
+    return _set(((_lane_around, lane_here()), (steps_of_nodes, None)))

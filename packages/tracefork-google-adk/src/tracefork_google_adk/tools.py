@@ -1,0 +1,109 @@
+"""Make the calls of tools exchanges: recorded once, and answered from the tape in replays.
+
+`BaseTool.run_async` does the work of each tool. It lies below ADK's callbacks, plugins and
+confirmations and below the answers to errors, so all of these run in a replay as in the recording.
+It is replaced in each class that defines it, also in those that the program defines later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from google.adk.tools.base_tool import BaseTool
+
+from tracefork_core import TraceforkError
+from tracefork_core.adapters import (
+    Patches,
+    atool_exchange,
+    check_session,
+    effect_of,
+    in_session,
+    replace_in_classes,
+    step,
+    tool_mark,
+)
+from tracefork_google_adk.actions import Before, Outcome
+from tracefork_google_adk.live_tools import is_left_live
+from tracefork_google_adk.steps import own_lane
+from tracefork_google_adk.values import Values
+
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
+
+_running: ContextVar[object] = ContextVar("tracefork_adk_tool", default=None)
+"""The context of the call that runs here: a tool's class may call the class it derives from."""
+
+
+def put_in(patches: Patches) -> None:
+    """Make the calls of tools exchanges of the open session."""
+    replace_in_classes(patches, BaseTool, ["run_async"], _as_exchange)
+
+
+def _as_exchange(
+    owner: type, name: str, original: Callable[..., Awaitable[object]]
+) -> Callable[..., Awaitable[object]]:
+    @wraps(original)
+    async def run_async(self: Any, *, args: dict[str, Any], tool_context: Any) -> object:
+        if not in_session() or _running.get() is tool_context:
+            return await original(self, args=args, tool_context=tool_context)
+
+        async def work(**arguments: Any) -> object:
+            token = _running.set(tool_context)
+            try:
+                return await original(self, args=arguments, tool_context=tool_context)
+            finally:
+                _running.reset(token)
+
+        kind, named = _step_of(self, args)
+        with step(kind, named), own_lane():
+            if not is_left_live(self):
+                return await _answered(self, args, tool_context, work)
+            result = await work(**args)
+            check_session()  # Some tools return a text about an error.
+            return result
+
+    return run_async
+
+
+def _step_of(tool: Any, arguments: dict[str, Any]) -> tuple[str, str]:
+    if tool.name == "transfer_to_agent":
+        return "handoff", str(arguments.get("agent_name") or tool.name)
+    return "tool", str(tool.name)
+
+
+async def _answered(
+    tool: Any, arguments: dict[str, Any], context: Any, work: Callable[..., Awaitable[object]]
+) -> object:
+    function = getattr(tool, "func", None)
+    values = Values(function)
+    ran = False
+
+    async def run(**arguments: Any) -> object:
+        nonlocal ran
+        ran, before, result, error = True, Before(context), None, None
+        try:
+            result = values.storable(await work(**arguments))
+        except TraceforkError:
+            raise
+        except Exception as raised:
+            if not (before.state() or before.actions()):
+                raise
+            error = (type(raised).__name__, str(raised))
+        state, actions = before.state(), before.actions()
+        if state or actions or error:
+            return Outcome(result, state, actions, error)
+        return result
+
+    mark = tool_mark(function)
+    outcome = await atool_exchange(
+        _NOT_IN_NAMES.sub("_", tool.name) or "_",
+        arguments,
+        run,
+        values,
+        effect=effect_of(tool.name, function=function),
+        raises=mark.raises if mark else (),
+    )
+    return outcome.apply(context) if isinstance(outcome, Outcome) else outcome

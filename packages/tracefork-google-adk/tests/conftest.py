@@ -1,0 +1,119 @@
+"""Run agents whose models are on a server on loopback, and record and replay them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ.setdefault("GOOGLE_API_KEY", "none")
+
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
+from google.adk.models.google_llm import Gemini
+from google.adk.runners import Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.genai import types
+
+import tracefork_core as tracefork
+from tracefork_testkit import ProviderServer
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    """A provider whose answers differ each time, so that none is right by accident."""
+    with ProviderServer(nondeterministic=True) as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: ProviderServer) -> str:
+    """The URL of the server, which may have stopped."""
+    return server.url
+
+
+@pytest.fixture
+def tape(tmp_path: Path) -> Path:
+    """The path of the test's tape."""
+    return tmp_path / "run.tape"
+
+
+@pytest.fixture
+def agent(url: str) -> Callable[..., Any]:
+    """Make an agent that asks the server: `agent("writer", "@say hi", tools=[…])`."""
+
+    def make(name: str, instruction: str = "", **options: Any) -> Any:
+        model = Gemini(model="gemini-2.5-flash", base_url=url)
+        return LlmAgent(name=name, model=model, instruction=instruction, **options)
+
+    return make
+
+
+@pytest.fixture
+def ask() -> Callable[..., Any]:
+    """Run an agent or a workflow to its end, and return the session."""
+
+    def run(root: Any, *questions: Any, plugins: Any = (), **options: Any) -> Any:
+        return asyncio.run(converse(root, *questions, plugins=plugins, **options))
+
+    return run
+
+
+async def converse(root: Any, *questions: Any, plugins: Any = (), **options: Any) -> Any:
+    """Ask one question after another, and return the session."""
+    app = App(name="desk", root_agent=root, plugins=list(plugins))
+    runner = Runner(app=app, session_service=InMemorySessionService(), **options)
+    session = await runner.session_service.create_session(app_name="desk", user_id="ann")
+    for question in questions or ("Go on.",):
+        async for _ in runner.run_async(
+            user_id="ann", session_id=session.id, new_message=content(question)
+        ):
+            pass
+    return await runner.session_service.get_session(
+        app_name="desk", user_id="ann", session_id=session.id
+    )
+
+
+def content(question: Any) -> types.Content:
+    """Return a question as the content of a message."""
+    if isinstance(question, types.Content):
+        return question
+    return types.Content(role="user", parts=[types.Part(text=question)])
+
+
+@pytest.fixture
+def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
+    """Record a run, stop the provider, and replay the run; return both results."""
+
+    def run(action: Callable[[], Any], **options: Any) -> tuple[Any, Any]:
+        with tracefork.record(tape, **options):
+            recorded = action()
+        server.stop()
+        with tracefork.replay(tape, strict=True, **options) as replayed:
+            again = action()
+        assert replayed.digest == replayed.tape.digest
+        return recorded, again
+
+    return run
+
+
+@pytest.fixture
+def paths(tape: Path) -> Callable[[], list[str]]:
+    """Read the step path of each exchange on the tape, as kinds and names."""
+
+    def read() -> list[str]:
+        with tracefork.Tape.open(tape) as opened:
+            steps = {step.id: step for step in opened.steps}
+
+            def path(step: str | None) -> Iterator[str]:
+                if step is not None:
+                    yield from path(steps[step].parent)
+                    yield f"{steps[step].kind}:{steps[step].name}"
+
+            return [" ▸ ".join(path(exchange.step)) for exchange in opened.exchanges]
+
+    return read
