@@ -23,6 +23,11 @@ import tracefork_core as tracefork
 from tracefork_testkit import ProviderServer
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Ignore what ADK does at each run: it leaves the clients of a loop to the garbage collector."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+
+
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:
     """A provider whose answers differ each time, so that none is right by accident."""

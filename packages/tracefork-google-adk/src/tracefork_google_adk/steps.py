@@ -11,6 +11,7 @@ A step is named after its agent, and so is the lane of a task that runs an agent
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -45,6 +46,9 @@ _asking: ContextVar[object] = ContextVar("tracefork_adk_asking", default=None)
 
 steps_of_nodes: ContextVar[dict[str, str] | None] = ContextVar("tracefork_adk_nodes", default=None)
 """The latest step of each node of the workflow around, by the node's name."""
+
+calls_here: ContextVar[Counter[str] | None] = ContextVar("tracefork_adk_calls", default=None)
+"""How often each tool was called from the step around."""
 
 _END = object()
 
@@ -131,7 +135,10 @@ async def stepped(
     siblings = steps_of_nodes.get()
     if step is not None and siblings is not None:
         siblings[name] = step
-    inside = ((current_step, step), (_lane_around, lane), (steps_of_nodes, nodes), *also)
+    inside = (
+        *((current_step, step), (_lane_around, lane), (steps_of_nodes, nodes)),
+        *((calls_here, Counter()), *also),
+    )
     error: BaseException | None = None
     try:
         while True:

@@ -3,6 +3,9 @@
 `BaseTool.run_async` does the work of each tool. It lies below ADK's callbacks, plugins and
 confirmations and below the answers to errors, so all of these run in a replay as in the recording.
 It is replaced in each class that defines it, also in those that the program defines later.
+
+ADK runs each call in a task of its own, in the context of another task that has ended. So the lane
+of the call is named here, after its tool and the number of the call.
 """
 
 from __future__ import annotations
@@ -13,22 +16,26 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
+from google.adk.flows.llm_flows.tools import _batch_executor
 from google.adk.tools.base_tool import BaseTool
 
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
+    Lane,
     Patches,
     atool_exchange,
+    branch_lane,
     check_session,
     effect_of,
     in_session,
+    lane_here,
     replace_in_classes,
     step,
     tool_mark,
 )
 from tracefork_google_adk.actions import Before, Outcome
 from tracefork_google_adk.live_tools import is_left_live
-from tracefork_google_adk.steps import own_lane
+from tracefork_google_adk.steps import calls_here, own_lane
 from tracefork_google_adk.values import Values
 
 _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
@@ -40,6 +47,25 @@ _running: ContextVar[object] = ContextVar("tracefork_adk_tool", default=None)
 def put_in(patches: Patches) -> None:
     """Make the calls of tools exchanges of the open session."""
     replace_in_classes(patches, BaseTool, ["run_async"], _as_exchange)
+    patches.wrap(_batch_executor, "_start_execute_task", _on_own_lane)
+
+
+def _on_own_lane(start: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(start)
+    def started(prepared_call: Any, coro: Any) -> Any:
+        calls = calls_here.get()
+        if not in_session() or calls is None:
+            return start(prepared_call, coro)
+        name = prepared_call.tool.name
+        calls[name] += 1
+        return start(prepared_call, _branched(lane_here(), f"{name}.{calls[name]}", coro))
+
+    return started
+
+
+async def _branched(origin: Lane | None, name: str, work: Awaitable[Any]) -> Any:
+    branch_lane(origin, name)
+    return await work
 
 
 def _as_exchange(
