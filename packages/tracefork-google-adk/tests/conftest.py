@@ -24,8 +24,12 @@ from tracefork_testkit import ProviderServer
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Ignore what ADK does at each run: it leaves the clients of a loop to the garbage collector."""
-    config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+    """Ignore what ADK does at each run, with tracefork and without it.
+
+    It leaves the clients of a loop to the garbage collector, and warns of its own features.
+    """
+    for ignored in ("ignore:unclosed:ResourceWarning", r"ignore:\[EXPERIMENTAL\]:UserWarning"):
+        config.addinivalue_line("filterwarnings", ignored)
 
 
 @pytest.fixture

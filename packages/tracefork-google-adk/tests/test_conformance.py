@@ -32,9 +32,7 @@ class TestConformance(AdapterConformance):
             detach(agent)
 
     def make_agent(self, url: str, lookup: Callable[[], str]) -> Any:
-        model = Gemini(
-            model="gemini-2.5-flash", base_url=url, client_kwargs={"api_key": API_KEY}
-        )
+        model = Gemini(model="gemini-2.5-flash", base_url=url, client_kwargs={"api_key": API_KEY})
         return LlmAgent(name="helper", instruction="Help.", model=model, tools=[lookup])
 
     def attach(self, agent: Any) -> Any:

@@ -1,7 +1,7 @@
 """Note what a tool did besides returning a result, and do it again in a replay.
 
 A tool gets a context, through which it writes state, saves artifacts, escalates, transfers to an
-agent, or asks for a confirmation. ADK collects that in the actions of the context, whatever the tool
+agent, or asks for a confirmation. ADK collects that in the actions of the context, whether the tool
 returns or raises. So the difference that a call made to the actions is a part of its outcome.
 """
 
@@ -71,14 +71,16 @@ class Before:
         for name, value in _others(self._context.actions).items():
             before = self._others.get(name)
             if isinstance(value, dict) and isinstance(before, dict):
-                value = {key: item for key, item in value.items() if before.get(key) != item}
-            if value != before and value != {}:
+                new = {key: item for key, item in value.items() if before.get(key) != item}
+                if new:
+                    differing[name] = new
+            elif value != before:
                 differing[name] = value
         return _renamed(differing, self._context.function_call_id, _ID)
 
 
 def _others(actions: EventActions) -> dict[str, Any]:
-    return actions.model_dump(mode="json", exclude={_STATE}, by_alias=False)
+    return dict(actions.model_dump(mode="json", exclude={_STATE}, by_alias=False))
 
 
 def _renamed(actions: dict[str, Any], before: str | None, after: str | None) -> dict[str, Any]:

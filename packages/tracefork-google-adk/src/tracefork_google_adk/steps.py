@@ -135,7 +135,7 @@ async def stepped(
     siblings = steps_of_nodes.get()
     if step is not None and siblings is not None:
         siblings[name] = step
-    inside = (
+    inside: _Values = (
         *((current_step, step), (_lane_around, lane), (steps_of_nodes, nodes)),
         *((calls_here, Counter()), *also),
     )

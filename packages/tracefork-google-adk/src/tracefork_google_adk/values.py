@@ -1,4 +1,4 @@
-"""Convert what tools return: classes that ADK and annotations know to data and back, others to JSON.
+"""Convert what tools return: classes that can be rebuilt to data and back, others to JSON.
 
 A tool may return anything. ADK passes it to callbacks as it is, and to the model as JSON.
 """
