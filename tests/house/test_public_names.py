@@ -176,7 +176,7 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
-    "tracefork_bedrock": ["ADAPTER", "__version__", "add_services"],
+    "tracefork_bedrock": ["ADAPTER", "__version__", "add_services", "attach", "detach"],
     "tracefork_google_adk": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],

@@ -1,16 +1,18 @@
 """Amazon Bedrock for tracefork: record boto3, replay it without credentials, and fork its answers.
 
-With this package installed, a session records the clients of boto3 without any change to them. A
-replay needs no credentials, no region and no network.
+With this package installed, a session records the clients of boto3 and aiobotocore without any
+change to them. A replay needs no credentials, no region and no network.
 
-    add_services    record clients of other AWS services, too
+    add_services      record clients of other AWS services, too
+    attach, detach    record a client, or those of a session, with ambient=False
 
 Names are loaded when they are first used: importing this package imports no framework.
 
 `instrument` says what is replaced while a session is open. `clients` says which clients are
 recorded, `attempts` knows each attempt of a request before it is sent, and `sending` makes an
 exchange of it. `bodies` are what botocore reads, and `failures` converts exceptions. `surroundings`
-keeps a replay from looking for credentials. `formats` reads and writes what Bedrock sends.
+keeps a replay from looking for credentials. `aio` does the same for aiobotocore. `attachment` is
+for single clients, and `formats` reads and writes what Bedrock sends.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING
 from tracefork_core.adapters import Adapter
 
 if TYPE_CHECKING:
+    from tracefork_bedrock.attachment import attach, detach
     from tracefork_bedrock.clients import add_services
 
 __version__ = "0.1.0"
@@ -32,9 +35,13 @@ ADAPTER = Adapter(
     seams=("botocore: each attempt of a request to Amazon Bedrock",),
 )
 
-_HOMES = {"add_services": "tracefork_bedrock.clients"}
+_HOMES = {
+    "add_services": "tracefork_bedrock.clients",
+    "attach": "tracefork_bedrock.attachment",
+    "detach": "tracefork_bedrock.attachment",
+}
 
-__all__ = ["ADAPTER", "__version__", "add_services"]
+__all__ = ["ADAPTER", "__version__", "add_services", "attach", "detach"]
 
 
 def __getattr__(name: str) -> object:

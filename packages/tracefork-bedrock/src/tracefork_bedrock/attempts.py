@@ -11,6 +11,7 @@ credentials, and a request that a fork changes is signed as it is sent.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -53,12 +54,16 @@ class Attempt(NamedTuple):
         request = self._unsigned_again(prepared, instead)
         with _signing_late():
             self.signer.sign(self.operation, request)
-        for name, value in request.headers.items():
-            if isinstance(value, str):
-                request.headers.replace_header(name, value.encode())
-        sent = request.prepare()
-        sent.stream_output = prepared.stream_output
-        return sent
+        return _prepared_like(prepared, request)
+
+    async def ato_send(self, prepared: Any, instead: Request | None) -> Any:
+        """Return the same for a client of aiobotocore."""
+        if instead is None and not _is_unsigned(prepared):
+            return prepared
+        request = self._unsigned_again(prepared, instead)
+        with _signing_late():
+            await self.signer.sign(self.operation, request)
+        return _prepared_like(prepared, request)
 
     def _unsigned_again(self, prepared: Any, instead: Request | None) -> AWSRequest:
         if instead is None:
@@ -103,14 +108,33 @@ def leave(events: Any, services: Iterable[str], owner: str) -> None:
             events.unregister(f"{event}.{service}", handler, unique_id=name)
 
 
-def request_of(prepared: Any, body: bytes) -> Request:
+def request_of(prepared: Any) -> Request:
     """Return the request of the contract, without what belongs to one attempt only."""
     headers = tuple(
         (name, text(value))
         for name, value in prepared.headers.items()
         if name.lower() not in _VOLATILE
     )
-    return Request(prepared.method, prepared.url, headers, body, SEAM)
+    return Request(prepared.method, prepared.url, headers, _body_of(prepared), SEAM)
+
+
+def _body_of(prepared: Any) -> bytes:
+    """Return the body of a request, which can still be sent after that."""
+    body = prepared.body
+    if body is None:
+        return b""
+    if isinstance(body, str):
+        return body.encode()
+    if isinstance(body, bytes | bytearray):
+        return bytes(body)
+    if getattr(body, "seekable", bool)():
+        here = body.tell()
+        data = body.read()
+        body.seek(here)
+    else:
+        data = body.read() if hasattr(body, "read") else b"".join(body)
+        prepared.body = io.BytesIO(data)
+    return data.encode() if isinstance(data, str) else bytes(data)
 
 
 def text(value: Any) -> str:
@@ -133,6 +157,15 @@ def _mark(request: Any, **_: Any) -> None:
 
 
 _HANDLERS = {"before-sign": _note, "choose-signer": _choose, "before-send": _mark}
+
+
+def _prepared_like(prepared: Any, request: AWSRequest) -> Any:
+    for name, value in request.headers.items():
+        if isinstance(value, str):
+            request.headers.replace_header(name, value.encode())
+    sent = request.prepare()
+    sent.stream_output = prepared.stream_output
+    return sent
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from threading import Lock
-from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
@@ -45,8 +44,8 @@ def service_of(client: Any) -> str:
     return str(client.meta.service_model.service_id.hyphenize())
 
 
-def put_in(patches: Patches, module: ModuleType) -> None:
-    """Watch each client that makes a call."""
+def put_in(patches: Patches, base: type) -> None:
+    """Watch each client that makes a call, of a base class."""
     watched: WeakSet[Any] = WeakSet()
 
     def watching(make_call: Callable[..., Any]) -> Callable[..., Any]:
@@ -65,4 +64,4 @@ def put_in(patches: Patches, module: ModuleType) -> None:
             attempts.leave(client.meta.events, [service_of(client)], "session")
 
     patches.at_undo(leave)
-    patches.wrap(module.BaseClient, "_make_api_call", watching)
+    patches.wrap(base, "_make_api_call", watching)

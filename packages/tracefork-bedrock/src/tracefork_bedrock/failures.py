@@ -17,7 +17,8 @@ import urllib3.exceptions
 from tracefork_core.adapters import Failure
 
 
-def _classes(module: ModuleType, base: type) -> dict[str, Any]:
+def classes_of(module: ModuleType, base: type) -> dict[str, Any]:
+    """Return the classes of exceptions in a module, by name."""
     return {
         name: value
         for name, value in vars(module).items()
@@ -25,9 +26,9 @@ def _classes(module: ModuleType, base: type) -> dict[str, Any]:
     }
 
 
-_ATTEMPT = _classes(botocore.exceptions, botocore.exceptions.BotoCoreError)
-_BODY = _classes(urllib3.exceptions, urllib3.exceptions.HTTPError)
-_BUILTIN = _classes(builtins, Exception)
+_ATTEMPT = classes_of(botocore.exceptions, botocore.exceptions.BotoCoreError)
+_BODY = classes_of(urllib3.exceptions, urllib3.exceptions.HTTPError)
+_BUILTIN = classes_of(builtins, Exception)
 _OF_THE_WIRE = (urllib3.exceptions.HTTPError, OSError)
 
 
@@ -45,22 +46,23 @@ def exception_of(failure: Failure, request: Any) -> Exception:
     """Rebuild the exception that an attempt ended with."""
     kind = _ATTEMPT.get(failure.kind)
     if kind is None:
-        return _builtin(failure) or botocore.exceptions.HTTPClientError(
+        return builtin_of(failure) or botocore.exceptions.HTTPClientError(
             error=f"{failure.kind}: {failure.message}"
         )
     wanted = {"endpoint_url": request.url, "error": failure.message}
-    return _made(kind, failure.message, kwargs=wanted, request=request, response=None)
+    return made(kind, failure.message, kwargs=wanted, request=request, response=None)
 
 
 def body_exception_of(failure: Failure) -> Exception:
-    """Rebuild the exception that cut a body short."""
+    """Rebuild the exception that cut a body short, as urllib3 raises it."""
     kind = _BODY.get(failure.kind)
     if kind is None:
-        return _builtin(failure) or urllib3.exceptions.ProtocolError(failure.message)
-    return _made(kind, failure.message, pool=None, url=None, reason=None)
+        return builtin_of(failure) or urllib3.exceptions.ProtocolError(failure.message)
+    return made(kind, failure.message, pool=None, url=None, reason=None)
 
 
-def _builtin(failure: Failure) -> Exception | None:
+def builtin_of(failure: Failure) -> Exception | None:
+    """Return a failure as an exception of Python; None if it is not one of Python's."""
     kind = _BUILTIN.get(failure.kind)
     try:
         return None if kind is None else kind(failure.message)
@@ -68,7 +70,7 @@ def _builtin(failure: Failure) -> Exception | None:
         return None
 
 
-def _made(kind: Any, message: str, **attributes: object) -> Exception:
+def made(kind: Any, message: str, **attributes: object) -> Exception:
     """Return an exception with a message, which its constructor would spell in its own way."""
     error: Exception = kind.__new__(kind)
     Exception.__init__(error, message)

@@ -16,7 +16,7 @@ def _watch_clients(patches: Patches, module: ModuleType) -> None:
     # botocore is imported by now, so these imports cost no more time.
     from tracefork_bedrock import clients
 
-    clients.put_in(patches, module)
+    clients.put_in(patches, module.BaseClient)
 
 
 def _cross_the_seam(patches: Patches, module: ModuleType) -> None:
@@ -26,8 +26,30 @@ def _cross_the_seam(patches: Patches, module: ModuleType) -> None:
     patches.wrap(module.URLLib3Session, "send", sending.crossing)
 
 
+def _watch_aio_clients(patches: Patches, module: ModuleType) -> None:
+    from tracefork_bedrock import clients
+
+    clients.put_in(patches, module.AioBaseClient)
+
+
+def _cross_the_aio_seam(patches: Patches, module: ModuleType) -> None:
+    from tracefork_bedrock.aio import sending, surroundings
+
+    surroundings.put_in(patches)
+    patches.wrap(module.AIOHTTPSession, "send", sending.crossing)
+
+
+def _refuse_httpx(patches: Patches, module: ModuleType) -> None:
+    from tracefork_bedrock.aio import sending
+
+    patches.wrap(module.HttpxSession, "send", sending.refusing)
+
+
 CLIENTS = ADAPTER.instrument("botocore.client", _watch_clients)
-"""Every ambient session applies it: each client is recorded from its first call on."""
+AIO_CLIENTS = ADAPTER.instrument("aiobotocore.client", _watch_aio_clients)
+"""Every ambient session applies these: each client is recorded from its first call on."""
 
 SENDING = ADAPTER.instrument("botocore.httpsession", _cross_the_seam)
-"""Every session with a client to record applies it."""
+AIO_SENDING = ADAPTER.instrument("aiobotocore.httpsession", _cross_the_aio_seam)
+AIO_HTTPX = ADAPTER.instrument("aiobotocore.httpxsession", _refuse_httpx)
+"""Every session with a client to record applies these."""

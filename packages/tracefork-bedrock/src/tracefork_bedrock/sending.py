@@ -6,7 +6,6 @@ event stream) is recorded as the agent reads it: see `bodies`.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -38,7 +37,7 @@ def crossing(send: Send) -> Send:
         attempt, session = attempt_of(request), session_here()
         if attempt is None or session is None or is_crossing_seam():
             return send(self, request)
-        answer = session.open(request_of(request, _body_of(request)))
+        answer = session.open(request_of(request))
         if answer is None:
             with crossing_seam():
                 return send(self, attempt.to_send(request, None))
@@ -80,22 +79,3 @@ def _replay(answer: Recorded, request: Any) -> Any:
     if not request.stream_output:
         _ = response.content  # As botocore does; then it is read, and its turns are over.
     return response
-
-
-def _body_of(request: Any) -> bytes:
-    """Return the body of a request, which can still be sent after that."""
-    body = request.body
-    if body is None:
-        return b""
-    if isinstance(body, str):
-        return body.encode()
-    if isinstance(body, bytes | bytearray):
-        return bytes(body)
-    if getattr(body, "seekable", bool)():
-        here = body.tell()
-        data = body.read()
-        body.seek(here)
-    else:
-        data = body.read() if hasattr(body, "read") else b"".join(body)
-        request.body = io.BytesIO(data)
-    return data.encode() if isinstance(data, str) else bytes(data)

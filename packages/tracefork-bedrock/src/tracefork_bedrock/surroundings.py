@@ -44,12 +44,14 @@ def put_in(patches: Patches) -> None:
     patches.wrap(botocore.retries.bucket.TokenBucket, "acquire", _at_once)
 
 
-def _is_answered() -> bool:
+def is_answered() -> bool:
+    """Return whether a tape answers this session: a replay, or a fork."""
     return answering_tape() is not None
 
 
-def _is_replay() -> bool:
-    return _is_answered() and fork_point() is None
+def is_replay() -> bool:
+    """Return whether a tape answers all of this session."""
+    return is_answered() and fork_point() is None
 
 
 def _credentials(get: Method) -> Method:
@@ -58,7 +60,7 @@ def _credentials(get: Method) -> Method:
         if not in_session():
             return get(self, *args, **options)
         # Those that the program gave itself need no search. Nothing else tells them apart.
-        if _is_replay() and getattr(self, "_credentials", None) is None:
+        if is_replay() and getattr(self, "_credentials", None) is None:
             return botocore.credentials.Credentials("tracefork", "replay", method="tracefork")
         with crossing_seam():
             return get(self, *args, **options)
@@ -71,7 +73,7 @@ def _variable(get: Method) -> Method:
     def got(self: Any, logical_name: str, *args: Any, **options: Any) -> Any:
         value = get(self, logical_name, *args, **options)
         is_given = logical_name != "region" or "region" in self.instance_variables()
-        return value if is_given or not _is_answered() else _region(value)
+        return value if is_given or not is_answered() else _region(value)
 
     return got
 
@@ -92,7 +94,7 @@ def _profile(get: Method) -> Method:
         try:
             return get(self)
         except ProfileNotFound:
-            if _is_answered():
+            if is_answered():
                 return {}
             raise
 
@@ -111,7 +113,7 @@ def _aside(get: Method) -> Method:
 def _no_region_of_the_machine(provide: Method) -> Method:
     @wraps(provide)
     def provided(self: Any) -> Any:
-        return None if _is_answered() else provide(self)
+        return None if is_answered() else provide(self)
 
     return provided
 
@@ -121,6 +123,6 @@ def _at_once(acquire: Method) -> Method:
 
     @wraps(acquire)
     def acquired(self: Any, *args: Any, **options: Any) -> Any:
-        return True if _is_answered() else acquire(self, *args, **options)
+        return True if is_answered() else acquire(self, *args, **options)
 
     return acquired

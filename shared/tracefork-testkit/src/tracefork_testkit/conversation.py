@@ -14,6 +14,9 @@ Provider = Literal[
     "gemini",
     "gemini.embeddings",
     "ollama",
+    "bedrock.converse",
+    "bedrock.invoke",
+    "bedrock.agent",
 ]
 Role = Literal["user", "assistant", "tool"]
 

@@ -28,10 +28,14 @@ class Encoding:
     chunk_delay: float = 0.0
     jitter: bool = False
     compress: bool = False
+    cut_anywhere: bool = False
 
     def deliver(self, outcome: Reply | Fault) -> Delivery:
         """Return the delivery of a reply or a fault."""
-        return self._reply(outcome) if isinstance(outcome, Reply) else self._fault(outcome)
+        delivery = self._reply(outcome) if isinstance(outcome, Reply) else self._fault(outcome)
+        if self.cut_anywhere and delivery.chunked:
+            delivery.chunks = _cut_anywhere(delivery.chunks, self.stamp)
+        return delivery
 
     def refusal(self, status: int, message: str) -> Delivery:
         """Return an error that no SDK retries: the script is wrong, not the network."""
@@ -111,3 +115,16 @@ def _pieces(body: bytes) -> list[bytes]:
 def _cut(chunks: Iterable[bytes], count: int, last: bytes) -> Iterator[bytes]:
     yield from islice(chunks, count)
     yield last
+
+
+def _cut_anywhere(chunks: Iterable[bytes], stamp: Stamp) -> Iterator[bytes]:
+    """Yield the same bytes in chunks that begin and end in the middle of events."""
+    held = b""
+    for number, chunk in enumerate(chunks):
+        held += chunk
+        cut = stamp.below(len(held) + 1, f"cut{number}")
+        if held[:cut]:
+            yield held[:cut]
+        held = held[cut:]
+    if held:
+        yield held

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class ProviderServer:
-    """Serve the wire formats of OpenAI, Anthropic, Gemini and Ollama on loopback from a script.
+    """Serve the wire formats of OpenAI, Anthropic, Gemini, Ollama and Bedrock from a script.
 
     Args:
         script: a callable (it runs in the server's thread and may be async) or a sequence of
@@ -35,6 +35,7 @@ class ProviderServer:
         chunk_delay: seconds between two events.
         fixed_date: derive the date header from the request too, instead of the wall clock.
         compress: gzip JSON answers for clients that accept it.
+        cut_anywhere: cut streams into chunks of any size, instead of one for each event.
         keep_requests: list the received requests in `requests`.
         port: the port to listen on; 0 picks a free one.
     """
@@ -47,6 +48,7 @@ class ProviderServer:
         chunk_delay: float = 0.0,
         fixed_date: bool = True,
         compress: bool = False,
+        cut_anywhere: bool = False,
         keep_requests: bool = True,
         port: int = 0,
     ) -> None:
@@ -55,6 +57,7 @@ class ProviderServer:
         self._chunk_delay = chunk_delay
         self._fixed_date = fixed_date
         self._compress = compress
+        self._cut_anywhere = cut_anywhere
         self._keep_requests = keep_requests
         self._port = port
         self._received: list[ReceivedRequest] = []
@@ -178,6 +181,7 @@ class ProviderServer:
             self._chunk_delay,
             self._nondeterministic,
             self._compress and "gzip" in (received.header("accept-encoding") or ""),
+            self._cut_anywhere,
         )
         try:
             outcome = self._script(request)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 from tracefork_testkit.anthropic import Anthropic
+from tracefork_testkit.bedrock import BedrockConverse
+from tracefork_testkit.bedrock_invoke import BedrockAgent, BedrockInvoke
 from tracefork_testkit.dialect import Dialect, Json, estimate
 from tracefork_testkit.gemini import Gemini, GeminiEmbeddings
 from tracefork_testkit.http1 import Delivery, ReceivedRequest, json_delivery
@@ -19,6 +21,7 @@ from tracefork_testkit.script import Reply
 TEXT = [("content-type", "text/plain; charset=utf-8")]
 BYTES = [("content-type", "application/octet-stream")]
 CHAT, RESPONSES, ANTHROPIC, GEMINI = OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini()
+CONVERSE, INVOKE = BedrockConverse(), BedrockInvoke()
 DIALECTS: dict[str, Dialect] = {
     "/chat/completions": CHAT,
     "/responses": RESPONSES,
@@ -29,6 +32,11 @@ DIALECTS: dict[str, Dialect] = {
     ":streamGenerateContent": GEMINI,
     ":embedContent": GeminiEmbeddings(),
     ":batchEmbedContents": GeminiEmbeddings(),
+    "/converse": CONVERSE,
+    "/converse-stream": CONVERSE,
+    "/invoke": INVOKE,
+    "/invoke-with-response-stream": INVOKE,
+    "/text": BedrockAgent(),
 }
 COUNTERS: dict[str, tuple[Dialect, str]] = {
     "/messages/count_tokens": (ANTHROPIC, "input_tokens"),
