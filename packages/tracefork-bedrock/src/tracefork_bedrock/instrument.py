@@ -14,29 +14,37 @@ from tracefork_core.adapters import Patches
 
 def _watch_clients(patches: Patches, module: ModuleType) -> None:
     # botocore is imported by now, so these imports cost no more time.
+    from botocore.client import BaseClient
+
     from tracefork_bedrock import clients
 
-    clients.put_in(patches, module.BaseClient)
+    clients.put_in(patches, BaseClient)
 
 
 def _cross_the_seam(patches: Patches, module: ModuleType) -> None:
+    from botocore.httpsession import URLLib3Session
+
     from tracefork_bedrock import sending, surroundings
 
     surroundings.put_in(patches)
-    patches.wrap(module.URLLib3Session, "send", sending.crossing)
+    patches.wrap(URLLib3Session, "send", sending.crossing)
 
 
 def _watch_aio_clients(patches: Patches, module: ModuleType) -> None:
+    from aiobotocore.client import AioBaseClient
+
     from tracefork_bedrock import clients
 
-    clients.put_in(patches, module.AioBaseClient)
+    clients.put_in(patches, AioBaseClient)
 
 
 def _cross_the_aio_seam(patches: Patches, module: ModuleType) -> None:
+    from aiobotocore.httpsession import AIOHTTPSession
+
     from tracefork_bedrock.aio import sending, surroundings
 
     surroundings.put_in(patches)
-    patches.wrap(module.AIOHTTPSession, "send", sending.crossing)
+    patches.wrap(AIOHTTPSession, "send", sending.crossing)
 
 
 def _refuse_httpx(patches: Patches, module: ModuleType) -> None:
@@ -45,11 +53,13 @@ def _refuse_httpx(patches: Patches, module: ModuleType) -> None:
     patches.wrap(module.HttpxSession, "send", sending.refusing)
 
 
-CLIENTS = ADAPTER.instrument("botocore.client", _watch_clients)
-AIO_CLIENTS = ADAPTER.instrument("aiobotocore.client", _watch_aio_clients)
+# An agent may import boto3 in the middle of a session. The module `session` is imported last, so
+# all that the seam needs is there when it is: `client` and `httpsession` are still incomplete.
+CLIENTS = ADAPTER.instrument("botocore.session", _watch_clients)
+AIO_CLIENTS = ADAPTER.instrument("aiobotocore.session", _watch_aio_clients)
 """Every ambient session applies these: each client is recorded from its first call on."""
 
-SENDING = ADAPTER.instrument("botocore.httpsession", _cross_the_seam)
-AIO_SENDING = ADAPTER.instrument("aiobotocore.httpsession", _cross_the_aio_seam)
+SENDING = ADAPTER.instrument("botocore.session", _cross_the_seam)
+AIO_SENDING = ADAPTER.instrument("aiobotocore.session", _cross_the_aio_seam)
 AIO_HTTPX = ADAPTER.instrument("aiobotocore.httpxsession", _refuse_httpx)
 """Every session with a client to record applies these."""

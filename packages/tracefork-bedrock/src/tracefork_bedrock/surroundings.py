@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 import botocore.credentials
 import botocore.retries.bucket
-import botocore.session
 import botocore.utils
 from botocore.exceptions import ProfileNotFound
+from botocore.session import Session
 
 from tracefork_core.adapters import (
     Patches,
@@ -35,10 +35,9 @@ _DEFAULT_REGION = "us-east-1"
 
 def put_in(patches: Patches) -> None:
     """Replace what looks for them."""
-    session = botocore.session.Session
-    patches.wrap(session, "get_credentials", _credentials)
-    patches.wrap(session, "get_config_variable", _variable)
-    patches.wrap(session, "get_scoped_config", _profile)
+    patches.wrap(Session, "get_credentials", _credentials)
+    patches.wrap(Session, "get_config_variable", _variable)
+    patches.wrap(Session, "get_scoped_config", _profile)
     patches.wrap(botocore.credentials.RefreshableCredentials, "get_frozen_credentials", _aside)
     patches.wrap(botocore.utils.IMDSRegionProvider, "provide", _no_region_of_the_machine)
     patches.wrap(botocore.retries.bucket.TokenBucket, "acquire", _at_once)

@@ -8,8 +8,8 @@ from typing import Any
 
 import aiobotocore.credentials
 import aiobotocore.retries.bucket
-import aiobotocore.session
 import aiobotocore.utils
+from aiobotocore.session import AioSession
 
 from tracefork_bedrock.surroundings import is_answered, is_replay
 from tracefork_core.adapters import Patches, crossing_seam, in_session
@@ -20,7 +20,7 @@ Method = Callable[..., Awaitable[Any]]
 def put_in(patches: Patches) -> None:
     """Replace what looks for it. What both share is replaced for boto3."""
     refreshable = aiobotocore.credentials.AioRefreshableCredentials
-    patches.wrap(aiobotocore.session.AioSession, "get_credentials", _credentials)
+    patches.wrap(AioSession, "get_credentials", _credentials)
     patches.wrap(refreshable, "get_frozen_credentials", _aside)
     patches.wrap(aiobotocore.utils.AioIMDSRegionProvider, "provide", _no_region_of_the_machine)
     patches.wrap(aiobotocore.retries.bucket.AsyncTokenBucket, "acquire", _at_once)
