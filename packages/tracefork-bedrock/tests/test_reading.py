@@ -512,7 +512,7 @@ def test_a_gateway_in_front_of_bedrock_reads_alike() -> None:
             {"inputText": "Hi"},
             chunked([]),
             "InvokeAgent",
-            "Bedrock agent A1",
+            "agent A1",
             None,
         ),
         (
@@ -523,7 +523,7 @@ def test_a_gateway_in_front_of_bedrock_reads_alike() -> None:
                 {"retrievalResults": [{"content": {"text": "a"}}, {"content": {"text": "b"}}]}
             ),
             "Retrieve",
-            "knowledge base K1",
+            "K1",
             "a\nb",
         ),
         (
@@ -541,7 +541,7 @@ def test_a_gateway_in_front_of_bedrock_reads_alike() -> None:
             {"inputs": []},
             streamed([{"flowOutputEvent": {"content": {"document": "Hello"}}}]),
             "InvokeFlow",
-            "Bedrock flow F1",
+            "flow F1",
             "Hello",
         ),
         (

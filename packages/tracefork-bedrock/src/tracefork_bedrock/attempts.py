@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from botocore import UNSIGNED
 from botocore.awsrequest import AWSRequest
 
+from tracefork_bedrock.effects import effect_of
 from tracefork_core.adapters import Request, answering_tape, in_session
 
 SEAM = "botocore"
@@ -108,14 +109,15 @@ def leave(events: Any, services: Iterable[str], owner: str) -> None:
             events.unregister(f"{event}.{service}", handler, unique_id=name)
 
 
-def request_of(prepared: Any) -> Request:
+def request_of(prepared: Any, operation: str) -> Request:
     """Return the request of the contract, without what belongs to one attempt only."""
     headers = tuple(
         (name, text(value))
         for name, value in prepared.headers.items()
         if name.lower() not in _VOLATILE
     )
-    return Request(prepared.method, prepared.url, headers, _body_of(prepared), SEAM)
+    body = _body_of(prepared)
+    return Request(prepared.method, prepared.url, headers, body, SEAM, effect_of(operation))
 
 
 def _body_of(prepared: Any) -> bytes:

@@ -37,7 +37,7 @@ def crossing(send: Send) -> Send:
         attempt, session = attempt_of(request), session_here()
         if attempt is None or session is None or is_crossing_seam():
             return send(self, request)
-        answer = session.open(request_of(request))
+        answer = session.open(request_of(request, attempt.operation))
         if answer is None:
             with crossing_seam():
                 return send(self, attempt.to_send(request, None))

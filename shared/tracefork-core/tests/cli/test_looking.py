@@ -118,7 +118,7 @@ def test_an_exchange_is_shown_decoded(look: Any) -> None:
     assert "system       You answer support tickets. Be brief." in text
     assert "user         Where is order 17?" in text
     assert "← assistant  " in text
-    assert "model        gpt-5-mini, answered gpt-5-mini · openai.chat_completions" in text
+    assert "model        gpt-5-mini · openai.chat_completions" in text
     assert "1 chunk" in text
     assert "x-stainless-lang: python" in text
     assert "sk-none" not in text

@@ -35,7 +35,7 @@ def crossing(send: Send) -> Send:
         attempt, session = attempt_of(request), session_here()
         if attempt is None or session is None or is_crossing_seam():
             return await send(self, request)
-        answer = session.open(request_of(request))
+        answer = session.open(request_of(request, attempt.operation))
         if answer is None:
             with crossing_seam():
                 return await send(self, await attempt.ato_send(request, None))

@@ -18,12 +18,7 @@ from tracefork_core import UsageError
 from tracefork_core.adapters.formats import Answer, Asked, Json, ToolUse, Wanted
 from tracefork_core.adapters.formats import lenient as le
 
-_PLACES = {
-    "InvokeAgent": "Bedrock agent",
-    "InvokeInlineAgent": "Bedrock agent",
-    "InvokeFlow": "Bedrock flow",
-    "Retrieve": "knowledge base",
-}
+_PLACES = {"InvokeAgent": "agent", "InvokeInlineAgent": "agent", "InvokeFlow": "flow"}
 _CHUNKS = ("InvokeAgent", "InvokeInlineAgent")
 STREAMS = (
     *_CHUNKS,

@@ -12,7 +12,7 @@ from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.account import model_name
 from tracefork_core.cli.display.text import LONGEST, printable, readable, shortened
 from tracefork_core.cli.display.timeline import step_words, summary
-from tracefork_core.cli.display.tool_call import is_tool
+from tracefork_core.cli.display.tool_call import in_words, is_tool
 from tracefork_core.exchange.contract import AFTER
 from tracefork_core.providers import ModelCall, is_bounded, model_call
 from tracefork_core.providers.prices import price_of
@@ -47,7 +47,7 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
     else:
         labels = ("arguments", "result") if is_tool(exchange) else ("request", "response")
         for label, (_, body, headers) in zip(labels, _bodies(exchange), strict=False):
-            _print_body(console, label, _plain(body, headers))
+            _print_body(console, label, in_words(exchange, _plain(body, headers)))
     _print_headers(console, "request headers", exchange.request_headers)
     _print_headers(console, "response headers", exchange.response_headers)
     if exchange.has_bodies:
@@ -117,7 +117,8 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
     yield "took", f"{figures.milliseconds(aside.took)} ms, head after {first} ms · {chunks}"
     if call is None:
         return
-    answered = f", answered {call.response_model}" if call.response_model else ""
+    is_other = call.response_model not in (None, call.request_model)
+    answered = f", answered {call.response_model}" if is_other else ""
     stream = " · stream" if call.stream else ""
     yield "model", f"{model_name(call)}{answered} · {call.api}{stream}"
     if usage := call.usage:

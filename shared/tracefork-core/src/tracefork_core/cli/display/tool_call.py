@@ -46,5 +46,11 @@ def returned(exchange: Exchange) -> str:
     return shortened(f"→ {readable(body[:_KEPT])}", _RESULT)
 
 
+def in_words(exchange: Exchange, body: bytes) -> bytes:
+    """Return a body for people: of a tool's answer that is binary, the text that it holds."""
+    use = tool_use(exchange) if b"\0" in body else None
+    return use.result.encode() if use and isinstance(use.result, str) else body
+
+
 def _json(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:_KEPT]
