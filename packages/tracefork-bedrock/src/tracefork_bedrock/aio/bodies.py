@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Self
 
 import aiohttp
@@ -72,8 +72,11 @@ class Content(ABC):
         self._is_ended = False
 
     @abstractmethod
-    async def _piece(self, amount: int) -> bytes:
-        """Return what comes next, at most `amount` bytes of it (-1: any number)."""
+    async def _piece(self, amount: int, *, by_chunk: bool = False) -> bytes:
+        """Return what comes next, at most `amount` bytes of it (-1: any number).
+
+        `by_chunk` asks for what the server sent at once.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -91,7 +94,7 @@ class Content(ABC):
         return await self._piece(-1)
 
     async def iter_chunks(self) -> AsyncIterator[tuple[bytes, bool]]:
-        while piece := await self._piece(-1):
+        while piece := await self._piece(-1, by_chunk=True):
             yield piece, True
 
     async def iter_any(self) -> AsyncIterator[bytes]:
@@ -122,17 +125,13 @@ class HeardContent(Content):
         self._held: bytes | None = None
         self._gave_up = False
 
-    async def _piece(self, amount: int) -> bytes:
+    async def _piece(self, amount: int, *, by_chunk: bool = False) -> bytes:
         if self._is_ended:
             return b""
-        content = self._raw.content
-        read: Callable[[], Awaitable[bytes]] = (
-            content.readany if amount < 0 else lambda: content.read(amount)
-        )
         try:
             if self._held is None:
                 with crossing_seam():
-                    self._held = await read()
+                    self._held = await self._read(amount, by_chunk=by_chunk)
             await self._live.quiet()
         except (asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
             self._gave_up = True
@@ -151,6 +150,16 @@ class HeardContent(Content):
             self._live.end()
         return data
 
+    async def _read(self, amount: int, *, by_chunk: bool) -> bytes:
+        content = self._raw.content
+        if not by_chunk:
+            data: bytes = await (content.readany() if amount < 0 else content.read(amount))
+            return data
+        while True:
+            data, ends_chunk = await content.readchunk()
+            if data or not ends_chunk:  # The end of a chunk may come without data.
+                return data
+
     def close(self) -> None:
         if not self._is_ended:
             self._live.cancel() if self._gave_up else self._live.abandon()
@@ -166,7 +175,7 @@ class RecordedContent(Content):
         self._held = b""
         self._is_closed = False
 
-    async def _piece(self, amount: int) -> bytes:
+    async def _piece(self, amount: int, *, by_chunk: bool = False) -> bytes:
         if self._is_closed:
             return b""
         await self._pull()
