@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 os.environ.setdefault("GOOGLE_API_KEY", "none")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # What OpenTelemetry does on Python 3.11, when it is imported.
+    import google.adk.runners  # noqa: F401
 
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App

@@ -11,7 +11,7 @@ import pytest
 import uuid_utils
 import uuid_utils.compat
 
-from tracefork_core import record
+from tracefork_core import record, replay
 
 NATIVE: list[tuple[ModuleType, str, tuple[object, ...]]] = [
     (uuid_utils, "uuid1", ()),
@@ -20,7 +20,6 @@ NATIVE: list[tuple[ModuleType, str, tuple[object, ...]]] = [
     (uuid_utils, "uuid7", ()),
     (uuid_utils.compat, "uuid4", ()),
     (uuid_utils.compat, "uuid7", ()),
-    (fastuuid, "uuid4", ()),
     (fastuuid, "uuid7", ()),
     (fastuuid, "uuid4_bulk", (2,)),
     (nacl.utils, "random", (8,)),
@@ -46,3 +45,22 @@ def test_an_id_of_python_is_not_reported(tape: Path) -> None:
     with record(tape, boundary="note") as run:
         uuid.uuid4()
     assert run.leaks == []
+
+
+def test_an_id_of_fastuuid_is_on_the_tape(tape: Path) -> None:
+    """LiteLLM sends such ids to models; they are what fastuuid makes, each another one."""
+    with record(tape, boundary="note") as run:
+        first = [fastuuid.uuid4() for _ in range(3)]
+    with replay(tape) as replayed:
+        assert [fastuuid.uuid4() for _ in range(3)] == first
+    assert (run.leaks, replayed.entropy_misses) == ([], 0)
+    assert len({fastuuid.uuid4(), *first}) == 4
+    assert {(type(one), one.version) for one in first} == {(fastuuid.UUID, 4)}
+
+
+def test_an_id_of_fastuuid_is_reported_where_entropy_is_off(tape: Path) -> None:
+    """It is not on the tape then."""
+    with record(tape, boundary="note", entropy=False) as run:
+        fastuuid.uuid4()
+    (leak,) = run.leaks
+    assert "fastuuid.uuid4" in leak

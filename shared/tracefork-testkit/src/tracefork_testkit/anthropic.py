@@ -38,7 +38,7 @@ ERROR_TYPES = {
 
 
 class Anthropic:
-    """Speak POST /v1/messages."""
+    """Speak POST /v1/messages, and :rawPredict of Vertex AI, whose path names the model."""
 
     stream_type = EVENT_STREAM
 
@@ -46,7 +46,7 @@ class Anthropic:
         """Decode a messages request."""
         return ModelRequest(
             provider="anthropic",
-            model=str(payload.get("model", "")),
+            model=str(payload.get("model") or path.rpartition("/")[2].partition(":")[0]),
             system=plain(payload.get("system")),
             messages=tuple(_turn(turn) for turn in payload["messages"]),
             tools=tuple(

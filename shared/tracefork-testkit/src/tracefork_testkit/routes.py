@@ -26,6 +26,8 @@ DIALECTS: dict[str, Dialect] = {
     "/chat/completions": CHAT,
     "/responses": RESPONSES,
     "/messages": ANTHROPIC,
+    ":rawPredict": ANTHROPIC,
+    ":streamRawPredict": ANTHROPIC,
     "/embeddings": OpenAIEmbeddings(),
     "/api/chat": Ollama(),
     ":generateContent": GEMINI,

@@ -65,7 +65,8 @@ def _put_in(patches: Patches) -> None:
     patches.replace(_Names, "rng", property(_rng))
     global_random.put_in(patches)
     patches.switch(_swaps.put_in, _swaps.take_out)
-    patches.switch(uuids.PACKAGE.on, uuids.PACKAGE.off)
+    for package in uuids.PACKAGES:
+        patches.switch(package.on, package.off)
 
 
 def _rng(names: object) -> random.Random:
