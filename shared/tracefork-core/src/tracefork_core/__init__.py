@@ -101,10 +101,10 @@ _HOMES = {
     "bisect": "blaming.bisect",
     "blame": "blaming.blame",
     "carry": "exchange.carry",
-    "fork": "run",
-    "record": "run",
-    "replay": "run",
-    "rerun": "run",
+    "fork": "run.fork",
+    "record": "run.record",
+    "replay": "run.replay",
+    "rerun": "run.rerun",
     "tool": "seams.tools.tool",
 }
 

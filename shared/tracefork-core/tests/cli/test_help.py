@@ -14,6 +14,8 @@ from .conftest import Shell
 REFERENCE = Path(__file__).resolve().parents[4] / "docs" / "reference" / "cli.md"
 HEAVY = {"asyncio", "httpx", "importlib.metadata", "msgspec", "openai", "pydantic"}
 HEAVY |= {"rich", "sqlite3", "time_machine", "typer", "tracefork_core.run", "tracefork_core.tape"}
+RUNNING = {"asyncio", "tracefork_core.adapters", "tracefork_core.run.fork"}
+RUNNING |= {"tracefork_core.session.session"}
 
 
 def test_the_overview_loads_nothing_heavy(shell: Shell) -> None:
@@ -36,6 +38,26 @@ def test_a_command_loads_its_libraries(shell: Shell) -> None:
         "print('typer' in sys.modules)"
     )
     assert shell.python("-c", code).out.splitlines()[-1] == "True"
+
+
+def test_looking_at_a_tape_loads_nothing_that_runs_agents(taped: Shell) -> None:
+    """`tracefork show` only reads, and loading a session takes longer than all that it does."""
+    for words in (["show", "support.tape"], ["show", "support.tape", "1"], ["ls"]):
+        assert _loaded_by(taped, words) & RUNNING == set()
+
+
+def test_recording_loads_nothing_that_forks(taped: Shell) -> None:
+    """`record` loads a session, so the check above can fail, but no fork and no project."""
+    loaded = _loaded_by(taped, ["record", "-o", "new.tape", "agent.py"])
+    assert loaded & RUNNING == {"asyncio", "tracefork_core.session.session"}
+
+
+def _loaded_by(shell: Shell, words: list[str]) -> set[str]:
+    code = (
+        f"import sys, json; from tracefork_core.cli.main import main; main({words});"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    return set(json.loads(shell.python("-c", code).out.splitlines()[-1]))
 
 
 def test_the_overview_fits_the_narrowest_terminal(capsys: pytest.CaptureFixture[str]) -> None:

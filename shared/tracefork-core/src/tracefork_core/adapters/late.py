@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tracefork_core.adapters.session_here import answering_tape
 from tracefork_core.exchange.current import crossing_seam
 
+if TYPE_CHECKING:
+    from asyncio import Lock
+
 Connect = Callable[[], Awaitable[object]]
+
+
+def _new_lock() -> Lock:
+    from asyncio import Lock
+
+    return Lock()
 
 
 @dataclass(slots=True)
 class _Waiting:
     connect: Connect
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    lock: Lock = field(default_factory=_new_lock)
     is_made: bool = False
 
 

@@ -19,10 +19,13 @@ from importlib.metadata import (
     requires,
     version,
 )
+from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import Adapter, found_adapters
 from tracefork_core.cli.display.figures import UNKNOWN
 from tracefork_core.seams import AMBIENT, GROUP
+
+if TYPE_CHECKING:
+    from tracefork_core.adapters import Adapter
 
 NO_SEAM = "no seam: counted while recording, refused at replay"
 UNREADABLE = "metadata is unreadable: pip install --force-reinstall {}"
@@ -138,6 +141,8 @@ def loaded_blind_spots() -> list[str]:
 
 def adapters() -> list[FoundAdapter]:
     """Return the installed adapters, broken ones included, and frameworks without their adapter."""
+    from tracefork_core.adapters.adapter import found_adapters
+
     found = [_adapter(point, adapter) for point, adapter in found_adapters()]
     known = {_plain(adapter.distribution) for adapter in found}
     for framework, package in ADAPTERS.items():
@@ -210,6 +215,8 @@ def _adapter(point: EntryPoint, adapter: object) -> FoundAdapter:
     again = f"pip install --force-reinstall {package}"
     if isinstance(adapter, BaseException):
         return _broken(point.name, package, f"{type(adapter).__name__}: {adapter}", again)
+    from tracefork_core.adapters.adapter import Adapter
+
     if not isinstance(adapter, Adapter):
         return _broken(point.name, package, f"{point.value} is not an Adapter", again)
     if error := _instrument_error(point):

@@ -6,7 +6,6 @@ import itertools
 import shlex
 from pathlib import Path
 
-from tracefork_core.cli.agent import command_store
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import UsageError
 
@@ -33,6 +32,8 @@ def find(name: str) -> Path:
             f"tracefork: {name} is a folder, not a tape. `tracefork ls {shlex.quote(name)}` lists "
             "the tapes in it."
         )
+    from tracefork_core.cli.agent import command_store
+
     known = [run for run in command_store.runs() if run.path.is_file()]
     if name != "last":
         known = [run for run in known if name in (run.path.stem, run.path.name)]

@@ -4,7 +4,3 @@
 connection reaches. `programs` names the programs that a process starts, and collects what child
 processes report.
 """
-
-from tracefork_core.egress.guard import Watch
-
-__all__ = ["Watch"]

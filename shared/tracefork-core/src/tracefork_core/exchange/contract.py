@@ -56,6 +56,8 @@ class Head(NamedTuple):
     http_version: str = "HTTP/1.1"
 
 
+TOOL = "tool"
+"""The seam of tools, whose answers are values instead of bytes."""
 TOOL_VALUE, TOOL_TEXT = "application/json", "text/plain; charset=utf-8"
 """Content types of a tool's answer: the value that it returned, or the text that a fork gives."""
 

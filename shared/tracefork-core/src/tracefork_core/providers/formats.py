@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Protocol
 
 from tracefork_core.providers.call import ModelCall, ToolUse
@@ -115,6 +114,8 @@ class Format(Protocol):
 
 @lru_cache(maxsize=1)
 def _formats() -> tuple[Format, ...]:
+    from importlib.metadata import entry_points
+
     return tuple(point.load() for point in entry_points(group=GROUP))
 
 

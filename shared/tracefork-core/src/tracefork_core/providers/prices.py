@@ -7,7 +7,6 @@ downloads newer ones.
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 from datetime import UTC, datetime
 from decimal import Decimal
 from types import ModuleType
@@ -47,9 +46,11 @@ _FLAVORS = {
 
 def lists() -> str | None:
     """Return the version of the installed price lists; None if they are not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
-        return importlib.metadata.version("genai-prices")
-    except importlib.metadata.PackageNotFoundError:
+        return version("genai-prices")
+    except PackageNotFoundError:
         return None
 
 

@@ -7,10 +7,3 @@ otherwise than when it was recorded. `untaped` finds the tools that ran without 
 `racing` tries other orders of what overlaps. `decorated` runs each call of a function in such a
 block.
 """
-
-from tracefork_core.run.fork import Forking, fork
-from tracefork_core.run.record import Recording, record
-from tracefork_core.run.replay import Replaying, replay
-from tracefork_core.run.rerun import rerun
-
-__all__ = ["Forking", "Recording", "Replaying", "fork", "record", "replay", "rerun"]

@@ -18,7 +18,7 @@ from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.writing import Writing, environment_under
 from tracefork_core.seams.tools.named_tools import NamedTools
 from tracefork_core.seams.tools.tool_names import ToolName, read_names
-from tracefork_core.session import Session
+from tracefork_core.session.session import Session
 from tracefork_core.tape import Receipt, TapeWriter
 from tracefork_core.tape.schema import Mode as Keeps
 from tracefork_core.tape.sealing import new_key

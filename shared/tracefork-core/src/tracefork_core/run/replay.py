@@ -11,11 +11,12 @@ from pathlib import Path
 from tracefork_core.chance.chance import Chance
 from tracefork_core.chance.guard.boundary import Mode as Boundary
 from tracefork_core.chance.nondet_source import NondetSource
-from tracefork_core.egress import Watch
+from tracefork_core.egress.guard import Watch
 from tracefork_core.errors import DivergenceError, ReplayError, TraceforkError, UsageError
 from tracefork_core.explaining import divergence
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
+from tracefork_core.order.policies import Order
 from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.surroundings import (
     compare_surroundings,
@@ -24,7 +25,7 @@ from tracefork_core.run.surroundings import (
 )
 from tracefork_core.run.writing import end_words, exit_status
 from tracefork_core.seams.tools.named_tools import NamedTools
-from tracefork_core.session import Order, Session
+from tracefork_core.session.session import Session
 from tracefork_core.tape import Tape
 
 

@@ -23,8 +23,7 @@ from tracefork_core.chance.guard.boundary import Mode as Boundary
 from tracefork_core.chance.guard.boundary import as_mode as as_boundary
 from tracefork_core.children.environment import hand_on, take_back
 from tracefork_core.children.parent.hosting import Hosting
-from tracefork_core.egress import Watch
-from tracefork_core.egress.guard import Mode
+from tracefork_core.egress.guard import Mode, Watch
 from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
@@ -36,7 +35,7 @@ from tracefork_core.order.thread_pools import THREAD_POOLS
 from tracefork_core.run.decorated import decorated
 from tracefork_core.seams import AMBIENT, of_adapters
 from tracefork_core.seams.tools.named_tools import NamedTools
-from tracefork_core.session import Session
+from tracefork_core.session.session import Session
 
 Covers = Literal["context", "process"]
 """What a session covers: what is started from its block, or everything in the process."""

@@ -22,7 +22,7 @@ from tracefork_core.inputs.files import FileNotes, noting
 from tracefork_core.inputs.standard_input import StandardInput, has_terminal
 from tracefork_core.inputs.stdin_stream import reading
 from tracefork_core.printable import printable
-from tracefork_core.session import Session
+from tracefork_core.session.session import Session
 from tracefork_core.tape import Tape
 from tracefork_core.tape.environment import packages, timezone
 from tracefork_core.tape.event import Environment

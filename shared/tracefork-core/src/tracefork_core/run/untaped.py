@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tracefork_core.errors import UsageError
+from tracefork_core.exchange.contract import TOOL
 from tracefork_core.providers import Json, ModelCall, ToolCallPart, ToolCallResponsePart, is_bounded
 from tracefork_core.providers.decode import model_call, tool_use
-from tracefork_core.session.intervening import TOOL
 from tracefork_core.tape import Exchange, Tape
 
 _CHANGED = re.compile(r"\W+")

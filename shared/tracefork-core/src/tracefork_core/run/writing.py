@@ -8,14 +8,13 @@ from typing import TypeVar
 import msgspec
 
 from tracefork_core.chance.chance import Chance
-from tracefork_core.egress import Watch
-from tracefork_core.egress.guard import Mode
+from tracefork_core.egress.guard import Mode, Watch
 from tracefork_core.errors import TapeError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.run.scope import Scope, Switches
 from tracefork_core.run.surroundings import note_surroundings
 from tracefork_core.seams.tools.named_tools import NamedTools
-from tracefork_core.session import Session
+from tracefork_core.session.session import Session
 from tracefork_core.tape import Environment, Receipt, Tape, TapeWriter
 from tracefork_core.tape.environment import describe
 

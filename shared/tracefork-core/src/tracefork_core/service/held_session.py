@@ -18,7 +18,7 @@ from tracefork_core.patching.real_clock import time_ns
 from tracefork_core.run.scope import Switches
 from tracefork_core.run.writing import Writing, environment_under, receipt_of
 from tracefork_core.seams.tools.named_tools import NamedTools
-from tracefork_core.session import Session
+from tracefork_core.session.session import Session
 from tracefork_core.tape import Environment, Receipt, TapeWriter
 from tracefork_core.tape.held import HeldFile
 from tracefork_core.tape.schema import Mode

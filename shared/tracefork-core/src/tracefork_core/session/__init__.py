@@ -11,8 +11,3 @@ carries them out. `held_state` refuses requests that continue what a provider ke
 `travel` continues a recording from another checkpoint. `session_states` puts on the tape what a run
 reads from databases, stores and caches of the user's own.
 """
-
-from tracefork_core.order.policies import Order
-from tracefork_core.session.session import Session
-
-__all__ = ["Order", "Session"]

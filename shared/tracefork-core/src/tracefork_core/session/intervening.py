@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from tracefork_core.errors import UsageError
-from tracefork_core.exchange.contract import TOOL_TEXT, TOOL_VALUE, Failure, Head, Request
+from tracefork_core.exchange.contract import TOOL, TOOL_TEXT, TOOL_VALUE, Failure, Head, Request
 from tracefork_core.providers import answering
 from tracefork_core.providers.asking import edit
 from tracefork_core.providers.decode import is_model_call
@@ -24,8 +24,6 @@ from tracefork_core.session.interventions import (
 from tracefork_core.tape import Exchange
 from tracefork_core.tape.json_pointer import put
 
-TOOL = "tool"
-"""The seam of tools, whose answers are values instead of bytes."""
 _FRAMING = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 
 

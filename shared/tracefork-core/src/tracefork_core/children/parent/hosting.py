@@ -11,9 +11,9 @@ from tracefork_core.children.invitation import Descent, Invitation
 from tracefork_core.children.multiprocess import PROCESSES
 from tracefork_core.children.parent.listener import Listener
 from tracefork_core.children.parent.server import Host
-from tracefork_core.egress import Watch
+from tracefork_core.egress.guard import Watch
 from tracefork_core.exchange.lane import current_lane
-from tracefork_core.session import Session
+from tracefork_core.session.session import Session
 from tracefork_core.tape.event import DRAWS, Draws
 
 

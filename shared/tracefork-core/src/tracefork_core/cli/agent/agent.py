@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shlex
@@ -13,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from tracefork_core.cli.agent import project
+from tracefork_core.cli.agent import hash_seed, project
 from tracefork_core.cli.agent.as_main import (
     NoAgentError,
     main_in,
@@ -25,7 +26,6 @@ from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.agent.hard_exit import Outcome, told_before_it_leaves
 from tracefork_core.cli.agent.shutdown import end_forked, ended
 from tracefork_core.cli.usage_errors import guess
-from tracefork_core.egress import guard
 from tracefork_core.errors import TraceforkError, UsageError
 from tracefork_core.seams.tools.tool_names import NoToolError, expect_main
 
@@ -134,9 +134,13 @@ class Agent:
         Raises:
             TraceforkError: from the scope, or from the agent.
         """
+        from tracefork_core.egress import guard
+
         ending: Ending | None = None
         notes: list[str] = []
         process = os.getpid()
+        if hash_seed.is_own_process:
+            gc.freeze()  # Collections in and after the run then skip what the command has loaded.
         try:
             with scope as run:
                 with told_before_it_leaves(scope, run, told) if told else nullcontext():

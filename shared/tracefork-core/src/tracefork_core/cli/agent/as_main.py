@@ -11,7 +11,6 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from tracefork_core.errors import UsageError
-from tracefork_core.seams.tools.named_tools import main_code
 from tracefork_core.seams.tools.tool_names import expect_main
 
 
@@ -44,6 +43,8 @@ def run_module(name: str) -> None:
 
 
 def _script(target: str) -> tuple[CodeType, ModuleType]:
+    from tracefork_core.seams.tools.named_tools import main_code
+
     if (spec := main_in(target)) is not None:
         return _main_of(spec, "__main__", script_module(target))
     path = str(Path(target).absolute())
@@ -69,6 +70,8 @@ def _module(name: str) -> tuple[CodeType, ModuleType]:
 
 
 def _main_of(spec: ModuleSpec | None, name: str, module: str) -> tuple[CodeType, ModuleType]:
+    from tracefork_core.seams.tools.named_tools import main_code
+
     code = _code_of(spec, name)
     assert spec is not None
     get_source = getattr(spec.loader, "get_source", None)

@@ -16,7 +16,6 @@ from typing import Any, NoReturn, TypeVar
 from tracefork_core.cli.agent.ending import Ending
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.text import printable
-from tracefork_core.egress import guard
 from tracefork_core.errors import TraceforkError
 
 _KILLED = 128
@@ -64,6 +63,8 @@ def told_before_it_leaves(
 
 
 def _closed(scope: AbstractContextManager[R], run: R, status: int) -> tuple[R, Ending]:
+    from tracefork_core.egress import guard
+
     ending = Ending.of(SystemExit(status))
     error = ending.error
     guard.stay()

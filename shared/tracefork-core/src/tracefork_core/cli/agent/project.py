@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tracefork_core.adapters import FindProject, Project
-from tracefork_core.adapters.adapter import PROJECTS
 from tracefork_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracefork_core.adapters import FindProject, Project
 
 
 def enter(folder: Path) -> Project:
@@ -36,6 +37,10 @@ def find(folder: Path) -> Project:
     Raises:
         UsageError: no installed adapter recognizes a project in the folder.
     """
+    from importlib.metadata import entry_points
+
+    from tracefork_core.adapters.adapter import PROJECTS
+
     asked = []
     for point in entry_points(group=PROJECTS):
         try:

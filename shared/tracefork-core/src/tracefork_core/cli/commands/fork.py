@@ -129,8 +129,8 @@ def fork(
         )
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
-        hash_seed.restore(opened.hash_seed)
-    from tracefork_core.run import fork as forking  # after the process may have restarted
+        hash_seed.restore(opened.hash_seed)  # This may restart the process.
+    from tracefork_core.run.fork import fork as forking
 
     rerun = ask_about_tools(path, allowed=branch.allow_writes)
     to, here = branch.output.absolute() if branch.output else None, Path.cwd()

@@ -87,7 +87,7 @@ def record(
     the tape is named after the agent, with a number if that name is taken.
     """
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
-    from tracefork_core.run import record as recording
+    from tracefork_core.run.record import record as recording
     from tracefork_core.tape.schema import as_mode
 
     agent = agent_words.read(ctx)

@@ -74,9 +74,9 @@ def replay(
     as_asked = options.order_of(order)
     agent, folder = agent_words.read_for(path, ctx)
     recorded = _read(path, compared.mask or [])
-    hash_seed.restore(recorded.hash_seed)
+    hash_seed.restore(recorded.hash_seed)  # This may restart the process.
     from tracefork_core.chance.guard.boundary import as_mode as as_boundary
-    from tracefork_core.run import replay as replaying  # after the process may have restarted
+    from tracefork_core.run.replay import replay as replaying
 
     if not agent_words.given:
         note = f"· running as recorded: {agent.words} (in {folder})"

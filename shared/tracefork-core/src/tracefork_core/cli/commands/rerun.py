@@ -87,8 +87,8 @@ def rerun(
     path = tape_names.find(tape)
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
-        hash_seed.restore(opened.hash_seed)
-    from tracefork_core.run import rerun as rerunning  # after the process may have restarted
+        hash_seed.restore(opened.hash_seed)  # This may restart the process.
+    from tracefork_core.run.rerun import rerun as rerunning
 
     tools = ask_about_tools(path, allowed=branch.allow_writes)
     to, here = branch.output.absolute() if branch.output else None, Path.cwd()

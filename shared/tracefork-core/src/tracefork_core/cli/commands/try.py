@@ -56,8 +56,8 @@ def ask(
     agent, folder = agent_words.read_for(path, ctx)
     with Tape.open(path) as opened:
         number = number_of(opened, at)
-        hash_seed.restore(opened.hash_seed)
-    from tracefork_core.run import fork as forking  # after the process may have restarted
+        hash_seed.restore(opened.hash_seed)  # This may restart the process.
+    from tracefork_core.run.fork import fork as forking
 
     ask_about_tools(path, allowed=allow_writes, until=number)
     os.chdir(folder)

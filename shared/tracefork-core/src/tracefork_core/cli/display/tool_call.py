@@ -7,7 +7,6 @@ import json
 from tracefork_core.cli.display import figures
 from tracefork_core.cli.display.text import printable, readable, shortened
 from tracefork_core.providers import Json, tool_use
-from tracefork_core.seams.tools.streams import HEAD, RETURN
 from tracefork_core.tape import Exchange
 
 _CALL, _RESULT = 26, 16
@@ -33,6 +32,8 @@ def called(exchange: Exchange) -> str:
 
 def returned(exchange: Exchange) -> str:
     """Return `→ ["cats 0"]`; of a tool that yields `→ 3 values`."""
+    from tracefork_core.seams.tools.streams import HEAD, RETURN
+
     if not exchange.has_bodies:
         return "→ …"
     if use := tool_use(exchange):

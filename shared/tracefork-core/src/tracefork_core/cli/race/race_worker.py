@@ -62,7 +62,7 @@ class Came(msgspec.Struct, frozen=True):
 
 
 def _run(job: Job) -> Came:
-    from tracefork_core.run import replay
+    from tracefork_core.run.replay import replay
 
     agent = Agent(job.form, job.target, job.args)
     agent.prepare()
