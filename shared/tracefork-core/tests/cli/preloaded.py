@@ -1,8 +1,10 @@
 """A Python process that has loaded the command line, and forks for each command.
 
-A short command spends most of its time with imports that all commands share. Each command is still
-a process of its own, and starts as `python -m tracefork_core.cli.main` would. A command with other
-values in variables that Python reads when it starts gets a new Python.
+A short command spends most of its time with imports that all commands share, and a small agent
+spends it with those of its client. Each command is still a process of its own, and starts as
+`python -m tracefork_core.cli.main` would, except that the libraries of most agents are loaded
+before the session instead of in it. test_preloaded.py proves that both give the same tapes. A
+command with other values in variables that Python reads when it starts gets a new Python.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, NoReturn
 
+import httpx2
+
 MAIN = "tracefork_core.cli.main"
 LOADED = [
     "tracefork_core.cli.display.account",
@@ -31,6 +35,7 @@ LOADED = [
     "tracefork_core.run.fork",
     "tracefork_core.run.record",
     "tracefork_core.run.replay",
+    "openai.resources.chat.completions",
 ]
 _OF_THE_START = ("PYTHON", "LANG", "LC_", "TZ", "COVERAGE")
 _LONGEST = 1 << 20
@@ -171,6 +176,7 @@ def _load() -> None:
     command_line = import_module(MAIN)
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(io.StringIO()):
         assert command_line.main(["ls", empty]) == 0
+    httpx2.Client(verify=False).close()  # The first one imports its transport.
     del sys.modules[MAIN]  # Each fork loads it from its file, as Python does.
     gc.freeze()  # A fork need not collect these, not even when it ends.
 
