@@ -15,6 +15,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("package", every, ids=[package.name for package in every])
 
 
+@pytest.fixture(autouse=True, scope="session")
+def one_root_certificate() -> None:
+    """Trust what this machine trusts: these tests install from a package index."""
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Built]:
     """Build the sdist of each package from a clean copy, and the wheel from that sdist."""

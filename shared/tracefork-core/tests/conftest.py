@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 import httpx2
 import pytest
-import trustme
 from pyrage import x25519
 
 from tracefork_core import Tape
@@ -33,14 +32,6 @@ def _no_terminal_of_whoever_tests() -> None:
     """Hide the terminal's width and colours, which change the output of commands."""
     for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM"):
         os.environ.pop(name, None)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_root_certificate(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Give the agents in child processes one root: to load all takes 30 ms for each client."""
-    file = tmp_path_factory.mktemp("root") / "root.pem"
-    trustme.CA().cert_pem.write_to_path(file)
-    os.environ["SSL_CERT_FILE"] = str(file)
 
 
 @pytest.fixture

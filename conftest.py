@@ -1,0 +1,20 @@
+"""Fixtures of all tests, of core, the test-kit, the adapters and the repository."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import trustme
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_root_certificate(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Give clients one root, here and in child processes: to load all takes 30 ms for each client.
+
+    No test asks a host that any other root has signed, except those of tests/house, which install
+    from a package index.
+    """
+    file = tmp_path_factory.mktemp("root") / "root.pem"
+    trustme.CA().cert_pem.write_to_path(file)
+    os.environ["SSL_CERT_FILE"] = str(file)
