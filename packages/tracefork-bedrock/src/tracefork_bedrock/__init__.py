@@ -10,7 +10,7 @@ Names are loaded when they are first used: importing this package imports no fra
 
 `instrument` says what is replaced while a session is open. `clients` says which clients are
 recorded, `attempts` knows each attempt of a request before it is sent, `effects` whether it may
-change something, and `sending` makes an exchange of it. `bodies` are what botocore reads, and
+have a side effect, and `sending` makes an exchange of it. `bodies` are what botocore reads, and
 `failures` converts exceptions. `surroundings` keeps a replay from looking for credentials. `aio`
 does the same for aiobotocore. `attachment` is for single clients, and `formats` reads and writes
 what Bedrock sends.

@@ -48,7 +48,9 @@ class BedrockFormat:
     def decode(self, asked: Asked, answered: Answer | None) -> ModelCall | ToolUse | None:
         """Return the call of a model, or of what Bedrock runs itself."""
         path = path_of(asked.method, asked.url)
-        if path is None or not (path.is_of_amazon or isinstance(le.parse(asked.body), dict)):
+        if path is None:
+            return None
+        if not path.is_of_amazon and asked.body and not isinstance(le.parse(asked.body), dict):
             return None
         if not path.is_model:
             return agents.read(path, asked, answered)

@@ -138,10 +138,10 @@ def _in_and_out(exchange: Exchange, call: ModelCall | None) -> str:
         return "✗ no answer"
     if exchange.status >= 400:
         return f"✗ {exchange.status}"
-    if exchange.end in ("open", "cancelled"):
-        return f"✗ {exchange.end}"
     if call and call.error:
         return printable(f"✗ {call.error.type}")  # It came in the middle of a stream.
+    if exchange.end in ("open", "cancelled"):
+        return f"✗ {exchange.end}"
     if call and call.usage:
         asked, answered = call.usage.input_tokens, call.usage.output_tokens
         return f"{figures.tokens(asked)} → {figures.tokens(answered)}"
