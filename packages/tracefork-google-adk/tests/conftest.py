@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +34,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
     It leaves the clients of a loop to the garbage collector, and warns of its own features.
     """
-    for ignored in ("ignore:unclosed:ResourceWarning", r"ignore:\[EXPERIMENTAL\]:UserWarning"):
+    for ignored in (
+        "ignore:unclosed:ResourceWarning",
+        r"ignore:\[EXPERIMENTAL\]:UserWarning",
+        "ignore:The `plugins` argument is deprecated:DeprecationWarning",
+    ):
         config.addinivalue_line("filterwarnings", ignored)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect the last clients while the filters hold."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
@@ -66,25 +79,48 @@ def agent(url: str) -> Callable[..., Any]:
     return make
 
 
+@asynccontextmanager
+async def _events(root: Any, *, plugins: Any = (), **options: Any) -> AsyncIterator[Any]:
+    """Ask an agent or a workflow one question, and close its events at the end."""
+    runner, session = await _begun(root, plugins)
+    asked = {"user_id": "ann", "session_id": session.id, "new_message": content("Go on.")}
+    async with aclosing(runner.run_async(**asked, **options)) as events:
+        yield events
+
+
+@pytest.fixture
+def run_events() -> Callable[..., Any]:
+    """Read the events of a run: `async with run_events(agent) as events`."""
+    return _events
+
+
+async def _begun(root: Any, plugins: Any) -> tuple[Runner, Any]:
+    app = App(name="desk", root_agent=root, plugins=list(plugins))
+    runner = Runner(app=app, session_service=InMemorySessionService())
+    session = await runner.session_service.create_session(app_name="desk", user_id="ann")
+    return runner, session
+
+
 @pytest.fixture
 def ask() -> Callable[..., Any]:
-    """Run an agent or a workflow to its end, and return the session."""
+    """Ask an agent or a workflow one question after another, and return the session."""
 
-    def run(root: Any, *questions: Any, plugins: Any = (), **options: Any) -> Any:
-        return asyncio.run(converse(root, *questions, plugins=plugins, **options))
+    def run(root: Any, *questions: Any, plugins: Any = ()) -> Any:
+        return asyncio.run(_converse(root, questions or ("Go on.",), plugins))
 
     return run
 
 
-async def converse(root: Any, *questions: Any, plugins: Any = (), **options: Any) -> Any:
-    """Ask one question after another, and return the session."""
-    app = App(name="desk", root_agent=root, plugins=list(plugins))
-    runner = Runner(app=app, session_service=InMemorySessionService(), **options)
-    session = await runner.session_service.create_session(app_name="desk", user_id="ann")
-    for question in questions or ("Go on.",):
-        async for _ in runner.run_async(
-            user_id="ann", session_id=session.id, new_message=content(question)
-        ):
+async def _converse(root: Any, questions: Any, plugins: Any) -> Any:
+    runner, session = await _begun(root, plugins)
+    asked = {"user_id": "ann", "session_id": session.id}
+    for question in questions:
+        if callable(question):  # It answers what the agent waits for.
+            session = await runner.session_service.get_session(
+                app_name="desk", user_id="ann", session_id=session.id
+            )
+            question = question(session)  # noqa: PLW2901 - it is the question then
+        async for _ in runner.run_async(**asked, new_message=content(question)):
             pass
     return await runner.session_service.get_session(
         app_name="desk", user_id="ann", session_id=session.id

@@ -6,7 +6,8 @@ plugin may answer before ours. A context variable that a callback sets leaks, to
 run in the context of the code that reads them. So the generators themselves are replaced, and a
 step is current only while its own generator runs. Between two events the caller sees its own step.
 
-A step is named after its agent, and so is the lane of a task that runs an agent in parallel.
+A step is named after its agent, and so is the lane of a task that runs an agent in parallel: ADK
+starts such tasks in an order that depends on the times of answers.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ _asking: ContextVar[object] = ContextVar("tracefork_adk_asking", default=None)
 steps_of_nodes: ContextVar[dict[str, str] | None] = ContextVar("tracefork_adk_nodes", default=None)
 """The latest step of each node of the workflow around, by the node's name."""
 
-calls_here: ContextVar[Counter[str] | None] = ContextVar("tracefork_adk_calls", default=None)
-"""How often each tool was called from the step around."""
+_started: ContextVar[Counter[str] | None] = ContextVar("tracefork_adk_started", default=None)
+"""How often each agent, node and tool was started from the step around."""
 
 _END = object()
 
@@ -91,7 +92,7 @@ def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
         events = run_async(self, *args, **options)
         if not in_session():
             return events
-        return stepped("agent", self.name, events, branch=self.name)
+        return stepped("agent", self.name, events, is_branch=True)
 
     return run
 
@@ -112,7 +113,7 @@ async def stepped(
     name: str,
     events: Events,
     *,
-    branch: str | None = None,
+    is_branch: bool = False,
     after: tuple[str, ...] = (),
     nodes: dict[str, str] | None = None,
     also: _Values = (),
@@ -123,13 +124,13 @@ async def stepped(
         kind: the step's kind.
         name: the step's name.
         events: the generator.
-        branch: the name of the lane of a task that runs this in parallel to the step around.
+        is_branch: whether a task may run this in parallel to others in the step around.
         after: the steps that this one waited for, where branches join.
         nodes: where the steps of this workflow's nodes are noted, if it is one.
         also: more context variables that hold while the generator runs, and their values.
     """
-    if branch is not None:
-        branch_lane(_lane_around.get(), branch)
+    if is_branch:
+        branch_lane(_lane_around.get(), numbered(name))
     lane = lane_here()
     step = begin_step(kind, name, parent=current_step.get(), after=after)
     siblings = steps_of_nodes.get()
@@ -137,7 +138,7 @@ async def stepped(
         siblings[name] = step
     inside: _Values = (
         *((current_step, step), (_lane_around, lane), (steps_of_nodes, nodes)),
-        *((calls_here, Counter()), *also),
+        *((_started, Counter()), *also),
     )
     error: BaseException | None = None
     try:
@@ -168,6 +169,15 @@ def _set(values: _Values) -> Iterator[None]:
             variable.reset(token)
 
 
+def numbered(name: str) -> str:
+    """Return a name and how often it was started from the step around: "writer.2"."""
+    started = _started.get()
+    if started is None:
+        return name
+    started[name] += 1
+    return f"{name}.{started[name]}"
+
+
 def own_lane() -> AbstractContextManager[None]:
     """Begin a line of lanes here: a tool runs in a task of its own, twice at once perhaps."""
-    return _set(((_lane_around, lane_here()), (steps_of_nodes, None)))
+    return _set(((_lane_around, lane_here()), (_started, Counter()), (steps_of_nodes, None)))

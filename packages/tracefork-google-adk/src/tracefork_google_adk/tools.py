@@ -35,7 +35,7 @@ from tracefork_core.adapters import (
 )
 from tracefork_google_adk.actions import Before, Outcome
 from tracefork_google_adk.live_tools import is_left_live
-from tracefork_google_adk.steps import calls_here, own_lane
+from tracefork_google_adk.steps import numbered, own_lane
 from tracefork_google_adk.values import Values
 
 _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
@@ -53,12 +53,10 @@ def put_in(patches: Patches) -> None:
 def _on_own_lane(start: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(start)
     def started(prepared_call: Any, coro: Any) -> Any:
-        calls = calls_here.get()
-        if not in_session() or calls is None:
+        if not in_session():
             return start(prepared_call, coro)
-        name = prepared_call.tool.name
-        calls[name] += 1
-        return start(prepared_call, _branched(lane_here(), f"{name}.{calls[name]}", coro))
+        name = numbered(prepared_call.tool.name)
+        return start(prepared_call, _branched(lane_here(), name, coro))
 
     return started
 

@@ -33,16 +33,10 @@ def _as_node(run: Callable[..., Events]) -> Callable[..., Events]:
         if not in_session() or isinstance(self, BaseAgent):
             return events
         if isinstance(self, Workflow):
-            return stepped("flow", self.name, events, branch=_branch(self, ctx), nodes={})
-        after = _joined(self, ctx)
-        return stepped("node", self.name, events, branch=_branch(self, ctx), after=after)
+            return stepped("flow", self.name, events, is_branch=True, nodes={})
+        return stepped("node", self.name, events, is_branch=True, after=_joined(self, ctx))
 
     return ran
-
-
-def _branch(node: Any, ctx: Any) -> str:
-    """Return what tells a run of a node from others of the same workflow: "writer@2"."""
-    return f"{node.name}@{ctx.run_id}"
 
 
 def _joined(node: Any, ctx: Any) -> tuple[str, ...]:
