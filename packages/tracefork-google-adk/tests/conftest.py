@@ -90,7 +90,7 @@ async def _events(root: Any, *, plugins: Any = (), **options: Any) -> AsyncItera
 
 @pytest.fixture
 def run_events() -> Callable[..., Any]:
-    """Read the events of a run: `async with run_events(agent) as events`."""
+    """Ask an agent one question, and read its events inside of a block."""
     return _events
 
 

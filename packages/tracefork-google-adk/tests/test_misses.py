@@ -29,12 +29,18 @@ Make = Callable[[Call, str, str], Any]
 
 
 class Answering(BasePlugin):
-    """Answers each error of a model."""
+    """Counts errors, and answers those of models."""
 
     def __init__(self) -> None:
         super().__init__("answering")
+        self.errors = 0
+
+    async def on_tool_error_callback(self, *, error: BaseException, **_: Any) -> None:
+        if not isinstance(error, asyncio.CancelledError):
+            self.errors += 1
 
     async def on_model_error_callback(self, **_: Any) -> LlmResponse:
+        self.errors += 1
         return LlmResponse(content=types.Content(role="model", parts=[types.Part(text="Hm.")]))
 
 
@@ -87,9 +93,10 @@ def test_a_divergence_ends_the_run_at_once(
     agent: Call, run_events: Call, tape: Path, server: ProviderServer, make: Make
 ) -> None:
     """It is neither retried nor told to a model, and no event after it is given."""
+    answering = Answering()
 
     async def run(said: str) -> None:
-        plugins = [ReflectAndRetryToolPlugin(max_retries=3), Answering()]
+        plugins = [answering, ReflectAndRetryToolPlugin(max_retries=3)]
         async with run_events(make(agent, said, server.url), plugins=plugins) as events:
             async for event in events:
                 assert event.error_code is None
@@ -98,7 +105,17 @@ def test_a_divergence_ends_the_run_at_once(
     with tracefork.record(tape):
         asyncio.run(run("One"))
     asked = len(server.requests)
-    with pytest.raises(tracefork.DivergenceError), tracefork.replay(tape):
-        with pytest.raises(tracefork.DivergenceError):  # From the run itself, not TimeoutError.
-            asyncio.run(asyncio.wait_for(run("Two"), 5))
-    assert len(server.requests) == asked
+
+    def diverge() -> None:
+        with tracefork.replay(tape):
+            try:
+                asyncio.run(asyncio.wait_for(run("Two"), 5))
+            except Exception as error:
+                ended.append(type(error))  # The session would raise its own error instead.
+                raise
+
+    ended: list[type] = []
+    with pytest.raises(tracefork.DivergenceError):
+        diverge()
+    assert ended == [tracefork.DivergenceError]
+    assert (len(server.requests), answering.errors) == (asked, 0)
