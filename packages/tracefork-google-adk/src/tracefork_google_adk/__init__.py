@@ -13,7 +13,7 @@ Names are loaded when they are first used: importing this package imports no fra
 model calls, `workflows` of nodes and joins, and `misses` lets a divergence through. `tools` makes
 exchanges of tool calls, `live_tools` says which run in replays too, `actions` notes what a tool did
 besides returning a result, and `values` converts results. `credentials` lets Vertex AI be replayed
-without any. `attachment` is for sessions with ambient=False.
+without any. `attachment` and `clients` are for sessions with ambient=False.
 """
 
 from __future__ import annotations

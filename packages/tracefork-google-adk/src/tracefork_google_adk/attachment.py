@@ -9,32 +9,32 @@ from google.adk.runners import Runner
 from google.adk.workflow import BaseNode
 
 from tracefork_core import UsageError
+from tracefork_google_adk.clients import attached_roots
 from tracefork_google_adk.instrument import INSTRUMENT
 
 T = TypeVar("T", bound="App | Runner | BaseNode")
-
-_attached: dict[int, object] = {}
 
 
 def attach(x: T) -> T:
     """Record an app, a runner or an agent with `ambient=False` too, and return it.
 
-    Such a session records the steps and tools of all agents, and the requests of the models that
-    attached ones use. Attaching twice has no further effect. Outside a session nothing changes.
+    Such a session records the steps and tools of all agents, and what attached ones and their
+    sub-agents ask of Gemini, Claude and OpenAI models. Attaching twice has no further effect.
+    Outside a session nothing changes.
 
     Raises:
         UsageError: it is none of these.
     """
     root = _root_of(x)
-    if id(root) not in _attached:
-        _attached[id(root)] = root
+    if id(root) not in (attached := attached_roots()):
+        attached[id(root)] = root
         INSTRUMENT.attach()
     return x
 
 
 def detach(x: T) -> T:
     """Undo `attach`, and return the app, runner or agent."""
-    if _attached.pop(id(_root_of(x)), None) is not None:
+    if attached_roots().pop(id(_root_of(x)), None) is not None:
         INSTRUMENT.detach()
     return x
 

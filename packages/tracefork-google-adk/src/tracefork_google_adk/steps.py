@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from google.adk.agents.base_agent import BaseAgent
@@ -35,6 +35,7 @@ from tracefork_core.adapters import (
     lane_here,
     replace_in_classes,
 )
+from tracefork_google_adk.clients import attached_roots, bind_clients, is_attached
 
 Events = AsyncGenerator[Any, None]
 _Values = tuple[tuple[ContextVar[Any], Any], ...]
@@ -58,7 +59,7 @@ def put_in(patches: Patches) -> None:
     """Put runs, agents and model calls on the tape of the open session, as steps."""
     patches.wrap(Runner, "run_async", _as_run)
     patches.wrap(BaseAgent, "run_async", _as_agent)
-    replace_in_classes(patches, BaseLlm, ["generate_content_async"], _as_model)
+    replace_in_classes(patches, BaseLlm, ["generate_content_async"], partial(_as_model, patches))
 
 
 def _as_run(run_async: Callable[..., Events]) -> Callable[..., Events]:
@@ -67,7 +68,7 @@ def _as_run(run_async: Callable[..., Events]) -> Callable[..., Events]:
         events = run_async(self, *args, **options)
         if not in_session():
             return events
-        return _checked(stepped("run", self.app_name, events))
+        return _checked(stepped("run", self.app_name, events, also=_attached(self.agent)))
 
     return run
 
@@ -92,17 +93,24 @@ def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
         events = run_async(self, *args, **options)
         if not in_session():
             return events
-        return stepped("agent", self.name, events, is_branch=True)
+        return stepped("agent", self.name, events, is_branch=True, also=_attached(self))
 
     return run
 
 
-def _as_model(owner: type, name: str, original: Callable[..., Events]) -> Callable[..., Events]:
+def _attached(agent: object) -> _Values:
+    return ((is_attached, True),) if id(agent) in attached_roots() else ()
+
+
+def _as_model(
+    patches: Patches, owner: type, name: str, original: Callable[..., Events]
+) -> Callable[..., Events]:
     @wraps(original)
     def generate(self: Any, *args: Any, **options: Any) -> Events:
         answers = original(self, *args, **options)
         if not in_session() or _asking.get() is self:
             return answers
+        bind_clients(patches, self)
         return stepped("model", str(self.model) or "model", answers, also=((_asking, self),))
 
     return generate
