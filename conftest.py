@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 import pytest
-import trustme
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -13,8 +13,11 @@ def one_root_certificate(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Give clients one root, here and in child processes: to load all takes 30 ms for each client.
 
     No test asks a host that any other root has signed, except those of tests/house, which install
-    from a package index.
+    from a package index. An environment without trustme is only slower.
     """
-    file = tmp_path_factory.mktemp("root") / "root.pem"
-    trustme.CA().cert_pem.write_to_path(file)
-    os.environ["SSL_CERT_FILE"] = str(file)
+    if find_spec("trustme"):
+        import trustme
+
+        file = tmp_path_factory.mktemp("root") / "root.pem"
+        trustme.CA().cert_pem.write_to_path(file)
+        os.environ["SSL_CERT_FILE"] = str(file)
