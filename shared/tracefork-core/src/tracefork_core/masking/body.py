@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracefork_core.masking.agreeing import agreeing
+from tracefork_core.masking.frames import reframed
 from tracefork_core.masking.redactor import Redactor, replace
 from tracefork_core.masking.spellings import Match
 from tracefork_core.unpacking import UnpackError, unpacker
@@ -115,7 +116,8 @@ class MaskedBody:
             matches = [*(match for match in matches if match.end <= cut.start), cut]
         if not matches:
             return None
-        return Masked(_in_pieces(plain, body, matches), matches, unpacked is not None)
+        pieces = _in_pieces(plain, body, reframed(body, matches))
+        return Masked(pieces, matches, unpacked is not None)
 
     def _decide(self, data: bytes) -> bytes:
         buffer, start = self._buffer + data, self._decided
