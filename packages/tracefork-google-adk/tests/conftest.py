@@ -38,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "ignore:unclosed:ResourceWarning",
         r"ignore:\[EXPERIMENTAL\]:UserWarning",
         "ignore:The `plugins` argument is deprecated:DeprecationWarning",
+        "ignore:MCPTool class is deprecated:DeprecationWarning",
     ):
         config.addinivalue_line("filterwarnings", ignored)
 
@@ -71,12 +72,22 @@ def tape(tmp_path: Path) -> Path:
 @pytest.fixture
 def agent(url: str) -> Callable[..., Any]:
     """Make an agent that asks the server: `agent("writer", "@say hi", tools=[…])`."""
+    return agent_at(url)
+
+
+def agent_at(url: str) -> Callable[..., Any]:
+    """Return what makes agents that ask another server."""
 
     def make(name: str, instruction: str = "", **options: Any) -> Any:
         model = Gemini(model="gemini-2.5-flash", base_url=url)
         return LlmAgent(name=name, model=model, instruction=instruction, **options)
 
     return make
+
+
+@pytest.fixture(name="agent_at")
+def _agent_at() -> Callable[..., Any]:
+    return agent_at
 
 
 @asynccontextmanager
