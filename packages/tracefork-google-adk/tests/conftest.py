@@ -105,9 +105,9 @@ def run_events() -> Callable[..., Any]:
     return _events
 
 
-async def _begun(root: Any, plugins: Any) -> tuple[Runner, Any]:
+async def _begun(root: Any, plugins: Any, **services: Any) -> tuple[Runner, Any]:
     app = App(name="desk", root_agent=root, plugins=list(plugins))
-    runner = Runner(app=app, session_service=InMemorySessionService())
+    runner = Runner(app=app, **{"session_service": InMemorySessionService(), **services})
     session = await runner.session_service.create_session(app_name="desk", user_id="ann")
     return runner, session
 
@@ -116,14 +116,14 @@ async def _begun(root: Any, plugins: Any) -> tuple[Runner, Any]:
 def ask() -> Callable[..., Any]:
     """Ask an agent or a workflow one question after another, and return the session."""
 
-    def run(root: Any, *questions: Any, plugins: Any = ()) -> Any:
-        return asyncio.run(_converse(root, questions or ("Go on.",), plugins))
+    def run(root: Any, *questions: Any, plugins: Any = (), **services: Any) -> Any:
+        return asyncio.run(_converse(root, questions or ("Go on.",), plugins, **services))
 
     return run
 
 
-async def _converse(root: Any, questions: Any, plugins: Any) -> Any:
-    runner, session = await _begun(root, plugins)
+async def _converse(root: Any, questions: Any, plugins: Any, **services: Any) -> Any:
+    runner, session = await _begun(root, plugins, **services)
     asked = {"user_id": "ann", "session_id": session.id}
     for question in questions:
         if callable(question):  # It answers what the agent waits for.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.plugins.reflect_retry_tool_plugin import ReflectAndRetryToolPlugin
 from google.adk.runners import InMemoryRunner
@@ -336,6 +337,29 @@ def test_the_side_effect_of_a_tool_is_declared_at_its_function(
     with tracefork.fork(tape, "tool:look", reads=["charge"]):
         ask(helper)
     assert ran == ["look", "charge", "look", "look", "charge"]
+
+
+def test_an_artifact_in_memory_is_saved_again(agent: Call, ask: Call, twice: Call) -> None:
+    """A callback that reads it finds what the tool saved, though the tool does not run."""
+    read: list[Any] = []
+
+    async def draw(tool_context: ToolContext) -> str:
+        ran.append("draw")
+        image = types.Part.from_bytes(data=b"\x89PNG \xff", mime_type="image/png")
+        await tool_context.save_artifact("sketch.png", image)
+        return "drawn"
+
+    async def look(callback_context: Any) -> None:
+        read.append(await callback_context.load_artifact("sketch.png"))
+
+    words = "@call draw {}\n@then\n@say Done."
+    helper = agent("helper", words, tools=[draw], after_agent_callback=look)
+    artifacts = InMemoryArtifactService
+    recorded, again = twice(lambda: ask(helper, artifact_service=artifacts()).model_dump_json())
+    assert recorded == again
+    assert read[0] is not None
+    assert read[0] == read[1]
+    assert ran == ["draw"]
 
 
 def test_a_fork_gives_a_text_for_a_tool(agent: Call, ask: Call, tape: Path) -> None:

@@ -3,6 +3,9 @@
 A tool gets a context, through which it writes state, saves artifacts, escalates, transfers to an
 agent, or asks for a confirmation. ADK collects that in the actions of the context, whether the tool
 returns or raises. So the difference that a call made to the actions is a part of its outcome.
+
+Artifacts in memory are a part of it, too. Those in files and buckets outlive the run, so a replay
+leaves them alone.
 """
 
 from __future__ import annotations
@@ -11,11 +14,13 @@ import builtins
 from dataclasses import dataclass, field
 from typing import Any
 
+from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.events.event_actions import EventActions
 
 from tracefork_core import ToolError
 
 _STATE = "state_delta"
+_ARTIFACTS = "artifact_delta"
 _ID = "$call"
 """Stands for the id of the call in the keys of the actions: it differs from run to run."""
 
@@ -30,10 +35,13 @@ class Outcome:
     result: object = None
     state: dict[str, object] = field(default_factory=dict)
     actions: dict[str, object] = field(default_factory=dict)
+    artifacts: dict[str, object] = field(default_factory=dict)
     error: tuple[str, str] | None = None
 
-    def apply(self, context: Any) -> object:
-        """Do to the context of a call what the recorded one did; return or raise what it did."""
+    async def do_again(self, context: Any) -> None:
+        """Do to the context of a call what the recorded one did."""
+        for filename, artifact in self.artifacts.items():
+            await context.save_artifact(filename, artifact)
         for name, value in self.state.items():
             context.state[name] = value
         told = EventActions.model_validate(_renamed(self.actions, _ID, context.function_call_id))
@@ -43,6 +51,9 @@ class Outcome:
                 now.update(value)
             else:
                 setattr(context.actions, name, value)
+
+    def given(self) -> object:
+        """Return or raise what the call did."""
         if self.error is not None:
             raise _rebuilt(*self.error)
         return self.result
@@ -77,6 +88,14 @@ class Before:
             elif value != before:
                 differing[name] = value
         return _renamed(differing, self._context.function_call_id, _ID)
+
+
+async def saved_artifacts(context: Any, actions: dict[str, Any]) -> dict[str, object]:
+    """Return the artifacts that a call saved in memory, by their names."""
+    if not isinstance(context._invocation_context.artifact_service, InMemoryArtifactService):  # noqa: SLF001
+        return {}
+    saved = actions.get(_ARTIFACTS, {})
+    return {name: await context.load_artifact(name, version) for name, version in saved.items()}
 
 
 def _others(actions: EventActions) -> dict[str, Any]:

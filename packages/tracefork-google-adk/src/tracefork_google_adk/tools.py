@@ -26,6 +26,7 @@ from tracefork_core.adapters import (
     atool_exchange,
     branch_lane,
     check_session,
+    crossing_seam,
     effect_of,
     in_session,
     lane_here,
@@ -33,7 +34,7 @@ from tracefork_core.adapters import (
     step,
     tool_mark,
 )
-from tracefork_google_adk.actions import Before, Outcome
+from tracefork_google_adk.actions import Before, Outcome, saved_artifacts
 from tracefork_google_adk.live_tools import is_left_live
 from tracefork_google_adk.steps import numbered, own_lane
 from tracefork_google_adk.values import Values
@@ -116,9 +117,10 @@ async def _answered(
             if not (before.state() or before.actions()):
                 raise
             error = (type(raised).__name__, str(raised))
-        state, actions = before.state(), before.actions()
+        state = {name: values.storable(value) for name, value in before.state().items()}
+        actions = before.actions()
         if state or actions or error:
-            return Outcome(result, state, actions, error)
+            return Outcome(result, state, actions, await saved_artifacts(context, actions), error)
         return result
 
     mark = tool_mark(function)
@@ -130,4 +132,9 @@ async def _answered(
         effect=effect_of(tool.name, function=function),
         raises=mark.raises if mark else (),
     )
-    return outcome.apply(context) if isinstance(outcome, Outcome) else outcome
+    if not isinstance(outcome, Outcome):
+        return outcome
+    if not ran:
+        with crossing_seam():  # The tool drew no values that are on the tape.
+            await outcome.do_again(context)
+    return outcome.given()
