@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import httpx2
 import pytest
 
 import tracefork_core as tracefork
@@ -17,6 +18,7 @@ from tracefork_core import UsageError
 from tracefork_core.adapters import Failure, Head, Request, crossing_seam, session_here
 from tracefork_core.adapters.formats import Answer, Asked, ToolUse, Wanted
 from tracefork_core.providers import formats, tool_use
+from tracefork_testkit import ProviderServer
 
 
 class Shouting:
@@ -43,10 +45,17 @@ class Shouting:
         return 400 if error == "HoarseError" else None
 
 
+class OverHttp(Shouting):
+    """The same at a path of HTTP, which any client may ask."""
+
+    def reads(self, method: str, url: str) -> bool:
+        return url.endswith("/echo/shout")
+
+
 @pytest.fixture(autouse=True)
 def _installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let the format be the one that is installed, as its entry point would."""
-    monkeypatch.setattr(formats, "_formats", lambda: (Shouting(),))
+    monkeypatch.setattr(formats, "_formats", lambda: (Shouting(), OverHttp()))
     formats.format_of.cache_clear()
     yield
     formats.format_of.cache_clear()
@@ -145,6 +154,26 @@ def test_a_fork_fails_with_an_error_that_the_service_names(
         tracefork.fork(tape, at=0, replace=fails, to=tmp_path / "late.tape"),
     ):
         say("hello", ("127.0.0.1", 1))
+
+
+def test_a_client_over_http_gets_the_error_of_the_service(tape: Path, tmp_path: Path) -> None:
+    """Its library has no exception of that name, and needs none."""
+    with ProviderServer() as server, httpx2.Client() as client:
+
+        def run() -> httpx2.Response:
+            return client.post(f"{server.url}/echo/shout", json={"text": "hello"})
+
+        with tracefork.record(tape):
+            run()
+        fails = tracefork.Fail(kind="HoarseError", message="no voice")
+        with tracefork.fork(tape, at=0, replace=fails, to=tmp_path / "hoarse.tape"):
+            answer = run()
+        assert (answer.status_code, answer.text) == (400, "HoarseError: no voice")
+        with (
+            pytest.raises(UsageError, match="httpx2 has no exception DeafError"),
+            tracefork.fork(tape, at=0, replace=tracefork.Fail(kind="DeafError")),
+        ):
+            run()
 
 
 def test_show_prints_the_call_of_a_tool(

@@ -150,7 +150,7 @@ class ForkScope(Writing[Forking]):
         changes = {number_of(tape, place): change for place, change in options.changes.items()}
         for n, change in changes.items():
             if isinstance(change, Fail) and change.kind and 0 <= n < len(tape.exchanges):
-                check_kind(tape.exchanges[n].aside.seam, change.kind)
+                _check_failure(tape.exchanges[n], change.kind)
         changes |= {number_of(tape, place): Keep() for place in options.hold}
         at = number_of(tape, options.at)
         until = None if options.until is None else number_of(tape, options.until)
@@ -334,3 +334,16 @@ def fork(
     )
     switches = Switches(ambient, clock, entropy, subprocesses, boundary, scope)
     return ForkScope(Path(path), switches, options)
+
+
+def _check_failure(exchange: Exchange, kind: str) -> None:
+    """Check that an exchange can fail with an error of its service, or an exception, of this name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    from tracefork_core.providers import format_of  # It takes long to load.
+
+    own = format_of(exchange.method, exchange.url)
+    if own is None or own.status_of(kind) is None:
+        check_kind(exchange.aside.seam, kind)

@@ -51,7 +51,7 @@ class _Change(fork_options.QuestionEdit):
         typer.Option(
             "--fail",
             metavar="429|ReadTimeout",
-            help="Answer with an error: an HTTP status, or an exception.",
+            help="Answer with an error: an HTTP status, or the name of an exception.",
         ),
     ] = None
     drop: Annotated[bool, typer.Option("--drop", help="Answer with an empty response.")] = False
