@@ -433,6 +433,14 @@ def test_the_cost_is_that_of_the_region() -> None:
     assert str(prices[0]) > str(prices[1])
 
 
+def test_a_profile_of_ones_own_has_no_price() -> None:
+    """Its ARN ends with a random id. Claude names itself in the body of InvokeModel."""
+    arn = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/mi1dadi0g15f"
+    assert cost(read(of_model("converse", CONVERSE, arn), answered(CONVERSED)), None) is None
+    named = INVOKED[0][3] | {"model": "claude-sonnet-4-5-20250929"}
+    assert cost(read(of_model("invoke", CLAUDE, arn), answered(named)), None) is not None
+
+
 @pytest.mark.parametrize(
     ("headers", "kind"),
     [

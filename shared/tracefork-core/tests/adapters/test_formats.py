@@ -176,6 +176,24 @@ def test_a_client_over_http_gets_the_error_of_the_service(tape: Path, tmp_path: 
             run()
 
 
+def test_a_changed_request_keeps_the_signature_of_its_client(tape: Path, tmp_path: Path) -> None:
+    """The SDK signed what it wanted to send, and tracefork has no key to sign with."""
+    with ProviderServer() as server, httpx2.Client() as client:
+        signed = {"authorization": "AWS4-HMAC-SHA256 Signature=of-hello"}
+
+        def run() -> None:
+            client.post(f"{server.url}/echo/shout", json={"text": "hello"}, headers=signed)
+
+        with tracefork.record(tape):
+            run()
+        edit = tracefork.Edit(prompt="hi")
+        with tracefork.fork(tape, at=0, replace=edit, to=tmp_path / "b.tape", writes="allow"):
+            run()
+        sent = server.requests[-1]
+        assert sent.json() == {"text": "hi"}
+        assert sent.header("authorization") == signed["authorization"]
+
+
 def test_show_prints_the_call_of_a_tool(
     shouter: tuple[str, int], tape: Path, tmp_path: Path
 ) -> None:
