@@ -28,6 +28,8 @@ from typing import Any, NoReturn
 
 import httpx2
 
+from tracefork_core.cli.command_table import WITH_AGENT
+
 MAIN = "tracefork_core.cli.main"
 LOADED = [
     "tracefork_core.cli.display.account",
@@ -35,8 +37,12 @@ LOADED = [
     "tracefork_core.run.fork",
     "tracefork_core.run.record",
     "tracefork_core.run.replay",
+    "dateutil.parser",
     "openai.resources.chat.completions",
+    "tomllib",
+    "unittest",
 ]
+"""What most commands load, tracefork's own and what time-machine and openai need."""
 _OF_THE_START = ("PYTHON", "LANG", "LC_", "TZ", "COVERAGE")
 _LONGEST = 1 << 20
 
@@ -171,9 +177,10 @@ def serve(descriptor: int) -> None:
 
 def _load() -> None:
     """Load what parses arguments, reads tapes and runs agents, with a command of no effect."""
-    for name in LOADED:
-        import_module(name)
     command_line = import_module(MAIN)
+    commands = [f"tracefork_core.cli.commands.{name}" for name in command_line.SUMMARIES]
+    for name in LOADED + commands:
+        import_module(name)
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(io.StringIO()):
         assert command_line.main(["ls", empty]) == 0
     httpx2.Client(verify=False).close()  # The first one imports its transport.
@@ -192,5 +199,18 @@ def _become(command: dict[str, Any], out: int, err: int) -> NoReturn:
     sys.orig_argv[1:] = ["-m", MAIN, *command["words"]]
     sys.argv[1:] = command["words"]
     sys.path[0] = command["folder"]
-    runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
+    try:
+        runpy.run_module(MAIN, run_name="__main__", alter_sys=True)
+    except SystemExit as exit_:
+        if not WITH_AGENT.intersection(command["words"][:1]):
+            _leave(exit_)
+        raise
     sys.exit()
+
+
+def _leave(exit_: SystemExit) -> None:
+    """End a command that ran no agent, without taking apart what it shares with this process."""
+    with contextlib.suppress(OSError, ValueError):  # Python reports it while it exits.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(int(exit_.code or 0))
