@@ -13,8 +13,11 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
+
+import tracefork_core
 
 ROOT = Path(__file__).parents[2]
 CREW = "docs/how-to/find-the-task-that-broke-your-crew.md"
@@ -97,10 +100,24 @@ def is_excepted(page: str, text: str) -> bool:
     return any(at == page and text.startswith(start) for at, start in EXCEPTIONS)
 
 
+@cache
+def _compile() -> None:
+    """Write tracefork's bytecode, once: a terminal writes none, and each command would compile.
+
+    Terminals change files, and within a second a new file cannot be told from the compiled one.
+    """
+    folder = str(Path(tracefork_core.__file__).parent)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", folder], check=True)
+    own = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    words = [sys.executable, "-m", "tracefork_core.cli.main", "ls", folder]
+    subprocess.run(words, check=True, env=own, stdout=subprocess.DEVNULL)
+
+
 class Reader:
     """Types commands into one terminal, saves files, and enters Python into one interpreter."""
 
     def __init__(self, home: Path) -> None:
+        _compile()
         self._home = home
         self._port = _free_port()
         self._typed = 0
