@@ -76,6 +76,7 @@ PUBLIC = {
         "answering_tape",
         "ask_where",
         "atool_exchange",
+        "atool_stream",
         "begin_step",
         "branch_lane",
         "check_asked",

@@ -13,7 +13,7 @@ recorded, `attempts` knows each attempt of a request before it is sent, `effects
 have a side effect, and `sending` makes an exchange of it. `bodies` are what botocore reads, and
 `failures` converts exceptions. `surroundings` keeps a replay from looking for credentials. `aio`
 does the same for aiobotocore. `attachment` is for single clients, and `formats` reads and writes
-what Bedrock sends.
+what Bedrock sends. `strands` is the adapter for Strands Agents, with Bedrock or without.
 """
 
 from __future__ import annotations

@@ -13,13 +13,15 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tracefork_core import fork, record, replay
+from tracefork_core import Tape, fork, record, replay
 from tracefork_core.order import thread_rest, turnstile
 from tracefork_testkit import ProviderServer
 
@@ -240,3 +242,40 @@ def test_a_slow_thread_is_not_overtaken(
 
 
 def nothing() -> None: ...
+
+
+@pytest.mark.parametrize("traced", ["before us", "after us", "not at all"])
+def test_a_tracer_around_jobs_changes_no_lane(
+    traced: str, tape: Path, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenTelemetry wraps each job above our patch, and in the next session below it."""
+
+    def trace() -> None:
+        if traced != "not at all":
+            monkeypatch.setattr(ThreadPoolExecutor, "submit", _traced(ThreadPoolExecutor.submit))
+
+    def ask() -> str:
+        return httpx2.get(f"{provider.url}/pages/a").text
+
+    if traced == "before us":
+        trace()
+    with record(tape):
+        if traced == "after us":
+            trace()
+        with ThreadPoolExecutor() as pool:
+            pool.submit(partial(copy_context().run, ask)).result()
+    with Tape.open(tape) as opened:
+        assert [exchange.lane for exchange in opened.exchanges] == ["main/ask.1"]
+
+
+def _traced(submit: Callable[..., Any]) -> Callable[..., Any]:
+    """Do what OpenTelemetry's instrumentation of threads does."""
+
+    def traced(self: Any, original_func: Callable[..., Any], *args: Any) -> Any:
+        def wrapped_func(*args: Any) -> Any:
+            return original_func(*args)
+
+        wrapped_func.__module__ = "opentelemetry.instrumentation.threading"
+        return submit(self, wrapped_func, *args)
+
+    return traced

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tracefork_core.adapters import (
     FrameworkValues,
     ToolMark,
     atool_exchange,
+    atool_stream,
     tool_exchange,
     tool_mark,
 )
@@ -110,6 +112,23 @@ async def test_an_async_framework_tool_replays(tape: Path) -> None:
     assert len(ran) == 1
     with Tape.open(tape) as opened:
         assert [one.url for one in opened.exchanges] == ["tool:later"]
+
+
+async def test_a_framework_tool_that_yields_replays(tape: Path) -> None:
+    """Each value is converted and delivered by itself, and the tool has run once."""
+
+    async def look_up_slowly(number: int) -> AsyncGenerator[Note, None]:
+        for _ in range(2):
+            yield Note(ask(number))
+
+    for session in (record, replay):
+        with session(tape):
+            values = atool_stream("slowly", {"number": 17}, look_up_slowly, Notes())
+            notes = [note async for note in values]
+            assert [note.text for note in notes] == ["17: lost"] * 2
+    assert len(ran) == 2
+    with Tape.open(tape) as opened:
+        assert [(one.url, len(one.chunks)) for one in opened.exchanges] == [("tool:slowly", 2)]
 
 
 def test_a_fork_changes_arguments_and_results(tape: Path) -> None:

@@ -15,8 +15,8 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 - name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
 - put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
-- record the framework's tools as exchanges: `tool_exchange`, and `FrameworkValues` to turn its
-  classes into data and back;
+- record the framework's tools as exchanges: `tool_exchange`, `atool_stream` for those that yield,
+  and `FrameworkValues` to turn its classes into data and back;
 - replace the framework's functions while a session is open: `Adapter.instrument` and `Patches`;
 - drop a pool of clients that the framework keeps: `Patches.replace` it by an empty one;
 - raise a divergence where the framework handles errors: `check_session`, `also_a`;
@@ -103,6 +103,7 @@ from tracefork_core.seams.tools.framework_tools import (
     FrameworkValues,
     ToolMark,
     atool_exchange,
+    atool_stream,
     tool_exchange,
     tool_mark,
 )
@@ -139,6 +140,7 @@ __all__ = [
     "answering_tape",
     "ask_where",
     "atool_exchange",
+    "atool_stream",
     "begin_step",
     "branch_lane",
     "check_asked",

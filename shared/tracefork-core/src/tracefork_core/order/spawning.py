@@ -162,13 +162,23 @@ def _below_seam(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
 
 
+def _traced(fn: Any) -> Any:
+    """Return the function below OpenTelemetry's wrapper of a job, which has no `__wrapped__`."""
+    if getattr(fn, "__module__", None) != "opentelemetry.instrumentation.threading":
+        return fn
+    cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False))
+    return cells["original_func"].cell_contents if "original_func" in cells else fn
+
+
 def _in_contexts(fn: Any, args: tuple[Any, ...]) -> tuple[Any, list[contextvars.Context]]:
     """Return the job itself and the contexts it brings along.
 
     `asyncio.to_thread` brings one; LangGraph's pool one, and that of LangChain below it another.
+    OpenTelemetry wraps jobs before we see them, or after: that depends on who patched first.
     """
     contexts: list[contextvars.Context] = []
     while True:
+        fn = _traced(fn)
         if isinstance(fn, functools.partial):
             fn, args = fn.func, (*fn.args, *args)
         context = getattr(fn, "__self__", None)

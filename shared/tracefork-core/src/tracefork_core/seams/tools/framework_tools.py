@@ -13,7 +13,7 @@ other classes stay as they are: `values` accepts plain values, and refuses other
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -157,6 +157,31 @@ async def atool_exchange(
 
     tool = _Named(name, run, values, effect, raises, returns)
     return await tool_calls.acall(tool, session, (), dict(arguments))
+
+
+async def atool_stream(
+    name: str,
+    arguments: Mapping[str, object],
+    run: Callable[..., AsyncGenerator[object, None]],
+    values: FrameworkValues = PLAIN,
+    *,
+    effect: Effect | None = None,
+    raises: Iterable[type[Exception]] = (),
+    returns: Callable[..., object] | None = None,
+) -> AsyncGenerator[Any, None]:
+    """Do the same for a tool that yields: each value of `run(**arguments)` is a delivery."""
+    if (session := session_here()) is None:
+        items = run(**arguments)
+    else:
+        from tracefork_core.seams.tools import streams as tool_streams
+
+        tool = _Named(name, run, values, effect, raises, returns)
+        items = tool_streams.acall(tool, session, (), dict(arguments))
+    try:
+        async for item in items:
+            yield item
+    finally:
+        await items.aclose()
 
 
 class _Named(Tool):

@@ -1,0 +1,53 @@
+"""Strands Agents for tracefork: steps with names, and tools that run once, whatever the model.
+
+With this package installed, a session records agents, graphs and swarms without any change to
+them. The steps of its tape are runs, nodes, agents, turns, model calls, tools and hand-offs.
+
+    leave_live         let a tool run in replays too
+    attach, detach     record an agent in a session with ambient=False
+
+Names are loaded when they are first used: importing this package imports no framework.
+
+`instrument` says what is replaced while a session is open. `steps` makes the steps of agents and
+models, `graphs` those of graphs and swarms. `tools` makes exchanges of tool calls, `live_tools`
+says which run in replays too, `tool_changes` notes what a tool changes besides its result, and
+`tool_values` converts results. `misses` lets a divergence through, and `attachment` is for
+sessions with ambient=False.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from tracefork_core.adapters import Adapter
+
+if TYPE_CHECKING:
+    from tracefork_bedrock.strands.attachment import attach, detach
+    from tracefork_bedrock.strands.live_tools import leave_live
+
+ADAPTER = Adapter(
+    name="strands",
+    distribution="tracefork-bedrock",
+    framework="strands-agents",
+    seams=(
+        "models: the clients of their providers",
+        "AgentTool.stream: tools, below hooks, middleware and approvals",
+        "agents, graphs and swarms: steps",
+    ),
+)
+
+_HOMES = {
+    "attach": "tracefork_bedrock.strands.attachment",
+    "detach": "tracefork_bedrock.strands.attachment",
+    "leave_live": "tracefork_bedrock.strands.live_tools",
+}
+
+__all__ = ["ADAPTER", "attach", "detach", "leave_live"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -1,0 +1,237 @@
+"""Make steps of agents, of their turns and of what they ask models.
+
+Strands runs agents as async generators, and its reader works between their events. So a step is
+current while its generator runs, and the step around it again while the reader works: what the
+reader asks is not the agent's, and a stream that the reader abandons leaves no step behind.
+
+A turn begins with each cycle of the event loop. Cycles call each other, so a turn ends when the
+next one begins.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from strands import Agent
+from strands.agent import agent as agent_module
+from strands.models import Model, bedrock
+from strands.telemetry import EventLoopMetrics
+
+from tracefork_bedrock.strands.live_tools import warn_of_agent_in_tool
+from tracefork_core.adapters import (
+    Patches,
+    begin_step,
+    check_session,
+    crossing_seam,
+    current_step,
+    end_step,
+    in_session,
+    is_crossing_seam,
+    replace_in_classes,
+    step,
+)
+
+UNNAMED = "Strands Agents"
+"""The name that Strands gives to agents without one."""
+
+_POLLS = ((agent_module, "_link_cancel_signal"), (bedrock, "_poll_cancel_signal"))
+"""What newer versions run beside an agent to see whether it was cancelled: it polls."""
+_NO_VARIABLES: Mapping[ContextVar[Any], object] = {}
+_END = object()
+
+
+@dataclass(slots=True)
+class Running:
+    """A step that runs, and the one inside of it that is current: the turn of an agent, say."""
+
+    step: str | None
+    current: str | None
+    turns: int = 0
+
+
+node_name: ContextVar[str | None] = ContextVar("tracefork_strands_node", default=None)
+"""The name of the node that is about to run its agent."""
+
+_agent: ContextVar[Running | None] = ContextVar("tracefork_strands_agent", default=None)
+_asked_model: ContextVar[object] = ContextVar("tracefork_strands_model", default=None)
+"""The model that is asked here: some ask themselves again for structured output."""
+
+
+def put_in(patches: Patches) -> None:
+    """Put agents, turns and model calls on the tape of the open session, as steps."""
+    patches.wrap(Agent, "stream_async", _agent_step)
+    patches.wrap(Agent, "structured_output_async", _agent_block)
+    patches.wrap(EventLoopMetrics, "start_cycle", _turn_step)
+    replace_in_classes(patches, Model, ("stream", "structured_output"), _model_step)
+    for module, name in _POLLS:
+        if hasattr(module, name):
+            patches.wrap(module, name, _unseen)
+
+
+def is_recorded_here() -> bool:
+    """Return whether calls of this code are exchanges, and not part of one around them."""
+    return in_session() and not is_crossing_seam()
+
+
+def begin(kind: str, name: str, **options: Any) -> Running:
+    """Begin a step in the step around it."""
+    begun = begin_step(kind, name, parent=current_step.get(), **options)
+    return Running(begun, begun)
+
+
+async def events_in(
+    running: Running,
+    items: AsyncIterable[Any],
+    variables: Mapping[ContextVar[Any], object] = _NO_VARIABLES,
+) -> AsyncGenerator[Any, None]:
+    """Yield what a generator yields that works in a step, and end the step with it.
+
+    `variables` have these values while the generator works.
+    """
+    error: BaseException | None = None
+    events = aiter(items)
+    try:
+        while True:
+            with _set({current_step: running.current, **variables}):
+                event = await anext(events, _END)
+            if event is _END:
+                return
+            yield event
+    except BaseException as raised:
+        error = None if isinstance(raised, GeneratorExit) else raised
+        raise
+    finally:
+        if isinstance(events, AsyncGenerator):
+            with _set({current_step: running.current, **variables}):
+                await events.aclose()
+        if running.current != running.step:
+            end_step(running.current, error)
+        end_step(running.step, error)
+
+
+async def checked(events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    """Yield the events of a run; raise the session's error in place of a result or of another."""
+    try:
+        async for event in events:
+            if "result" in event:
+                check_session()
+            yield event
+    except Exception:
+        check_session()
+        raise
+    finally:
+        if isinstance(events, AsyncGenerator):
+            await events.aclose()
+
+
+@contextmanager
+def _set(values: Mapping[ContextVar[Any], object]) -> Iterator[None]:
+    # Not with tokens: each event may be asked for in a context of its own.
+    before = {variable: variable.get() for variable in values}
+    for variable, value in values.items():
+        variable.set(value)
+    try:
+        yield
+    finally:
+        for variable, value in before.items():
+            variable.set(value)
+
+
+def _unseen(poll: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep the pauses of a poll off the tape: how many there are is chance, and none matters."""
+
+    @wraps(poll)
+    async def polled(*args: Any) -> None:
+        with crossing_seam():
+            await poll(*args)
+
+    return polled
+
+
+def _agent_step(stream: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(stream)
+    def stream_async(self: Any, *args: Any, **options: Any) -> Any:
+        events = stream(self, *args, **options)
+        if is_recorded_here():
+            return _in_agent(self, events)
+        if in_session():
+            warn_of_agent_in_tool(_name_of(self))
+        return events
+
+    return stream_async
+
+
+async def _in_agent(agent: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    running = begin("agent", _name_of(agent))
+    inside = events_in(running, checked(events), {_agent: running, node_name: None})
+    try:
+        async for event in inside:
+            yield event
+    finally:
+        await inside.aclose()
+
+
+def _agent_block(ask: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(ask)
+    async def structured_output_async(self: Any, *args: Any, **options: Any) -> Any:
+        if not is_recorded_here():
+            return await ask(self, *args, **options)
+        with step("agent", _name_of(self)):
+            return await ask(self, *args, **options)
+
+    return structured_output_async
+
+
+def _turn_step(start: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(start)
+    def start_cycle(self: Any, *args: Any, **options: Any) -> Any:
+        running = _agent.get()
+        if running is not None and is_recorded_here():
+            if running.current != running.step:
+                end_step(running.current)
+            running.turns += 1
+            running.current = begin_step("turn", f"turn {running.turns}", parent=running.step)
+            current_step.set(running.current)
+        return start(self, *args, **options)
+
+    return start_cycle
+
+
+def _model_step(_: type, __: str, original: Any) -> Any:
+    if not inspect.isfunction(original):
+        return original
+
+    @wraps(original)
+    def asked(self: Any, *args: Any, **options: Any) -> Any:
+        events = original(self, *args, **options)
+        if not is_recorded_here() or _asked_model.get() is self:
+            return events
+        return _in_model(self, events)
+
+    return asked
+
+
+async def _in_model(model: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    inside = events_in(begin("model", _model_name(model)), events, {_asked_model: model})
+    try:
+        async for event in inside:
+            yield event
+    finally:
+        await inside.aclose()
+
+
+def _name_of(agent: Any) -> str:
+    name = str(agent.name)
+    return node_name.get() or name if name == UNNAMED else name
+
+
+def _model_name(model: Any) -> str:
+    config = model.get_config()
+    name = config.get("model_id") if isinstance(config, dict) else None
+    return name if isinstance(name, str) and name else type(model).__name__
