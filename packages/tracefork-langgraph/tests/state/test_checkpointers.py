@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from . import chatbot
 from .chatbot import ASYNC, SYNC
 from .conftest import Run
 
+NIGHT = "TRACEFORK_REPEAT" in os.environ
 FIRST, SECOND, THIRD = "Where is order 17?", "And where is it now?", "Sure?"
 
 
@@ -45,12 +47,9 @@ def test_ten_replays_in_other_processes_leave_each_database_as_it_was(
     replayed_elsewhere([recorded(saver) for saver in (*SYNC, *ASYNC)])
 
 
-@pytest.mark.many_processes
 @pytest.mark.parametrize("saver", ["sqlite", "postgres"])
-def test_fifty_forks_of_a_blame_leave_the_database_as_it_was(
-    recorded: Callable[[str], Run], saver: str
-) -> None:
-    """A fork continues from what it wrote itself, and blame names the lookup of the wrong order."""
+def test_a_fork_leaves_the_database_as_it_was(recorded: Callable[[str], Run], saver: str) -> None:
+    """It continues from what it wrote itself, and its branch replays."""
     run = recorded(saver)
     before = run.content
     with tracefork.fork(run.tape, 0) as branch:
@@ -59,6 +58,17 @@ def test_fifty_forks_of_a_blame_leave_the_database_as_it_was(
     assert "order 17 was delivered, 11 messages" in forked  # With those that the fork wrote.
     with tracefork.replay(branch.path):
         assert run() == forked
+    assert run.content == before
+
+
+@pytest.mark.many_processes
+@pytest.mark.parametrize("saver", ["sqlite", *(["postgres"] if NIGHT else [])])
+def test_fifty_forks_of_a_blame_leave_the_database_as_it_was(
+    recorded: Callable[[str], Run], saver: str
+) -> None:
+    """Blame names the lookup of the wrong order. One database by day, the other too at night."""
+    run = recorded(saver)
+    before = run.content
     forks: list[object] = []
 
     def agent() -> list[str]:
