@@ -33,6 +33,7 @@ _WIDTH = 132
 MEASUREMENTS = (
     "first_token",
     "record_overhead",
+    "bedrock_overhead",
     "service",
     "replay_rate",
     "ambient",

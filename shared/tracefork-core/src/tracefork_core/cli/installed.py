@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tracefork_core.adapters import Adapter
 
 NO_SEAM = "no seam: counted while recording, refused at replay"
+_SEAMS_OF_ADAPTERS = {"botocore": "tracefork-bedrock"}
+"""HTTP libraries that an adapter captures, as far as it says so: see its seams."""
 UNREADABLE = "metadata is unreadable: pip install --force-reinstall {}"
 _TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
 _SDKS = (
@@ -179,8 +181,12 @@ def _requires(name: str) -> list[str]:
 
 
 def _seen(transport: str) -> str:
-    seamed = any(instrument.library == transport for instrument in AMBIENT)
-    return "seam" if seamed else NO_SEAM
+    if any(instrument.library == transport for instrument in AMBIENT):
+        return "seam"
+    adapter = _SEAMS_OF_ADAPTERS.get(transport)
+    if adapter is not None and _version(adapter) is not None:
+        return f"seam of {adapter}"
+    return NO_SEAM
 
 
 def _way(sdk: str) -> str:
@@ -200,7 +206,7 @@ def _way(sdk: str) -> str:
 
 
 def _ways(names: list[str]) -> str:
-    words = {name: "seam" if _seen(name) == "seam" else "no seam" for name in names}
+    words = {name: "no seam" if (seen := _seen(name)) == NO_SEAM else seen for name in names}
     return ", ".join(f"{name} ({word})" for name, word in words.items())
 
 
