@@ -55,9 +55,7 @@ def measure(bench: Bench) -> Measurement:
     )
 
 
-def rows_of(
-    case: str, kind: str, rounds: Rounds, own_cpu: float = OWN_CPU_TARGET
-) -> Iterator[Row]:
+def rows_of(case: str, kind: str, rounds: Rounds, own_cpu: float = OWN_CPU_TARGET) -> Iterator[Row]:
     """Yield a row for each variant. Ours may take as much CPU as one commit and `own_cpu`."""
     least = _added(kind, rounds[LEAST], rounds[PLAIN])
     for who, found in rounds.items():

@@ -40,6 +40,7 @@ EXCEPTIONS = {
     ("docs/reference/tape-format.md", ""): "tests/docs/test_tape_format.py reads a tape by it",
     ("packages/tracefork-crewai/README.md", "from tracefork_crewai"): "the guide, on its own crew",
     ("packages/tracefork-crewai/README.md", ""): "its tests/test_how_to.py, where CrewAI is loaded",
+    ("packages/tracefork-bedrock/README.md", ""): "its tests/test_how_to.py, where boto3 is loaded",
     ("packages/tracefork-mcp/README.md", ""): "its tests/test_how_to.py, where mcp is loaded",
     ("packages/tracefork-openai-agents/README.md", ""): "fragments; the guide does it",
     ("shared/tracefork-testkit/README.md", ""): "shared/tracefork-testkit/tests/test_package.py",
