@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -73,9 +74,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stored(home: Path) -> Callable[[], dict[str, str]]:
-    """Hash each file below the home."""
+    """Hash each file below the home, once LanceDB compacts none of them in the background."""
 
     def read() -> dict[str, str]:
+        for thread in threading.enumerate():
+            if thread.name == "lancedb-compact":
+                thread.join()
         gc.collect()  # Early versions of CrewAI leave closing their databases to it.
         return {
             str(path.relative_to(home)): _hash(path) if path.is_file() else "a folder"

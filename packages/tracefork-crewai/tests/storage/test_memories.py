@@ -82,6 +82,7 @@ def test_a_save_that_outlives_its_fork_stays_in_its_storage(
     kept.remember("A cab came.", **KNOWN)
     with tracefork.record(tape):
         found(kept)
+    kept.drain_writes()
     before, over = stored(), threading.Event()
 
     def wait_and_embed(texts: list[str]) -> list[list[float]]:
