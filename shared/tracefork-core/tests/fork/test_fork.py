@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from pathlib import Path
 
@@ -316,3 +317,31 @@ def test_a_fork_resumes_a_run_that_was_cut_off(tape: Path) -> None:
     assert (branch.replayed, branch.live) == (2, 1)
     with replay(branch.path):
         assert run(url) == ["answer 1", "answer 2", "answer 4"]
+
+
+def test_until_lets_its_exchange_end_beside_other_tasks(tmp_path: Path) -> None:
+    """Else a task that asks meanwhile would stop the run, and the answer would be lost."""
+    path = tmp_path / "run.tape"
+
+    async def both() -> None:
+        async with httpx2.AsyncClient() as client:
+
+            async def say(*texts: str) -> None:
+                for text in texts:
+                    messages = [{"role": "user", "content": text}]
+                    await client.post(url, json={"model": "m", "messages": messages})
+
+            async with asyncio.TaskGroup() as group:
+                group.create_task(say("@slow 0.3\n@say A."))
+                group.create_task(say("@say B.", "@say C.", "@say D."))
+            await say("@say E.")
+
+    with ProviderServer() as server:
+        url = f"{server.url}/v1/chat/completions"
+        with record(path):
+            asyncio.run(both())
+        with fork(path, at=0, until=0) as branch:
+            asyncio.run(both())
+            pytest.fail("it went on")
+    with Tape.open(branch.path) as written:
+        assert [one.status for one in written.exchanges] == [200] * 4

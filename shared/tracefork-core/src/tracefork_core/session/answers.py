@@ -143,7 +143,7 @@ class ForkedAnswers(Answers):
             if differs is not None:
                 raise self._state.diverge(differs)
         try:
-            step = fork.step(attempt, line)
+            step = fork.step(attempt, line, self._sink.in_flight)
         except TraceforkError as error:
             raise self._state.poison_with(error) from error.__cause__
         number, place = fork.next_number(), step.place.n if step.place else None

@@ -11,7 +11,7 @@ An agent that was edited has no fork point: it runs again, and all equal request
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Literal
@@ -126,6 +126,8 @@ class Fork:
         self.overspent = False
         self._number = plan.at
         self._over = plan.until is not None and plan.until < plan.at
+        self._last: tuple[int, str] | None = None
+        """The number on the branch of the exchange that ends the fork, and its line."""
         self._lanes = {exchange.lane for exchange in recorded}
         self._recorded = recorded
         self._lines: set[str] | None = None
@@ -170,28 +172,40 @@ class Fork:
             return None
         return first if first.is_auxiliary == attempt.is_auxiliary else None
 
-    def step(self, attempt: Attempt, line: str) -> ForkStep:
+    def step(self, attempt: Attempt, line: str, in_flight: Container[int]) -> ForkStep:
         """Return what happens to a request on a line after the fork point.
+
+        The exchange that ends the fork may be in flight, and other lines go on until its answer is
+        there: the agent would give up on all of them if one was stopped.
 
         Raises:
             UsageError: the planned change does not fit this request.
             WriteError: the call may have side effects, which the plan does not allow.
             StoppedError: the fork ends before it.
         """
-        if self._over:
+        if self._over and not self._is_awaited(line, in_flight):
             raise StoppedError(f"tracefork: the fork ends after exchange {self.plan.until}.")
         known = self._known(attempt, line)
         if known is not None and not self._is_asked_again(known):
-            self._over = known.n == self.plan.until
+            self._note(known, line)
             step = ForkStep(known, recorded_answer(known), answered=RECORDED)
         else:
-            step = self._step(attempt, known or self._taken(attempt, line))
+            recorded = known or self._taken(attempt, line)
+            self._note(recorded, line)
+            step = self._step(attempt, recorded)
         self._keep_in_step_with_provider(step, attempt)
         self.counts[step.answered] += 1
         if not step.answered and attempt.is_auxiliary:
             self.counts[COUNTING] += 1
         self.reached = self.reached or step.place is self.first
         return step
+
+    def _is_awaited(self, line: str, in_flight: Container[int]) -> bool:
+        return self._last is not None and self._last[0] in in_flight and line != self._last[1]
+
+    def _note(self, recorded: Exchange | None, line: str) -> None:
+        if recorded is not None and recorded.n == self.plan.until:
+            self._over, self._last = True, (self._number, line)
 
     def _keep_in_step_with_provider(self, step: ForkStep, attempt: Attempt) -> None:
         """Note an answer that the provider did not give, and refuse a request that continues it.
@@ -256,7 +270,6 @@ class Fork:
         from tracefork_core.session.intervening import answer, edited
 
         request = attempt.request
-        self._over = recorded is not None and recorded.n == self.plan.until
         change = self.plan.changes.get(recorded.n) if recorded else None
         if recorded is not None and isinstance(change, Keep):
             return ForkStep(recorded, recorded_answer(recorded), answered=RECORDED)
