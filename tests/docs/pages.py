@@ -22,6 +22,7 @@ import tracefork_core
 ROOT = Path(__file__).parents[2]
 CREW = "docs/how-to/find-the-task-that-broke-your-crew.md"
 HANDOFF = "docs/how-to/which-agent-gave-the-wrong-handoff.md"
+ADK = "docs/how-to/debug-a-google-adk-agent.md"
 TRAVEL = "docs/how-to/travel-in-a-langgraph-run.md"
 EXCEPTIONS = {
     ("README.md", "tracefork blame ticket"): "forks for half a minute; the first tutorial does it",
@@ -36,12 +37,14 @@ EXCEPTIONS = {
         HANDOFF,
         "tracefork blame",
     ): "half a minute; test_blame.py of the package does it in one process",
+    (ADK, "tracefork blame"): "a minute; test_blame.py of the package does it in one process",
     (TRAVEL, "tracefork blame"): "the tutorial on LangGraph blames a run from its checkpoints",
     ("docs/reference/tape-format.md", ""): "tests/docs/test_tape_format.py reads a tape by it",
     ("packages/tracefork-crewai/README.md", "from tracefork_crewai"): "the guide, on its own crew",
     ("packages/tracefork-crewai/README.md", ""): "its tests/test_how_to.py, where CrewAI is loaded",
     ("packages/tracefork-bedrock/README.md", ""): "its tests/test_how_to.py, where boto3 is loaded",
     ("packages/tracefork-mcp/README.md", ""): "its tests/test_how_to.py, where mcp is loaded",
+    ("packages/tracefork-google-adk/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-openai-agents/README.md", ""): "fragments; the guide does it",
     ("shared/tracefork-testkit/README.md", ""): "shared/tracefork-testkit/tests/test_package.py",
 }

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "mcp_issues": "packages/tracefork-mcp/tests/test_how_to.py",
     "newsroom": "packages/tracefork-crewai/tests/test_how_to.py",
     "support_desk": "docs/how-to/which-agent-gave-the-wrong-handoff.md",
+    "trip_desk": "docs/how-to/debug-a-google-adk-agent.md",
     "refund_desk": "docs/tutorial/debug-a-langgraph-run.md",
     "notebook": "tests/docs/test_examples.py",
     "pytest_tape": "tests/docs/test_examples.py",
