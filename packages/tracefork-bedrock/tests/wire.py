@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 import boto3
@@ -91,6 +92,13 @@ class _Raw:
     def close(self) -> None: ...
 
 
+@cache
+def _client(service: str) -> Any:
+    """Return a client that signs nothing. To make one takes longer than a test."""
+    config = Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1})
+    return boto3.client(service, region_name="us-east-1", config=config)
+
+
 def by_boto3(
     operation: str,
     arguments: dict[str, Any],
@@ -98,8 +106,7 @@ def by_boto3(
     service: str = "bedrock-runtime",
 ) -> tuple[Asked, Any]:
     """Return the request that boto3 sends, and what it makes of the answer to it."""
-    config = Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1})
-    client = boto3.client(service, region_name="us-east-1", config=config)
+    client = _client(service)
     seen: list[Asked] = []
 
     def answer(request: Any, **_: object) -> AWSResponse:
@@ -116,5 +123,5 @@ def by_boto3(
             body = result[name]
             result[name] = body.read() if hasattr(body, "read") else list(body)
     finally:
-        client.close()
+        client.meta.events.unregister(f"before-send.{service}", answer)
     return seen[-1], result
