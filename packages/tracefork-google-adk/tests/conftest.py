@@ -36,6 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     for ignored in (
         "ignore:unclosed:ResourceWarning",
+        "ignore:Inheritance class:DeprecationWarning",
         r"ignore:\[EXPERIMENTAL\]:UserWarning",
         "ignore:The `plugins` argument is deprecated:DeprecationWarning",
         "ignore:MCPTool class is deprecated:DeprecationWarning",

@@ -4,6 +4,7 @@ With this package installed, a session records a run of Google's Agent Developme
 change to it. The steps of its tape are runs, agents, workflows, nodes, model calls, transfers and
 tools.
 
+    fork_session       begin a new session with the first events of a recorded one
     leave_live         let a tool run in replays too
     attach, detach     record an agent in a session with ambient=False
 
@@ -13,7 +14,9 @@ Names are loaded when they are first used: importing this package imports no fra
 model calls, `workflows` of nodes and joins, and `misses` lets a divergence through. `tools` makes
 exchanges of tool calls, `live_tools` says which run in replays too, `actions` notes what a tool did
 besides returning a result, and `values` converts results. `credentials` lets Vertex AI be replayed
-without any. `attachment` and `clients` are for sessions with ambient=False.
+without any. `sessions` and `stored_sessions` keep a replay away from the sessions of other runs,
+`session_notes` says what a tape has of them, and `session_forks` makes new ones of that. `refusals`
+says what no session records. `attachment` and `clients` are for sessions with ambient=False.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from tracefork_core.adapters import Adapter
 if TYPE_CHECKING:
     from tracefork_google_adk.attachment import attach, detach
     from tracefork_google_adk.live_tools import leave_live
+    from tracefork_google_adk.session_forks import fork_session
 
 __version__ = "0.1.0"
 
@@ -42,10 +46,11 @@ ADAPTER = Adapter(
 _HOMES = {
     "attach": "tracefork_google_adk.attachment",
     "detach": "tracefork_google_adk.attachment",
+    "fork_session": "tracefork_google_adk.session_forks",
     "leave_live": "tracefork_google_adk.live_tools",
 }
 
-__all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live"]
+__all__ = ["ADAPTER", "__version__", "attach", "detach", "fork_session", "leave_live"]
 
 
 def __getattr__(name: str) -> object:

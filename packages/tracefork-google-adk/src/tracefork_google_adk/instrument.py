@@ -10,9 +10,9 @@ from tracefork_google_adk import ADAPTER
 
 def _put_in(patches: Patches, _: ModuleType) -> None:
     # ADK is imported by now, or loads what follows when it is first used.
-    from tracefork_google_adk import misses, steps, tools, workflows
+    from tracefork_google_adk import misses, refusals, sessions, steps, tools, workflows
 
-    for part in (steps, workflows, tools, misses):
+    for part in (steps, workflows, tools, misses, sessions, refusals):
         part.put_in(patches)
 
 
