@@ -208,3 +208,54 @@ def test_an_empty_text_is_an_answer() -> None:
         call = FORMAT.decode(request, FORMAT.encode(request, Wanted(""), None))
         assert isinstance(call, ModelCall)
         assert (call.text, call.error) == ("", None)
+
+
+BLOCKS: list[dict[str, Any]] = [
+    {"reasoningContent": {"reasoningText": {"text": "a thought", "signature": "s"}}},
+    {"reasoningContent": {"redactedContent": "aGk="}},
+    {"text": "Grüße from a stream that has more than one piece"},
+    {"citationsContent": {"content": [{"text": "cited"}], "citations": [{"title": "t"}]}},
+    {"toolUse": {"toolUseId": "a", "name": "look", "input": {"q": ["ü", {"deep": None}]}}},
+    {"toolUse": {"toolUseId": "b", "name": "run", "input": {}, "type": "server_tool_use"}},
+    {"toolResult": {"toolUseId": "b", "content": [{"json": {"found": 1}}], "type": "run_result"}},
+]
+
+
+def test_a_document_reads_alike_whole_and_streamed() -> None:
+    """Each kind of block that Converse streams comes back from its events."""
+    document: Any = {"output": {"message": {"role": "assistant", "content": BLOCKS}}}
+    wanted = Wanted(document=document, has_document=True)
+    whole, stream = (of_model(verb, CONVERSE) for verb in ("converse", "converse-stream"))
+    calls = [read(request, FORMAT.encode(request, wanted, None)) for request in (whole, stream)]
+    assert calls[0].output == calls[1].output
+    assert len(calls[0].output[0].parts) == len(BLOCKS) - 2  # Thoughts are joined, and texts.
+
+
+def test_a_conversation_with_command_r_reads_with_its_history() -> None:
+    """Its messages, calls and results have names of their own."""
+    body = {
+        "preamble": "Be brief.",
+        "chat_history": [
+            {"role": "USER", "message": "Hi"},
+            {"role": "CHATBOT", "tool_calls": [{"name": "look", "parameters": {"q": 1}}]},
+        ],
+        "message": "And now?",
+        "tools": [{"name": "look", "description": "d", "parameter_definitions": {}}],
+        "tool_results": [{"call": {"name": "look"}, "outputs": [{"found": 2}]}],
+    }
+    call = read(of_model("invoke", body, "cohere.command-r"))
+    assert [message.role for message in call.input] == ["user", "assistant", "user"]
+    assert [part.type for message in call.input for part in message.parts] == [
+        "text",
+        "tool_call",
+        "text",
+        "tool_call_response",
+    ]
+    assert (call.system[0].type, call.tools[0].name) == ("text", "look")
+
+
+def test_an_image_is_an_answer_too() -> None:
+    """Models that draw get a prompt as those that write do."""
+    request = of_model("invoke", {"prompt": "a cat"}, "stability.sd3")
+    (message,) = read(request, answered({"images": ["aGk="]})).output
+    assert message.parts[0].type == "blob"
