@@ -42,6 +42,14 @@ import os
 with open(os.environ["STARTS"], "a") as file:
     file.write("start\\n")
 """
+AT_A_RESTART = """\
+import sys
+def note(event, _):
+    if event == "os.exec":
+        with open(os.environ["STARTS"], "a") as file:
+            file.write(f"restart, typer is loaded: {'typer' in sys.modules}\\n")
+sys.addaudithook(note)
+"""
 SORTING_AGENT = PLAIN_AGENT.replace('["one", "two"]', f'["You know about: " + {TOPICS}]')
 
 
@@ -70,6 +78,24 @@ def test_set_order_replays_in_any_process(sorting: Shell) -> None:
         assert "bit-exact" in done.err
     verified = sorting.tracefork("verify", "agent.tape", PYTHONHASHSEED="3")
     assert "✓ agent.tape · 1 of 1 replay proven" in verified.out
+
+
+def test_a_replay_restarts_before_it_loads_the_command(sorting: Shell) -> None:
+    """A word that is a tape tells the seed. If it is not the replayed one, it restarts again."""
+    starts = counted(sorting, AT_A_RESTART)
+    for name, seed in (("agent", "5"), ("other", "7")):
+        sorting.tracefork("record", "-o", f"{name}.tape", "agent.py", PYTHONHASHSEED=seed)
+    early, late = "restart, typer is loaded: False", "restart, typer is loaded: True"
+    for words, restarts in (
+        (["agent"], [early]),
+        (["--allow", "other.tape", "agent.tape"], [early, late]),
+        (["last"], [late]),
+    ):
+        starts.unlink()
+        done = sorting.tracefork("replay", *words, PYTHONHASHSEED="6")
+        assert done.exit == 0, done.err
+        noted = starts.read_text().splitlines()
+        assert [line for line in noted if line != "start"] == restarts
 
 
 def test_a_library_replay_with_another_seed_diverges(sorting: Shell) -> None:

@@ -54,6 +54,8 @@ WITH_AGENT = frozenset(
     {"record", "replay", "verify", "calibrate", "race", "rerun", "fork", "try", "blame", "bisect"}
 )
 """The commands that pass the words behind `--` to the agent."""
+RESTORING = frozenset({"replay", "rerun", "fork", "try"})
+"""The commands that run the agent in their own process, with the recorded hash seed."""
 
 
 def overview() -> str:

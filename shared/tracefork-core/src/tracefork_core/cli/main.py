@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from tracefork_core.cli.agent import hash_seed
-from tracefork_core.cli.command_table import SUMMARIES, WITH_AGENT, overview
+from tracefork_core.cli.command_table import RESTORING, SUMMARIES, WITH_AGENT, overview
 from tracefork_core.cli.exits import EXITS, INTERRUPTED
 from tracefork_core.errors import DivergenceError, TraceforkError, UnwritableError, UsageError
 from tracefork_core.version import __version__
@@ -38,6 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     hash_seed.is_own_process = argv is None
     if name == "record" and "--help" not in rest:
         hash_seed.choose()
+    elif name in RESTORING and "--help" not in rest:
+        hash_seed.restore_early(rest)
     from tracefork_core.cli.display import screen
 
     try:
