@@ -5,6 +5,7 @@ change to it. The steps of its tape are runs, agents, workflows, nodes, model ca
 tools.
 
     fork_session       begin a new session with the first events of a recorded one
+    import_recording   make a tape of what `adk conformance record` has written
     leave_live         let a tool run in replays too
     attach, detach     record an agent in a session with ambient=False
 
@@ -15,8 +16,9 @@ model calls, `workflows` of nodes and joins, and `misses` lets a divergence thro
 exchanges of tool calls, `live_tools` says which run in replays too, `actions` notes what a tool did
 besides returning a result, and `values` converts results. `credentials` lets Vertex AI be replayed
 without any. `sessions` and `stored_sessions` keep a replay away from the sessions of other runs,
-`session_notes` says what a tape has of them, and `session_forks` makes new ones of that. `refusals`
-says what no session records. `attachment` and `clients` are for sessions with ambient=False.
+`session_notes` says what a tape has of them, and `session_forks` makes new ones of that.
+`recordings` makes tapes of ADK's own recordings. `refusals` says what no session records.
+`attachment` and `clients` are for sessions with ambient=False.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from tracefork_core.adapters import Adapter
 if TYPE_CHECKING:
     from tracefork_google_adk.attachment import attach, detach
     from tracefork_google_adk.live_tools import leave_live
+    from tracefork_google_adk.recordings import import_recording
     from tracefork_google_adk.session_forks import fork_session
 
 __version__ = "0.1.0"
@@ -47,10 +50,19 @@ _HOMES = {
     "attach": "tracefork_google_adk.attachment",
     "detach": "tracefork_google_adk.attachment",
     "fork_session": "tracefork_google_adk.session_forks",
+    "import_recording": "tracefork_google_adk.recordings",
     "leave_live": "tracefork_google_adk.live_tools",
 }
 
-__all__ = ["ADAPTER", "__version__", "attach", "detach", "fork_session", "leave_live"]
+__all__ = [
+    "ADAPTER",
+    "__version__",
+    "attach",
+    "detach",
+    "fork_session",
+    "import_recording",
+    "leave_live",
+]
 
 
 def __getattr__(name: str) -> object:
