@@ -34,7 +34,13 @@ PULLED = {
 ASKS = {
     "tracefork-bedrock": ["boto3", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
-    "tracefork-google-adk": ["google-adk", "tracefork-core", "tracefork-mcp"],
+    "tracefork-google-adk": [
+        "google-adk",
+        "msgspec",
+        "pydantic",
+        "tracefork-core",
+        "tracefork-mcp",
+    ],
     "tracefork-mcp": ["anyio", "mcp", "tracefork-core"],
     "tracefork-openai-agents": [
         "msgspec",

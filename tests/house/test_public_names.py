@@ -178,7 +178,14 @@ PUBLIC = {
         "unbind_tools",
     ],
     "tracefork_bedrock": ["ADAPTER", "__version__", "add_services", "attach", "detach"],
-    "tracefork_google_adk": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
+    "tracefork_google_adk": [
+        "ADAPTER",
+        "__version__",
+        "attach",
+        "detach",
+        "fork_session",
+        "leave_live",
+    ],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
     "tracefork_testkit": [

@@ -18,6 +18,7 @@ INDEX = re.compile(r"(--index-url|--extra-index-url|index-url\s*=|\[\[tool\.uv\.
 IMPORTED_AS = {
     "openai-agents": "agents",
     "backports.zstd": "backports",
+    "google-adk": "google",
     "langgraph-checkpoint": "langgraph",
 }
 # Standard library of a newer Python, and a part of a dependency under a name of its own.

@@ -34,9 +34,9 @@ def bind_clients(patches: Patches, model: Any) -> None:
     if not is_attached.get():
         return
     for owner, name, client in _clients(model):
-        if client is None or hasattr(client, _BOUND):
+        if client is None or hasattr(owner.get(name), _BOUND):
             continue
-        bound: Any = bind(client)
+        bound: Any = client if hasattr(client, _BOUND) else bind(client)
         setattr(bound, _BOUND, True)
         patches.at_undo(partial(owner.__setitem__, name, owner.get(name)))
         owner[name] = bound

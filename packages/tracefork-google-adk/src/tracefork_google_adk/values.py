@@ -18,7 +18,6 @@ from uuid import UUID
 
 from google.genai import types
 from pydantic import BaseModel, TypeAdapter
-from pydantic_core import to_jsonable_python
 
 from tracefork_core.adapters import FrameworkValues
 from tracefork_google_adk.actions import Outcome
@@ -26,6 +25,7 @@ from tracefork_google_adk.actions import Outcome
 _PLAIN = frozenset(
     (type(None), bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID)
 ) | {type(Path())}
+_ANYTHING: TypeAdapter[object] = TypeAdapter(object)
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
@@ -59,7 +59,9 @@ class Values(FrameworkValues):
 
     def storable(self, value: object) -> object:
         """Return a value that a replay can rebuild: itself, or what the model gets for it."""
-        return value if self._hold(value) else to_jsonable_python(value, serialize_unknown=True)
+        if self._hold(value):
+            return value
+        return _ANYTHING.dump_python(value, mode="json", fallback=repr)
 
     def _hold(self, value: Any) -> bool:
         if isinstance(value, _CONTAINERS):
