@@ -145,7 +145,8 @@ def test_a_custom_llm_without_requests_is_allowed(tape: Path) -> None:
 def test_bedrock_is_refused_by_name(
     ask: Any, crew: Any, tape: Path, monkeypatch: Any, no_network: ClosedNetwork, way: str
 ) -> None:
-    """The error has the LLM, the reason and the remedy. No request is sent, not even a count."""
+    """Without its adapter. No request is sent, not even a count."""
+    monkeypatch.setattr("tracefork_crewai.clients._has_bedrock", lambda: False)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "none")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "none")
     llm = LLM(model="bedrock/amazon.nova-lite-v1:0", region_name="us-east-1")
@@ -155,6 +156,32 @@ def test_bedrock_is_refused_by_name(
     ):
         _ = crew(llm_=llm, write="Hello.").kickoff() if way == "crew" else ask(llm, way)
     assert no_network.attempts == []
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_bedrock_replays_with_its_adapter(
+    tape: Path, monkeypatch: pytest.MonkeyPatch, is_streamed: bool
+) -> None:
+    """The client of boto3 that CrewAI makes is recorded by tracefork-bedrock."""
+    pytest.importorskip("tracefork_bedrock")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLEOFTRACE4")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-example")
+
+    def run() -> Any:
+        llm = LLM(model="bedrock/amazon.nova-lite-v1:0", region_name="us-east-1")
+        llm.stream = is_streamed
+        return llm.call("@say Hello.")
+
+    with ProviderServer(nondeterministic=True) as server:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.url)
+        with tracefork_crewai.record(tape):
+            recorded = run()
+    with tracefork_crewai.replay(tape, strict=True):
+        assert run() == recorded
+    with tracefork.Tape.open(tape) as opened:
+        assert [one.url.rpartition("/")[2] for one in opened.exchanges] == [
+            "converse-stream" if is_streamed else "converse"
+        ]
 
 
 def test_native_code_of_litellm_is_refused_by_name(

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from tracefork_core import UsageError, bind
@@ -63,10 +64,11 @@ def unbind_clients(llm: Any) -> None:
 def unrecordable(llm: object) -> str | None:
     """Return why an LLM cannot be recorded here and what to do; None if it can be."""
     name = f"{type(llm).__name__}({getattr(llm, 'model', '')!r})"
-    if type(llm).__module__.startswith("crewai.llms.providers.bedrock"):
+    if type(llm).__module__.startswith("crewai.llms.providers.bedrock") and not _has_bedrock():
         return (
-            f"{name} sends its requests through botocore, which tracefork does not record. Use "
-            f'LiteLLM instead: LLM("bedrock/{getattr(llm, "model", "")}", is_litellm=True).'
+            f"{name} sends its requests through botocore, which only tracefork-bedrock records: "
+            "pip install tracefork-bedrock. Or use LiteLLM: "
+            f'LLM("bedrock/{getattr(llm, "model", "")}", is_litellm=True).'
         )
     if getattr(llm, "is_litellm", False) and _is_rust():
         return (
@@ -80,6 +82,10 @@ def unrecordable(llm: object) -> str | None:
             "`ambient` on."
         )
     return None
+
+
+def _has_bedrock() -> bool:
+    return find_spec("tracefork_bedrock") is not None
 
 
 def _is_of_crewai(llm: object) -> bool:
