@@ -13,6 +13,7 @@ from strands.models import BedrockModel
 from strands.multiagent import GraphBuilder
 
 import tracefork_core as tracefork
+from tracefork_core.blaming.engine.probe import Settings
 from tracefork_testkit import ModelRequest, ProviderServer, Reply, ToolCall
 
 NODES = ("intake", "price", "stock", "answer")
@@ -28,8 +29,9 @@ WRONG = {
     "stock": "There are no lamps.",
     "answer": "You get seven ladders.",
 }
-FAULTS = NODES if os.environ.get("TRACEFORK_EXAMPLES") else ("price",)
-"""One fault in CI, and one after another at night."""
+IS_NIGHT = "TRACEFORK_EXAMPLES" in os.environ
+FAULTS = NODES if IS_NIGHT else ("price",)
+"""One fault in CI with few trials, and one after another at night with a proof."""
 
 
 class Desk:
@@ -65,13 +67,9 @@ def run(url: str) -> str:
         used = [count] if name == "stock" else []
         agent = Agent(model=model, system_prompt=prompt, tools=used, callback_handler=None)
         builder.add_node(agent, name)
-    for pair in (
-        ("intake", "price"),
-        ("intake", "stock"),
-        ("price", "answer"),
-        ("stock", "answer"),
-    ):
-        builder.add_edge(*pair)
+    for name in ("price", "stock"):
+        builder.add_edge("intake", name)
+        builder.add_edge(name, "answer")
     return str(builder.build()("Seven lamps, please.").results["answer"].result)
 
 
@@ -92,9 +90,10 @@ def test_blame_names_the_node_at_fault(fault: str, tmp_path: Path) -> None:
             lambda: run(url),
             is_right,
             by="node",
-            budget="400 calls",
+            settings=None if IS_NIGHT else Settings(grades=1, least=2, samples=50, batch=2),
+            budget="400 calls" if IS_NIGHT else "24 calls",
             writes="allow",
         )
     assert [fork.undefined for fork in report.draws if fork.undefined] == []
     assert report.parts[0].part.step[-1] == fault
-    assert report.parts[0].is_named
+    assert report.parts[0].is_named or not IS_NIGHT
