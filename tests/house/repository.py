@@ -38,6 +38,7 @@ ASKS = {
         "google-adk",
         "msgspec",
         "pydantic",
+        "pyyaml",
         "tracefork-core",
         "tracefork-mcp",
     ],

@@ -19,6 +19,7 @@ IMPORTED_AS = {
     "openai-agents": "agents",
     "backports.zstd": "backports",
     "google-adk": "google",
+    "pyyaml": "yaml",
     "langgraph-checkpoint": "langgraph",
     "strands-agents": "strands",
 }
