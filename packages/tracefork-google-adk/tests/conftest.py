@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "ignore:Inheritance class:DeprecationWarning",
         r"ignore:\[EXPERIMENTAL\]:UserWarning",
         "ignore:The `plugins` argument is deprecated:DeprecationWarning",
+        r"ignore:(Sequential|Parallel|Loop)Agent is deprecated:DeprecationWarning",
         "ignore:MCPTool class is deprecated:DeprecationWarning",
     ):
         config.addinivalue_line("filterwarnings", ignored)

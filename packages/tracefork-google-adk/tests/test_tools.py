@@ -151,7 +151,7 @@ def escalating(tool_context: ToolContext) -> str:
 def test_a_tool_that_ends_a_loop_ends_it_again(
     agent: Call, ask: Call, twice: Call, tape: Path, function: Any, exchanges: int
 ) -> None:
-    """`exit_loop` does nothing else, so it runs again and is no exchange."""
+    """What it did to the run is on the tape; `exit_loop` of ADK does nothing else."""
     words = f"@call {function.__name__} {{}}\n@then\n@say Done."
     loop = LoopAgent(name="loop", sub_agents=[agent("writer", words, tools=[function])])
     recorded, again = twice(lambda: ask(loop).model_dump_json())
@@ -302,15 +302,20 @@ def test_a_tool_can_be_left_live(agent: Call, ask: Call, twice: Call, tape: Path
     assert "tool" not in seams
 
 
-def test_structured_output_is_no_exchange(agent: Call, ask: Call, twice: Call, tape: Path) -> None:
-    """ADK offers a tool for it where an agent has tools, too; it calls nothing."""
+def test_structured_output_has_no_side_effect(
+    agent: Call, ask: Call, twice: Call, tape: Path
+) -> None:
+    """ADK offers a tool for it where an agent has tools, too. A fork may always call that."""
     words = '@call set_model_response {"city": "Rome", "degrees": 20}'
     helper = agent("helper", words, tools=[text], output_schema=Weather)
     recorded, again = twice(lambda: ask(helper).model_dump_json())
     assert recorded == again
     with tracefork.Tape.open(tape) as opened:
-        (exchange,) = opened.exchanges
-        assert exchange.aside.seam != "tool"
+        asides = [exchange.aside for exchange in opened.exchanges]
+    assert [(aside.seam == "tool", aside.effect) for aside in asides] == [
+        (False, None),
+        (True, "pure"),
+    ]
 
 
 def test_the_side_effect_of_a_tool_is_declared_at_its_function(

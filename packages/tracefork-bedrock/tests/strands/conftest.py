@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,13 @@ from tracefork_testkit import ProviderServer
 def pytest_configure(config: pytest.Config) -> None:
     """Ignore that Strands leaves the clients of some models to the garbage collector."""
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect the last clients while the filter holds."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from tracefork_bedrock.strands import attach, detach
 from tracefork_testkit.conformance import API_KEY, AdapterConformance
 
 
+@pytest.mark.many_processes
 class TestBedrock(AdapterConformance):
     """An agent with one tool and a model of Bedrock. Other tests here use one of Anthropic's."""
 

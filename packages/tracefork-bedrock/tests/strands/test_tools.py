@@ -7,6 +7,7 @@ import inspect
 import threading
 from collections.abc import AsyncIterator, Callable
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -144,10 +145,35 @@ def test_an_error_reads_as_without_a_session(agent: Call, twice: Call) -> None:
         helper("Go on.")
         return results(helper)[0]["content"][0]["text"].partition(" in run")[0]
 
-    words = '@call fail {"a": 1, "b": 2}\n@then\n@say Done.'
-    assert words
     alone = run()
     assert twice(run) == (alone, alone)
+
+
+def test_a_tool_that_is_declared_to_read_runs_in_a_fork(agent: Call, tape: Path) -> None:
+    """The declaration stands on the function, below Strands' own decorator."""
+    asked: list[str] = []
+
+    def look_up(order: str) -> str:
+        """Look an order up."""
+        asked.append(order)
+        return "It was delivered."
+
+    def run(function: Call) -> None:
+        words = '@call look_up {"order": "17"}\n@then\n@say Done.'
+        agent("Helper", words, tools=[tool(function)])("Go on.")
+
+    for function in (tracefork.tool(effect="read")(look_up), look_up):
+        with tracefork.record(tape, overwrite=True):
+            run(function)
+        asked.clear()
+        if function is look_up:
+            with pytest.raises(tracefork.TraceforkError, match="look_up"):
+                with tracefork.fork(tape, at=0, redraw=True):
+                    run(function)
+        else:
+            with tracefork.fork(tape, at=0, redraw=True):
+                run(function)
+        assert asked == ([] if function is look_up else ["17"])
 
 
 def test_several_tools_at_once_are_told_apart(agent: Call, twice: Call) -> None:

@@ -4,11 +4,12 @@
 |---|---|
 | `AgentTool`, `NodeTool` and agents that ADK offers as tools | their runs make exchanges |
 | `McpTool`, `LoadMcpResourceTool` | tracefork-mcp records what they ask |
-| transfers, `exit_loop`, the end of a task, structured output | they only steer the run |
 | `request_input`, `get_user_choice` | they only wait for the user |
 
 Every other tool is answered from the tape, one that runs long among them: its function begins the
-work, and a replay must not begin it again. Its result, None mostly, is on the tape.
+work, and a replay must not begin it again. Its result, None mostly, is on the tape. Tools of ADK
+that only steer the run (transfers, `exit_loop`, the end of a task, structured output) are answered
+too: what they did to the run is part of their result, and a fork may always call them.
 """
 
 from __future__ import annotations
@@ -28,18 +29,21 @@ _CLASSES = frozenset(
         "google.adk.tools._node_tool.NodeTool",
         "google.adk.tools.mcp_tool.mcp_tool.McpTool",
         "google.adk.tools.load_mcp_resource_tool.LoadMcpResourceTool",
-        "google.adk.tools.transfer_to_agent_tool.TransferToAgentTool",
-        "google.adk.tools.set_model_response_tool.SetModelResponseTool",
-        "google.adk.agents.llm.task._finish_task_tool.FinishTaskTool",
     )
 )
 """By name: importing them would import MCP."""
 _FUNCTIONS = frozenset(
     (
-        "google.adk.tools.exit_loop_tool.exit_loop",
-        "google.adk.tools.transfer_to_agent_tool.transfer_to_agent",
         "google.adk.tools.get_user_choice_tool.get_user_choice",
         "google.adk.tools._request_input_tool._request_input_func",
+    )
+)
+_STEERING = frozenset(
+    (
+        "google.adk.agents.llm.task._finish_task_tool.FinishTaskTool",
+        "google.adk.tools.exit_loop_tool.exit_loop",
+        "google.adk.tools.set_model_response_tool.SetModelResponseTool",
+        "google.adk.tools.transfer_to_agent_tool.transfer_to_agent",
     )
 )
 
@@ -72,6 +76,12 @@ def is_left_live(tool: Any) -> bool:
         or any(_name(kind) in _CLASSES for kind in type(tool).__mro__)
         or _name(function) in _FUNCTIONS
     )
+
+
+def only_steers(tool: Any) -> bool:
+    """Return whether a tool of ADK does nothing but steer the run: it has no side effect."""
+    named = (*type(tool).__mro__, getattr(tool, "func", None))
+    return any(_name(one) in _STEERING for one in named)
 
 
 def _name(named: Any) -> str:

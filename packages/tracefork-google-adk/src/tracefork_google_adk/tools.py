@@ -35,7 +35,7 @@ from tracefork_core.adapters import (
     tool_mark,
 )
 from tracefork_google_adk.actions import Before, Outcome, saved_artifacts
-from tracefork_google_adk.live_tools import is_left_live
+from tracefork_google_adk.live_tools import is_left_live, only_steers
 from tracefork_google_adk.steps import numbered, own_lane
 from tracefork_google_adk.values import Values
 
@@ -129,7 +129,7 @@ async def _answered(
         arguments,
         run,
         values,
-        effect=effect_of(tool.name, function=function),
+        effect=effect_of(tool.name, "pure" if only_steers(tool) else None, function=function),
         raises=mark.raises if mark else (),
     )
     if not isinstance(outcome, Outcome):

@@ -31,7 +31,6 @@ from tracefork_core.adapters import (
     Patches,
     atool_exchange,
     atool_stream,
-    effect_of,
     replace_in_classes,
     tool_mark,
 )
@@ -207,10 +206,9 @@ class _Call:
 
     @property
     def _options(self) -> dict[str, Any]:
-        function = function_of(self._tool)
-        mark = tool_mark(function)
-        effect = effect_of(self._name, function=function)
-        return {"effect": effect, "raises": (ValueError, *(mark.raises if mark else ()))}
+        mark = tool_mark(getattr(self._tool, "_tool_func", None))
+        raises = (ValueError, *(mark.raises if mark else ()))
+        return {"effect": mark.effect if mark else None, "raises": raises}
 
     def _arguments(self) -> dict[str, Any]:
         given = self._use.get("input")
