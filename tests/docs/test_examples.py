@@ -22,7 +22,7 @@ SCRIPTS = {
 }
 """What is recorded in each folder; the others are run where ELSEWHERE says."""
 ELSEWHERE = {
-    "bedrock_desk": "packages/tracefork-bedrock/tests/test_how_to.py",
+    "bedrock_desk": "docs/how-to/record-amazon-bedrock.md",
     "adapter": "docs/how-to/write-an-adapter.md",
     "claims_desk": "packages/tracefork-openai-agents/tests/claims.py",
     "mcp_issues": "packages/tracefork-mcp/tests/test_how_to.py",

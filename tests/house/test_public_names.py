@@ -184,6 +184,7 @@ PUBLIC = {
         "attach",
         "detach",
         "fork_session",
+        "import_recording",
         "leave_live",
     ],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
@@ -242,7 +243,7 @@ def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     frameworks = {
         "tracefork_bedrock": "botocore",
         "tracefork_crewai": "crewai",
-        "tracefork_google_adk": "google",
+        "tracefork_google_adk": "google.adk",
         "tracefork_mcp": "mcp",
         "tracefork_openai_agents": "agents",
     }
