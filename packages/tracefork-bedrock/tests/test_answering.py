@@ -12,7 +12,8 @@ from tracefork_bedrock.formats.wire_format import FORMAT
 from tracefork_core import UsageError
 from tracefork_core.adapters.formats import Answer, ModelCall, Wanted
 
-from .test_reading import CONVERSE, CONVERSED, CONVERSED_IN_PIECES, HI, INVOKED, PIECES
+from .test_reading import CONVERSE, CONVERSED, CONVERSED_IN_PIECES, HI
+from .test_reading_makers import INVOKED, PIECES
 from .wire import Asked, answered, asked, by_boto3, chunked, of_model, read, streamed
 
 CALLS = (("look", {"q": "ü", "deep": [1, {"a": None}]}),)

@@ -10,7 +10,8 @@ import pytest
 from tracefork_bedrock.formats.wire_format import FORMAT
 from tracefork_core import UsageError
 
-from .test_reading import CLAUDE, CONVERSE, INVOKED
+from .test_reading import CONVERSE
+from .test_reading_makers import CLAUDE, INVOKED
 from .wire import HOST, Asked, answered, asked, by_boto3, of_model, read
 
 ARN = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/x1"

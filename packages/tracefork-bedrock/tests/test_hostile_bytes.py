@@ -26,7 +26,8 @@ from tracefork_core.cli.main import main
 from tracefork_testkit.http1 import Delivery
 
 from .conftest import HELLO, ByteServer, client_at
-from .test_reading import CONVERSE, CONVERSED, CONVERSED_IN_PIECES, INVOKED, PIECES
+from .test_reading import CONVERSE, CONVERSED, CONVERSED_IN_PIECES
+from .test_reading_makers import INVOKED, PIECES
 from .wire import Asked, answered, asked, chunked, of_model, streamed
 
 EXAMPLES = settings(max_examples=int(os.environ.get("TRACEFORK_EXAMPLES", "150")), deadline=None)

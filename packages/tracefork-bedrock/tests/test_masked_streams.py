@@ -11,7 +11,8 @@ from tracefork_core.providers import model_call
 from tracefork_testkit.http1 import Delivery
 
 from .conftest import HELLO, ByteServer, client_at
-from .test_reading import CONVERSED_IN_PIECES, PIECES
+from .test_reading import CONVERSED_IN_PIECES
+from .test_reading_makers import PIECES
 from .wire import chunked, streamed
 
 KEY = "sk-proj-" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z" * 2

@@ -12,15 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anthropic
+import langchain_aws
+import litellm
 import pytest
 
 import tracefork_core as tracefork
 from tracefork_core.providers.decode import model_call
 from tracefork_testkit import ProviderServer
-
-litellm = pytest.importorskip("litellm", reason="the oldest boto3 is tested without other clients")
-langchain_aws = pytest.importorskip("langchain_aws")
-anthropic = pytest.importorskip("anthropic")
 
 KEYS = {
     "AWS_ACCESS_KEY_ID": "AKIAEXAMPLEOFTRACE4",

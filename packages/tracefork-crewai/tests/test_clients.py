@@ -163,7 +163,9 @@ def test_bedrock_replays_with_its_adapter(
     tape: Path, monkeypatch: pytest.MonkeyPatch, is_streamed: bool
 ) -> None:
     """The client of boto3 that CrewAI makes is recorded by tracefork-bedrock."""
-    pytest.importorskip("tracefork_bedrock")
+    pytest.importorskip(
+        "tracefork_bedrock", reason="it is in the environment of the newest version"
+    )
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLEOFTRACE4")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-the-example")
 

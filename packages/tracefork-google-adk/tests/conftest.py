@@ -8,10 +8,10 @@ import os
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
 
 os.environ.setdefault("GOOGLE_API_KEY", "none")
 with warnings.catch_warnings():
@@ -25,7 +25,6 @@ from google.adk.runners import Runner
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
-import tracefork_core as tracefork
 from tracefork_testkit import ProviderServer
 
 
@@ -53,22 +52,9 @@ def _collected() -> Iterator[None]:
 
 
 @pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    """A provider whose answers differ each time, so that none is right by accident."""
-    with ProviderServer(nondeterministic=True) as server:
-        yield server
-
-
-@pytest.fixture
 def url(server: ProviderServer) -> str:
     """The URL of the server, which may have stopped."""
     return server.url
-
-
-@pytest.fixture
-def tape(tmp_path: Path) -> Path:
-    """The path of the test's tape."""
-    return tmp_path / "run.tape"
 
 
 @pytest.fixture
@@ -145,37 +131,3 @@ def content(question: Any) -> types.Content:
     if isinstance(question, types.Content):
         return question
     return types.Content(role="user", parts=[types.Part(text=question)])
-
-
-@pytest.fixture
-def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
-    """Record a run, stop the provider, and replay the run; return both results."""
-
-    def run(action: Callable[[], Any], **options: Any) -> tuple[Any, Any]:
-        with tracefork.record(tape, **options):
-            recorded = action()
-        server.stop()
-        with tracefork.replay(tape, strict=True, **options) as replayed:
-            again = action()
-        assert replayed.digest == replayed.tape.digest
-        return recorded, again
-
-    return run
-
-
-@pytest.fixture
-def paths(tape: Path) -> Callable[[], list[str]]:
-    """Read the step path of each exchange on the tape, as kinds and names."""
-
-    def read() -> list[str]:
-        with tracefork.Tape.open(tape) as opened:
-            steps = {step.id: step for step in opened.steps}
-
-            def path(step: str | None) -> Iterator[str]:
-                if step is not None:
-                    yield from path(steps[step].parent)
-                    yield f"{steps[step].kind}:{steps[step].name}"
-
-            return [" ▸ ".join(path(exchange.step)) for exchange in opened.exchanges]
-
-    return read

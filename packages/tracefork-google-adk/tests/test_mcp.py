@@ -3,74 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters.mcp_servers import WORDS, McpServersOfAgents
 from google.adk.tools.mcp_tool.mcp_session_manager import StdioConnectionParams
 from google.adk.tools.mcp_tool.mcp_toolset import McpToolset
 from mcp import StdioServerParameters
 
-import tracefork_core as tracefork
-
 Call = Callable[..., Any]
-WORDS = '@call forecast {"city": "Rome"}\n@call forecast {"city": "Oslo"}\n@then\n@say Done.'
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    """What the server writes down."""
-    return tmp_path / "notes.txt"
+class TestMcpServers(McpServersOfAgents):
+    """Servers of an `McpToolset`."""
 
+    @pytest.fixture
+    def ask_server(
+        self, agent: Call, run_events: Call, command: dict[str, Any]
+    ) -> Callable[[], str]:
+        """Run an agent that calls the tool of a server twice at once."""
 
-@pytest.fixture
-def ask_server(agent: Call, run_events: Call, notes: Path) -> Callable[[], str]:
-    """Run an agent that calls the tool of a server twice at once."""
-    script = Path(__file__).parent / "mcp_server.py"
+        async def run() -> str:
+            server = StdioServerParameters(**command)
+            tools = McpToolset(
+                connection_params=StdioConnectionParams(server_params=server, timeout=30)
+            )
+            try:
+                async with run_events(agent("helper", WORDS, tools=[tools])) as events:
+                    return str([event.model_dump_json() async for event in events])
+            finally:
+                await tools.close()
 
-    async def run() -> str:
-        server = StdioServerParameters(command=sys.executable, args=[str(script), str(notes)])
-        tools = McpToolset(
-            connection_params=StdioConnectionParams(server_params=server, timeout=30)
-        )
-        try:
-            async with run_events(agent("helper", WORDS, tools=[tools])) as events:
-                return str([event.model_dump_json() async for event in events])
-        finally:
-            await tools.close()
-
-    return lambda: asyncio.run(run())
-
-
-def test_a_replay_starts_no_server(
-    ask_server: Callable[[], str], notes: Path, twice: Call, tape: Path, paths: Call
-) -> None:
-    """Each call is one exchange in the step of its tool, recorded at the server's connection."""
-    recorded, again = twice(ask_server)
-    assert recorded == again
-    assert notes.read_text().splitlines()[0] == "started"
-    assert sorted(notes.read_text().split()[1:]) == ["Oslo", "Rome"]
-    tools = [path for path in paths() if "tool:forecast" in path]
-    assert len(tools) == 2
-    with tracefork.Tape.open(tape) as opened:
-        assert not [one for one in opened.exchanges if one.aside.seam == "tool"]
-
-
-def test_a_fork_connects_when_its_first_live_call_needs_the_server(
-    ask_server: Callable[[], str], notes: Path, tape: Path, paths: Call
-) -> None:
-    """Behind the last model call nothing is started; before the tools, the server is."""
-    with tracefork.record(tape):
-        ask_server()
-    notes.unlink()
-    last = len(paths()) - 1
-    with tracefork.fork(tape, last, tracefork.Replace(text="Bye.")):
-        ask_server()
-    assert not notes.exists()
-    first = next(n for n, path in enumerate(paths()) if "tool:forecast" in path)
-    with tracefork.fork(tape, first, writes="allow"):
-        ask_server()
-    assert notes.read_text().splitlines()[0] == "started"
-    assert sorted(notes.read_text().split()[1:]) == ["Oslo", "Rome"]
+        return lambda: asyncio.run(run())

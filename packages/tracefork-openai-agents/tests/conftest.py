@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
 
 os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"  # No test posts to the host of OpenAI.
 
@@ -21,7 +21,6 @@ from agents import (
 )
 from openai import AsyncOpenAI
 
-import tracefork_core as tracefork
 from tracefork_testkit import ProviderServer
 
 
@@ -39,22 +38,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    """A provider whose answers differ each time, so that none is right by accident."""
-    with ProviderServer(nondeterministic=True) as server:
-        yield server
-
-
-@pytest.fixture
 def url(server: ProviderServer) -> str:
     """The URL of the server, which may have stopped."""
     return f"{server.url}/v1"
-
-
-@pytest.fixture
-def tape(tmp_path: Path) -> Path:
-    """The path of the test's tape."""
-    return tmp_path / "run.tape"
 
 
 @pytest.fixture
@@ -78,37 +64,3 @@ def ask() -> Callable[..., Any]:
         return asyncio.run(Runner.run(agent, question, run_config=config, **options))
 
     return run
-
-
-@pytest.fixture
-def twice(server: ProviderServer, tape: Path) -> Callable[..., tuple[Any, Any]]:
-    """Record a run, stop the provider, and replay the run; return both results."""
-
-    def run(action: Callable[[], Any], **options: Any) -> tuple[Any, Any]:
-        with tracefork.record(tape, **options):
-            recorded = action()
-        server.stop()
-        with tracefork.replay(tape, strict=True, **options) as replayed:
-            again = action()
-        assert replayed.digest == replayed.tape.digest
-        return recorded, again
-
-    return run
-
-
-@pytest.fixture
-def paths(tape: Path) -> Callable[[], list[str]]:
-    """Read the step path of each exchange on the tape, as kinds and names."""
-
-    def read() -> list[str]:
-        with tracefork.Tape.open(tape) as opened:
-            steps = {step.id: step for step in opened.steps}
-
-            def path(step: str | None) -> Iterator[str]:
-                if step is not None:
-                    yield from path(steps[step].parent)
-                    yield f"{steps[step].kind}:{steps[step].name}"
-
-            return [" ▸ ".join(path(exchange.step)) for exchange in opened.exchanges]
-
-    return read

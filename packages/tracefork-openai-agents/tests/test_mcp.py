@@ -3,68 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from adapters.mcp_servers import WORDS, McpServersOfAgents
 from agents import Runner
 from agents.mcp import MCPServerStdio
 
-import tracefork_core as tracefork
-
 Call = Callable[..., Any]
-WORDS = '@call forecast {"city": "Rome"}\n@call forecast {"city": "Oslo"}\n@then\n@say Done.'
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    """What the server writes down."""
-    return tmp_path / "notes.txt"
+class TestMcpServers(McpServersOfAgents):
+    """Servers in `mcp_servers` of an agent."""
 
+    @pytest.fixture
+    def ask_server(self, agent: Call, command: Any) -> Callable[[], str]:
+        """Run an agent that calls the tool of a server twice at once."""
 
-@pytest.fixture
-def ask_server(agent: Call, notes: Path) -> Callable[[], str]:
-    """Run an agent that calls the tool of a server twice at once."""
-    command = {"command": sys.executable, "args": [str(Path(__file__).parent / "mcp_server.py")]}
+        async def run() -> str:
+            stdio = MCPServerStdio(command, name="weather", client_session_timeout_seconds=30)
+            async with stdio as server:
+                result = await Runner.run(agent("Helper", WORDS, mcp_servers=[server]), "Go on.")
+            return str(result.to_input_list())
 
-    async def run() -> str:
-        params: Any = {**command, "args": [*command["args"], str(notes)]}
-        async with MCPServerStdio(params, name="weather", client_session_timeout_seconds=30) as mcp:
-            result = await Runner.run(agent("Helper", WORDS, mcp_servers=[mcp]), "Go on.")
-        return str(result.to_input_list())
-
-    return lambda: asyncio.run(run())
-
-
-def test_a_replay_starts_no_server(
-    ask_server: Callable[[], str], notes: Path, twice: Call, tape: Path, paths: Call
-) -> None:
-    """Each call is one exchange in the step of its tool, recorded at the server's connection."""
-    recorded, again = twice(ask_server)
-    assert recorded == again
-    assert notes.read_text().splitlines()[0] == "started"
-    assert sorted(notes.read_text().split()[1:]) == ["Oslo", "Rome"]
-    tools = [path for path in paths() if "tool:forecast" in path]
-    assert len(tools) == 2
-    with tracefork.Tape.open(tape) as opened:
-        assert not [one for one in opened.exchanges if one.aside.seam == "tool"]
-
-
-def test_a_fork_connects_when_its_first_live_call_needs_the_server(
-    ask_server: Callable[[], str], notes: Path, tape: Path, paths: Call
-) -> None:
-    """Behind the last model call nothing is started; before the tools, the server is."""
-    with tracefork.record(tape):
-        ask_server()
-    notes.unlink()
-    last = len(paths()) - 1
-    with tracefork.fork(tape, last, tracefork.Replace(text="Bye.")):
-        ask_server()
-    assert not notes.exists()
-    first = next(n for n, path in enumerate(paths()) if "tool:forecast" in path)
-    with tracefork.fork(tape, first, writes="allow"):
-        ask_server()
-    assert notes.read_text().splitlines()[0] == "started"
-    assert sorted(notes.read_text().split()[1:]) == ["Oslo", "Rome"]
+        return lambda: asyncio.run(run())

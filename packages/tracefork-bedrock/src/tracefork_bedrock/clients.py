@@ -16,7 +16,7 @@ from tracefork_bedrock import attempts
 from tracefork_core.adapters import Patches, in_session
 
 SERVICES = frozenset({"bedrock-agent-runtime", "bedrock-agentcore", "bedrock-runtime"})
-"""The services that are recorded unless you say otherwise, by their names in boto3."""
+"""The services that are recorded by default, by their names in boto3."""
 
 _added: set[str] = set()
 _lock = Lock()

@@ -13,6 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiobotocore.config import AioConfig
+from aiobotocore.httpxsession import HttpxSession
 from aiobotocore.session import get_session
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -242,9 +243,7 @@ def test_the_backend_of_httpx_is_refused_in_one_sentence(
     server: ProviderServer, tape: Path
 ) -> None:
     """It reads no event streams, with or without a session."""
-    httpx = pytest.importorskip("aiobotocore.httpxsession")
-    pytest.importorskip("httpx")
-    config = {"http_session_cls": httpx.HttpxSession}
+    config = {"http_session_cls": HttpxSession}
     with pytest.raises(tracefork.UsageError, match="Leave out http_session_cls"):
         with tracefork.record(tape):
             asyncio.run(asked(server, converse, config=config))

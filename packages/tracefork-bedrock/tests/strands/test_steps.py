@@ -151,7 +151,7 @@ def test_a_graph_in_a_graph_has_its_steps_inside(agent: Call, twice: Call, paths
 
 
 def test_an_agent_as_a_tool_has_its_steps_inside(agent: Call, twice: Call, paths: Call) -> None:
-    """Its own requests are exchanges, so the call of it is none."""
+    """Its own requests are exchanges; the call is not another one."""
 
     def run() -> Any:
         expert = agent("expert", "@say Yes.").as_tool()

@@ -23,7 +23,7 @@ def attach(x: T) -> T:
     Outside a session nothing changes.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is something else.
     """
     root = _root_of(x)
     if id(root) not in (attached := attached_roots()):

@@ -25,8 +25,6 @@ def pytest_configure(config: pytest.Config) -> None:
 def kind(request: pytest.FixtureRequest) -> str:
     """Each service of sessions in turn."""
     name: str = request.param
-    if name != "memory":
-        pytest.importorskip("aiosqlite", reason="it is in the extra of the tests")
     return name
 
 

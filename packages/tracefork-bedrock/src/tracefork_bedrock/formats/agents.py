@@ -71,7 +71,7 @@ def _said(frame: Frame) -> str:
 
 
 def _text_of(document: dict[str, Json]) -> str:
-    """Return the text of what was retrieved or generated; empty if there is none."""
+    """Return the text of what was retrieved or generated; empty without one."""
     if text := le.text(le.mapping(document.get("output")).get("text")):
         return text
     results = le.field(document, "retrievalResults", "outputs", "content")

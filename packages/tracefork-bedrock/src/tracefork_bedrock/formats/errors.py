@@ -59,7 +59,7 @@ def name_of(status: int) -> str:
 
 
 def error_of(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> ModelError | None:
-    """Read the error that an answer is; None if it is none."""
+    """Read an answer as an error; None if it is not one."""
     if status < 400:
         return None
     document = le.mapping(le.parse(body))

@@ -26,7 +26,7 @@ def attach(agent: A) -> A:
     others. Outside a session nothing changes. Attaching twice has no further effect.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is something else.
     """
     if not isinstance(agent, (Agent, Graph, Swarm)):
         raise UsageError(

@@ -1,6 +1,6 @@
 """Convert what tools give to plain data and back: results, progress and interrupts.
 
-A result is on the tape without the id of its call: a model draws that anew in a fork.
+A result is on the tape without the id of its call: a fork gives it another id.
 """
 
 from __future__ import annotations

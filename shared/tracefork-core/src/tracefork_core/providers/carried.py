@@ -36,7 +36,7 @@ class Carried:
 
     Attributes:
         request: the body of the request. Its model is at "model", as its provider wants it.
-        status: the status of the answer; None if there is none.
+        status: the status of the answer; None without an answer.
         body: the answer, if it is whole.
         events: the answer, if it is a stream.
         streams: whether the caller wants a stream.

@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     server = MCPServer("weather")
 
 
-@server.tool()
+@server.tool()  # type: ignore[untyped-decorator]
 def forecast(city: str) -> str:
     """Say how the weather will be."""
     return f"{city}: forecast {note(city)}"
