@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tracefork_core import UsageError
+from tracefork_core import TraceforkError, UsageError
 from tracefork_core.adapters import Patches, answering_tape
 from tracefork_crewai import ADAPTER
 
@@ -79,7 +79,13 @@ _UPLOADS = [
 
 
 def fresh_folder() -> Path:
-    """Return the path of a new folder, which is deleted when the last session ends."""
+    """Return the path of a new folder, which is deleted when the last session ends.
+
+    Raises:
+        TraceforkError: it has ended. A save in the background may begin after that.
+    """
+    if not _folders:
+        raise TraceforkError("tracefork: the fork has ended, and what it saves now is dropped.")
     return _folders[-1] / str(next(_count))
 
 

@@ -8,10 +8,12 @@ earlier runs that the recording came across, whose vectors the memory's embedder
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from pathlib import PurePath
+from threading import Lock
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -47,8 +49,57 @@ def put_in(patches: Patches) -> None:
     for module, name in _OPENED:
         opening = ADAPTER.instrument(module, partial(_elsewhere, name))
         patches.switch(opening.on, opening.off)
-    Memory._storage = property(_storage_of, _set_storage)  # noqa: SLF001
-    patches.at_undo(partial(delattr, Memory, _STORAGE))
+    patches.wrap(Memory, "_submit_save", _saves.submitting)
+    patches.switch(_saves.begin, _saves.end)
+
+
+class _Saves:
+    """Keeps the stand-ins in front of storages until the last save in the background has ended.
+
+    A save may begin after the session in which it was asked for, and would find the real storage.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pending: set[Future[Any]] = set()
+        self._in_session = False
+
+    def submitting(self, submit: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
+        """Wrap what gives a save to the background."""
+
+        @wraps(submit)
+        def submitted(memory: Any, *args: Any, **kwargs: Any) -> Future[Any]:
+            future = submit(memory, *args, **kwargs)
+            with self._lock:
+                self._pending.add(future)
+            future.add_done_callback(self._ended)
+            return future
+
+        return submitted
+
+    def begin(self) -> None:
+        """Put the stand-ins in."""
+        with self._lock:
+            self._in_session = True
+            Memory._storage = property(_storage_of, _set_storage)  # noqa: SLF001
+
+    def end(self) -> None:
+        """Take them out once no save needs them."""
+        with self._lock:
+            self._in_session = False
+            self._leave()
+
+    def _ended(self, future: Future[Any]) -> None:
+        with self._lock:
+            self._pending.discard(future)
+            self._leave()
+
+    def _leave(self) -> None:
+        if not self._in_session and not self._pending and _STORAGE in vars(Memory):
+            delattr(Memory, _STORAGE)
+
+
+_saves = _Saves()
 
 
 @contextmanager

@@ -74,8 +74,9 @@ def test_a_memory_from_before_the_session_stays_as_it_is(
     assert found(kept) == {"A cab came."}
 
 
+@pytest.mark.parametrize("begins_late", [False, True])
 def test_a_save_that_outlives_its_fork_stays_in_its_storage(
-    llm: Any, home: Path, tape: Path
+    llm: Any, home: Path, tape: Path, begins_late: bool
 ) -> None:
     """It runs in the background, and no session is open by the time that it stores.
 
@@ -93,13 +94,17 @@ def test_a_save_that_outlives_its_fork_stays_in_its_storage(
 
     with tracefork.fork(tape, at=1):
         found(kept)
-        kept._embedder_instance = wait_and_embed
+        if begins_late:
+            kept._save_pool.submit(over.wait, 10)  # The only thread of this pool is busy.
+        else:
+            kept._embedder_instance = wait_and_embed
         kept.remember_many(["A hedge."], **KNOWN)
     over.set()
     kept.drain_writes()
     assert found(kept, "hedge") == {"A cab came."}
     kept.remember("A hedge.", **KNOWN)
     assert found(kept, "hedge") == {"A cab came.", "A hedge."}
+    assert "_storage" not in vars(Memory)  # Nothing is replaced any more.
 
 
 def test_a_memory_that_a_replay_made_opens_its_storage_afterwards(
