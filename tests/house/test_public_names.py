@@ -67,6 +67,7 @@ PUBLIC = {
         "Recorded",
         "RecordedRun",
         "Request",
+        "RunningStep",
         "SavedCheckpoint",
         "SavedValue",
         "SavedWrite",
@@ -86,6 +87,7 @@ PUBLIC = {
         "current_step",
         "effect_of",
         "end_step",
+        "events_in",
         "fork_point",
         "found_adapters",
         "in_session",
@@ -107,6 +109,7 @@ PUBLIC = {
         "tool_mark",
         "undisturbed",
         "upkeep",
+        "values_set",
         "without_secrets",
     ],
     "tracefork_core.adapters.formats": [
@@ -177,6 +180,8 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
+    "tracefork_agent_framework": ["ADAPTER", "__version__"],
+    "tracefork_autogen": ["ADAPTER", "__version__"],
     "tracefork_bedrock": ["ADAPTER", "__version__", "add_services", "attach", "detach"],
     "tracefork_google_adk": [
         "ADAPTER",
@@ -189,6 +194,7 @@ PUBLIC = {
     ],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
+    "tracefork_pydantic_ai": ["ADAPTER", "__version__"],
     "tracefork_testkit": [
         "ClosedNetwork",
         "Fault",
@@ -241,11 +247,14 @@ def test_the_public_names_are_the_pinned_ones(name: str) -> None:
     assert sorted(module.__all__) == sorted(PUBLIC[name])
     missing = {public: _error_of(module, public) for public in module.__all__}
     frameworks = {
+        "tracefork_agent_framework": "agent_framework",
+        "tracefork_autogen": "autogen_core",
         "tracefork_bedrock": "botocore",
         "tracefork_crewai": "crewai",
         "tracefork_google_adk": "google.adk",
         "tracefork_mcp": "mcp",
         "tracefork_openai_agents": "agents",
+        "tracefork_pydantic_ai": "pydantic_ai",
     }
     allowed = {None, frameworks.get(name)}
     assert set(missing.values()) <= allowed, missing

@@ -13,8 +13,8 @@ starts such tasks in an order that depends on the times of answers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractContextManager, aclosing
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
@@ -26,19 +26,20 @@ from google.adk.runners import Runner
 from tracefork_core.adapters import (
     Lane,
     Patches,
-    begin_step,
+    RunningStep,
     branch_lane,
     check_session,
-    current_step,
-    end_step,
+    events_in,
     in_session,
     lane_here,
     replace_in_classes,
+    values_set,
 )
 from tracefork_google_adk.clients import attached_roots, bind_clients, is_attached
 
 Events = AsyncGenerator[Any, None]
-_Values = tuple[tuple[ContextVar[Any], Any], ...]
+_Values = Mapping[ContextVar[Any], object]
+_NOTHING_ELSE: _Values = {}
 
 _lane_around: ContextVar[Lane | None] = ContextVar("tracefork_adk_lane", default=None)
 """The lane of the step around: a task that runs a branch of it is named after the branch."""
@@ -51,8 +52,6 @@ steps_of_nodes: ContextVar[dict[str, str] | None] = ContextVar("tracefork_adk_no
 
 _started: ContextVar[Counter[str] | None] = ContextVar("tracefork_adk_started", default=None)
 """How often each agent, node and tool was started from the step around."""
-
-_END = object()
 
 
 def put_in(patches: Patches) -> None:
@@ -99,7 +98,7 @@ def _as_agent(run_async: Callable[..., Events]) -> Callable[..., Events]:
 
 
 def _attached(agent: object) -> _Values:
-    return ((is_attached, True),) if id(agent) in attached_roots() else ()
+    return {is_attached: True} if id(agent) in attached_roots() else _NOTHING_ELSE
 
 
 def _as_model(
@@ -111,7 +110,7 @@ def _as_model(
         if not in_session() or _asking.get() is self:
             return answers
         bind_clients(patches, self)
-        return stepped("model", str(self.model) or "model", answers, also=((_asking, self),))
+        return stepped("model", str(self.model) or "model", answers, also={_asking: self})
 
     return generate
 
@@ -124,7 +123,7 @@ async def stepped(
     is_branch: bool = False,
     after: tuple[str, ...] = (),
     nodes: dict[str, str] | None = None,
-    also: _Values = (),
+    also: _Values = _NOTHING_ELSE,
 ) -> Events:
     """Yield what a generator yields, and run it inside of a step.
 
@@ -140,41 +139,19 @@ async def stepped(
     if is_branch:
         branch_lane(_lane_around.get(), numbered(name))
     lane = lane_here()
-    step = begin_step(kind, name, parent=current_step.get(), after=after)
+    running = RunningStep.begin(kind, name, after=after)
     siblings = steps_of_nodes.get()
-    if step is not None and siblings is not None:
-        siblings[name] = step
-    inside: _Values = (
-        *((current_step, step), (_lane_around, lane), (steps_of_nodes, nodes)),
-        *((_started, Counter()), *also),
-    )
-    error: BaseException | None = None
-    try:
-        while True:
-            with _set(inside):
-                event = await anext(events, _END)
-            if event is _END:
-                return
+    if running.step is not None and siblings is not None:
+        siblings[name] = running.step
+    values: _Values = {
+        _lane_around: lane,
+        steps_of_nodes: nodes,
+        _started: Counter(),
+        **also,
+    }
+    async with aclosing(events_in(running, events, values)) as inside:
+        async for event in inside:
             yield event
-    except GeneratorExit:
-        raise
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        with _set(inside):
-            await events.aclose()
-        end_step(step, error)
-
-
-@contextmanager
-def _set(values: _Values) -> Iterator[None]:
-    tokens = [(variable, variable.set(value)) for variable, value in values]
-    try:
-        yield
-    finally:
-        for variable, token in tokens:
-            variable.reset(token)
 
 
 def numbered(name: str) -> str:
@@ -188,4 +165,4 @@ def numbered(name: str) -> str:
 
 def own_lane() -> AbstractContextManager[None]:
     """Begin a line of lanes here: a tool runs in a task of its own, twice at once perhaps."""
-    return _set(((_lane_around, lane_here()), (_started, Counter()), (steps_of_nodes, None)))
+    return values_set({_lane_around: lane_here(), _started: Counter(), steps_of_nodes: None})

@@ -11,6 +11,7 @@ orders in its prompt. In a session both follow the order in which the nodes were
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
+from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -20,14 +21,18 @@ from strands.multiagent.graph import Graph
 from strands.multiagent.swarm import Swarm
 
 from tracefork_bedrock.strands.steps import (
-    Running,
-    begin,
     checked,
-    events_in,
     is_recorded_here,
     node_name,
 )
-from tracefork_core.adapters import Lane, Patches, branch_lane, lane_here
+from tracefork_core.adapters import (
+    Lane,
+    Patches,
+    RunningStep,
+    branch_lane,
+    events_in,
+    lane_here,
+)
 
 
 @dataclass(slots=True)
@@ -62,13 +67,10 @@ def _run_step(stream: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def _in_run(flow: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    running, run = begin("run", str(flow.id)), _Run(lane_here())
-    inside = events_in(running, checked(events), {_run: run})
-    try:
+    running, run = RunningStep.begin("run", str(flow.id)), _Run(lane_here())
+    async with aclosing(events_in(running, checked(events), {_run: run})) as inside:
         async for event in inside:
             yield event
-    finally:
-        await inside.aclose()
 
 
 def _node_of_graph(execute: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,15 +102,12 @@ async def _in_node(
     visits = run.visits[name] = run.visits.get(name, 0) + 1
     branch_lane(run.lane, name if visits == 1 else f"{name}.{visits}")
     after = [run.steps[it] for it in before if it in run.steps]
-    running: Running = begin("node", name, after=after)
+    running = RunningStep.begin("node", name, after=after)
     if running.step is not None:
         run.steps[name] = running.step
-    inside = events_in(running, events, {node_name: name})
-    try:
+    async with aclosing(events_in(running, events, {node_name: name})) as inside:
         async for event in inside:
             yield event
-    finally:
-        await inside.aclose()
 
 
 def _waited_for(graph: Any, node: Any) -> list[Any]:

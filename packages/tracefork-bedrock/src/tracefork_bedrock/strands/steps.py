@@ -11,11 +11,11 @@ next one begins.
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterator
+from contextlib import aclosing
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import wraps
+from itertools import count
 from typing import Any
 
 from strands import Agent
@@ -26,11 +26,13 @@ from strands.telemetry import EventLoopMetrics
 from tracefork_bedrock.strands.live_tools import warn_of_agent_in_tool
 from tracefork_core.adapters import (
     Patches,
+    RunningStep,
     begin_step,
     check_session,
     crossing_seam,
     current_step,
     end_step,
+    events_in,
     in_session,
     is_crossing_seam,
     replace_in_classes,
@@ -42,23 +44,14 @@ UNNAMED = "Strands Agents"
 
 _POLLS = ((agent_module, "_link_cancel_signal"), (bedrock, "_poll_cancel_signal"))
 """What newer versions run beside an agent to see whether it was cancelled: it polls."""
-_NO_VARIABLES: Mapping[ContextVar[Any], object] = {}
-_END = object()
-
-
-@dataclass(slots=True)
-class Running:
-    """A step that runs, and the one inside of it that is current: the turn of an agent, say."""
-
-    step: str | None
-    current: str | None
-    turns: int = 0
 
 
 node_name: ContextVar[str | None] = ContextVar("tracefork_strands_node", default=None)
 """The name of the node that is about to run its agent."""
 
-_agent: ContextVar[Running | None] = ContextVar("tracefork_strands_agent", default=None)
+_agent: ContextVar[RunningStep | None] = ContextVar("tracefork_strands_agent", default=None)
+_turns: ContextVar[Iterator[int] | None] = ContextVar("tracefork_strands_turns", default=None)
+"""The numbers of the agent's next turns."""
 _asked_model: ContextVar[object] = ContextVar("tracefork_strands_model", default=None)
 """The model that is asked here: some ask themselves again for structured output."""
 
@@ -79,42 +72,6 @@ def is_recorded_here() -> bool:
     return in_session() and not is_crossing_seam()
 
 
-def begin(kind: str, name: str, **options: Any) -> Running:
-    """Begin a step in the step around it."""
-    begun = begin_step(kind, name, parent=current_step.get(), **options)
-    return Running(begun, begun)
-
-
-async def events_in(
-    running: Running,
-    items: AsyncIterable[Any],
-    variables: Mapping[ContextVar[Any], object] = _NO_VARIABLES,
-) -> AsyncGenerator[Any, None]:
-    """Yield what a generator yields that works in a step, and end the step with it.
-
-    `variables` have these values while the generator works.
-    """
-    error: BaseException | None = None
-    events = aiter(items)
-    try:
-        while True:
-            with _set({current_step: running.current, **variables}):
-                event = await anext(events, _END)
-            if event is _END:
-                return
-            yield event
-    except BaseException as raised:
-        error = None if isinstance(raised, GeneratorExit) else raised
-        raise
-    finally:
-        if isinstance(events, AsyncGenerator):
-            with _set({current_step: running.current, **variables}):
-                await events.aclose()
-        if running.current != running.step:
-            end_step(running.current, error)
-        end_step(running.step, error)
-
-
 async def checked(events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
     """Yield the events of a run; raise the session's error in place of a result or of another."""
     try:
@@ -128,19 +85,6 @@ async def checked(events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
     finally:
         if isinstance(events, AsyncGenerator):
             await events.aclose()
-
-
-@contextmanager
-def _set(values: Mapping[ContextVar[Any], object]) -> Iterator[None]:
-    # Not with tokens: each event may be asked for in a context of its own.
-    before = {variable: variable.get() for variable in values}
-    for variable, value in values.items():
-        variable.set(value)
-    try:
-        yield
-    finally:
-        for variable, value in before.items():
-            variable.set(value)
 
 
 def _unseen(poll: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,13 +112,15 @@ def _agent_step(stream: Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def _in_agent(agent: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    running = begin("agent", _name_of(agent))
-    inside = events_in(running, checked(events), {_agent: running, node_name: None})
-    try:
+    running = RunningStep.begin("agent", _name_of(agent))
+    values: dict[ContextVar[Any], object] = {
+        _agent: running,
+        _turns: count(1),
+        node_name: None,
+    }
+    async with aclosing(events_in(running, checked(events), values)) as inside:
         async for event in inside:
             yield event
-    finally:
-        await inside.aclose()
 
 
 def _agent_block(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,12 +137,12 @@ def _agent_block(ask: Callable[..., Any]) -> Callable[..., Any]:
 def _turn_step(start: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(start)
     def start_cycle(self: Any, *args: Any, **options: Any) -> Any:
-        running = _agent.get()
-        if running is not None and is_recorded_here():
+        running, turns = _agent.get(), _turns.get()
+        if running is not None and turns is not None and is_recorded_here():
             if running.current != running.step:
                 end_step(running.current)
-            running.turns += 1
-            running.current = begin_step("turn", f"turn {running.turns}", parent=running.step)
+            name = f"turn {next(turns)}"
+            running.current = begin_step("turn", name, parent=running.step)
             current_step.set(running.current)
         return start(self, *args, **options)
 
@@ -218,12 +164,10 @@ def _model_step(_: type, __: str, original: Any) -> Any:
 
 
 async def _in_model(model: Any, events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    inside = events_in(begin("model", _model_name(model)), events, {_asked_model: model})
-    try:
+    running = RunningStep.begin("model", _model_name(model))
+    async with aclosing(events_in(running, events, {_asked_model: model})) as inside:
         async for event in inside:
             yield event
-    finally:
-        await inside.aclose()
 
 
 def _name_of(agent: Any) -> str:

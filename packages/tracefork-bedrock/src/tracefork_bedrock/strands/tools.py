@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from functools import cached_property, wraps
 from typing import Any
 
@@ -23,14 +23,16 @@ from strands.types._events import ToolInterruptEvent, ToolResultEvent, ToolStrea
 from strands.types.tools import AgentTool
 
 from tracefork_bedrock.strands.live_tools import function_of, is_agent, is_live, recorded_tool
-from tracefork_bedrock.strands.steps import begin, events_in, is_recorded_here
+from tracefork_bedrock.strands.steps import is_recorded_here
 from tracefork_bedrock.strands.tool_changes import make_again, noted
 from tracefork_bedrock.strands.tool_values import VALUES, Outcome, Progress, plain
 from tracefork_core import ToolError, TraceforkError
 from tracefork_core.adapters import (
     Patches,
+    RunningStep,
     atool_exchange,
     atool_stream,
+    events_in,
     replace_in_classes,
     tool_mark,
 )
@@ -71,15 +73,13 @@ async def _in_step(
     name = str(tool_use["name"])
     if is_live(tool):
         kind, called = _step_of(tool, name, tool_use)
-        events = events_in(begin(kind, called), work(tool_use))
+        events = events_in(RunningStep.begin(kind, called), work(tool_use))
     else:
         call = _Call(tool, name, tool_use, run, work)
-        events = events_in(begin("tool", name), call.events())
-    try:
-        async for event in events:
+        events = events_in(RunningStep.begin("tool", name), call.events())
+    async with aclosing(events) as inside:
+        async for event in inside:
             yield event
-    finally:
-        await events.aclose()
 
 
 def _step_of(tool: Any, name: str, tool_use: Any) -> tuple[str, str]:

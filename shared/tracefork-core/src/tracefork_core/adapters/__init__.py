@@ -11,7 +11,7 @@ An adapter is a distribution of its own with these entry points:
 Its one public function is `attach(x) -> x`. An adapter uses this interface to
 
 - capture clients: `tracefork_core.bind`;
-- report steps: `step`, or `begin_step`, `end_step` and `current_step` where no block fits;
+- report steps: `step`, `events_in` for a generator, or `begin_step`, `end_step` and `current_step`;
 - name the lanes of parallel branches: `lane_here`, `branch_lane`, `restart_lane_numbers`;
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
 - put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
@@ -30,10 +30,11 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 
 Outside a session all of it does nothing.
 
-`adapter` says what an adapter is, `session_here` what it tells a session and asks it, `misses` how
-a divergence gets through a framework, `effects` what a tool may do, `late` when connections are
-made, `checkpointing` where checkpoints are kept, `stand_ins` what replaces state that outlives a
-run, and `formats` how the exchanges of an adapter's own seam read.
+`adapter` says what an adapter is, `session_here` what it tells a session and asks it, `generators`
+how a generator is a step, `misses` how a divergence gets through a framework, `effects` what a tool
+may do, `late` when connections are made, `checkpointing` where checkpoints are kept, `stand_ins`
+what replaces state that outlives a run, and `formats` how the exchanges of an adapter's own seam
+read.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ from tracefork_core.adapters.checkpointing import (
     without_secrets,
 )
 from tracefork_core.adapters.effects import effect_of
+from tracefork_core.adapters.generators import RunningStep, events_in, values_set
 from tracefork_core.adapters.late import Late
 from tracefork_core.adapters.misses import also_a, check_session
 from tracefork_core.adapters.session_here import (
@@ -131,6 +133,7 @@ __all__ = [
     "Recorded",
     "RecordedRun",
     "Request",
+    "RunningStep",
     "SavedCheckpoint",
     "SavedValue",
     "SavedWrite",
@@ -150,6 +153,7 @@ __all__ = [
     "current_step",
     "effect_of",
     "end_step",
+    "events_in",
     "fork_point",
     "found_adapters",
     "in_session",
@@ -171,5 +175,6 @@ __all__ = [
     "tool_mark",
     "undisturbed",
     "upkeep",
+    "values_set",
     "without_secrets",
 ]
