@@ -11,11 +11,14 @@ ROOT = Path(__file__).parents[2]
 _FOLDERS = {
     "docs": ROOT / "tests" / "docs",
     "adk": ROOT / "packages" / "tracefork-google-adk" / "tests",
+    "agent-framework": ROOT / "packages" / "tracefork-agent-framework" / "tests",
     "agents": ROOT / "packages" / "tracefork-openai-agents" / "tests",
+    "autogen": ROOT / "packages" / "tracefork-autogen" / "tests",
     "bedrock": ROOT / "packages" / "tracefork-bedrock" / "tests",
     "langgraph": ROOT / "packages" / "tracefork-langgraph" / "tests",
     "crewai": ROOT / "packages" / "tracefork-crewai" / "tests",
     "mcp": ROOT / "packages" / "tracefork-mcp" / "tests",
+    "pydantic-ai": ROOT / "packages" / "tracefork-pydantic-ai" / "tests",
 }
 _CORE = ROOT / "shared" / "tracefork-core" / "tests"
 _FIELDS = {"area", "what", "happens", "shows", "remedy", "tests"}

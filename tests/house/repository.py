@@ -32,6 +32,13 @@ PULLED = {
 # CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
 # not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
 ASKS = {
+    "tracefork-agent-framework": ["agent-framework-core", "tracefork-core", "tracefork-mcp"],
+    "tracefork-autogen": [
+        "autogen-agentchat",
+        "autogen-core",
+        "tracefork-core",
+        "tracefork-mcp",
+    ],
     "tracefork-bedrock": ["boto3", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
     "tracefork-google-adk": [
@@ -50,6 +57,7 @@ ASKS = {
         "tracefork-mcp",
         "websockets",
     ],
+    "tracefork-pydantic-ai": ["pydantic-ai-slim", "tracefork-core", "tracefork-mcp"],
 }
 
 

@@ -16,6 +16,8 @@ INDEX = re.compile(r"(--index-url|--extra-index-url|index-url\s*=|\[\[tool\.uv\.
 
 # Where the name that is imported is not the name that is installed.
 IMPORTED_AS = {
+    "agent-framework-core": "agent_framework",
+    "pydantic-ai-slim": "pydantic_ai",
     "openai-agents": "agents",
     "backports.zstd": "backports",
     "google-adk": "google",

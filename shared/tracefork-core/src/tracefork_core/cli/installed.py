@@ -69,12 +69,15 @@ _IMPORTED_AS = {
 }
 """The module names of those packages, where they differ."""
 ADAPTERS = {
+    "agent-framework-core": "tracefork-agent-framework",
+    "autogen-agentchat": "tracefork-autogen",
     "boto3": "tracefork-bedrock",
     "crewai": "tracefork-crewai",
     "google-adk": "tracefork-google-adk",
     "langgraph": "tracefork-langgraph",
     "mcp": "tracefork-mcp",
     "openai-agents": "tracefork-openai-agents",
+    "pydantic-ai-slim": "tracefork-pydantic-ai",
 }
 """The adapter package for each framework that has one."""
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
