@@ -2,7 +2,8 @@
 
 Names are loaded when they are first used: importing this package imports no framework.
 
-`instrument` says what is replaced while a session is open.
+`instrument` says what is replaced while a session is open. `teams`, `agents` and `models` make
+steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Say what is replaced while a session is open."""
+"""Replace parts of AutoGen while a session is open.
+
+The two packages of AutoGen are replaced apart: a program that uses autogen-core only never imports
+autogen-agentchat, and a session does not do it in its place.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,23 @@ from tracefork_autogen import ADAPTER
 from tracefork_core.adapters import Patches
 
 
-def _put_in(patches: Patches, module: ModuleType) -> None:
-    """Replace nothing yet."""
+def _put_in_core(patches: Patches, _: ModuleType) -> None:
+    # autogen-core is imported by now, or loads what follows when it is first used.
+    from tracefork_autogen import models
+
+    for part in (models,):
+        part.put_in(patches)
 
 
-INSTRUMENT = ADAPTER.instrument("autogen_core", _put_in)
-"""Every session applies it, once `autogen_core` is imported: see the entry point."""
+def _put_in_agentchat(patches: Patches, _: ModuleType) -> None:
+    from tracefork_autogen import agents, teams
+
+    for part in (agents, teams):
+        part.put_in(patches)
+
+
+INSTRUMENT = ADAPTER.instrument("autogen_core", _put_in_core)
+"""Every session applies it, once `autogen_core` is imported."""
+
+AGENTCHAT = ADAPTER.instrument("autogen_agentchat", _put_in_agentchat)
+"""Every session applies it, once `autogen_agentchat` is imported."""

@@ -1,0 +1,79 @@
+"""Make steps of model calls, whichever class of client makes them.
+
+A client that wraps another, such as a cache, makes no step: the client inside does, when it is
+asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from autogen_core.models import ChatCompletionClient
+
+from tracefork_core.adapters import (
+    Patches,
+    RunningStep,
+    check_session,
+    events_in,
+    in_session,
+    replace_in_classes,
+    step,
+    values_set,
+)
+
+_asking: ContextVar[object] = ContextVar("tracefork_autogen_asking", default=None)
+"""The client that is asking: its class may ask the class that it derives from."""
+
+
+def put_in(patches: Patches) -> None:
+    """Put model calls on the tape of the open session, as steps."""
+    replace_in_classes(patches, ChatCompletionClient, ["create", "create_stream"], _instead)
+
+
+def _instead(_owner: type, name: str, original: Any) -> Any:
+    return _as_stream(original) if name == "create_stream" else _as_call(original)
+
+
+def _as_call(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @wraps(create)
+    async def created(self: Any, *args: Any, **options: Any) -> Any:
+        if _passes_by(self):
+            return await create(self, *args, **options)
+        check_session()
+        with step("model", _model_of(self)), values_set({_asking: self}):
+            return await create(self, *args, **options)
+
+    return created
+
+
+def _as_stream(create_stream: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(create_stream)
+    def created(self: Any, *args: Any, **options: Any) -> Any:
+        chunks = create_stream(self, *args, **options)
+        return chunks if _passes_by(self) else _chunks_of(self, chunks)
+
+    return created
+
+
+async def _chunks_of(client: Any, chunks: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
+    check_session()
+    running = RunningStep.begin("model", _model_of(client))
+    async for chunk in events_in(running, chunks, {_asking: client}):
+        yield chunk
+
+
+def _passes_by(client: Any) -> bool:
+    inner = getattr(client, "client", None)
+    return not in_session() or _asking.get() is client or isinstance(inner, ChatCompletionClient)
+
+
+def _model_of(client: Any) -> str:
+    """Return the name of a client's model, or that of its class where it does not tell."""
+    for held in ("_create_args", "_raw_config"):
+        told = getattr(client, held, None)
+        if isinstance(told, dict) and told.get("model"):
+            return str(told["model"])
+    return type(client).__name__
