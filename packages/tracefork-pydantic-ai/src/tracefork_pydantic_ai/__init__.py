@@ -2,7 +2,8 @@
 
 Names are loaded when they are first used: importing this package imports no framework.
 
-`instrument` says what is replaced while a session is open.
+`instrument` says what is replaced while a session is open. `steps` makes steps of agents, nodes and
+validators, `models` of requests to models, and `blocks` of what is entered and left.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ ADAPTER = Adapter(
     name="pydantic-ai",
     distribution="tracefork-pydantic-ai",
     framework="pydantic-ai-slim",
-    seams=("agents, models and tools: steps",),
+    seams=(
+        "agents, nodes and model calls: steps",
+        "tools, below validation and approval",
+    ),
 )
 
 __all__ = ["ADAPTER", "__version__"]

@@ -1,4 +1,4 @@
-"""Say what is replaced while a session is open."""
+"""Replace parts of pydantic-ai while a session is open."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from tracefork_core.adapters import Patches
 from tracefork_pydantic_ai import ADAPTER
 
 
-def _put_in(patches: Patches, module: ModuleType) -> None:
-    """Replace nothing yet."""
+def _put_in(patches: Patches, _: ModuleType) -> None:
+    # pydantic-ai is imported by now, or loads what follows when it is first used.
+    from tracefork_pydantic_ai import models, steps
+
+    for part in (steps, models):
+        part.put_in(patches)
 
 
 INSTRUMENT = ADAPTER.instrument("pydantic_ai", _put_in)

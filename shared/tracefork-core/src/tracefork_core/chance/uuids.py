@@ -1,9 +1,11 @@
-"""Patch `uuid1`, `uuid6` and `uuid7`, those of the package uuid6, and `uuid4` of fastuuid.
+"""Patch `uuid1`, `uuid6` and `uuid7`, those of other packages, and `uuid4` of fastuuid.
 
 Their time comes from the clock and their bytes from entropy, which are recorded. What is left is
 the state that the module keeps between calls so that no two ids are equal: each lane gets its own.
 The network address of the host, which differs on another machine, is replaced by a random one, as
 RFC 9562 allows.
+
+pydantic-ai has a `uuid7` of its own for Python before 3.14, a copy of the one there.
 
 fastuuid draws in Rust. LiteLLM takes its ids from there: those of tool calls are sent to models.
 """
@@ -85,7 +87,7 @@ def _pairs(module: Names, names: str, asking: str = "") -> list[Pair]:
     ]
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=4)
 def _swaps_of(package: ModuleType) -> Swaps:
     return Swaps(_pairs(vars(package), "uuid6 uuid7 uuid8"))
 
@@ -116,4 +118,8 @@ def _instrument_fastuuid(package: ModuleType) -> Undo:
 
 
 SWAPS = _pairs(vars(uuid), "uuid1 uuid6 uuid7", asking="uuid1 uuid6")
-PACKAGES = (Instrument("uuid6", _instrument), Instrument("fastuuid", _instrument_fastuuid))
+PACKAGES = (
+    Instrument("uuid6", _instrument),
+    Instrument("pydantic_ai._uuid", _instrument),
+    Instrument("fastuuid", _instrument_fastuuid),
+)

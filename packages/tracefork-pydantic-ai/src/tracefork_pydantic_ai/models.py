@@ -1,0 +1,101 @@
+"""Make a step of each request to a model.
+
+A model may wrap others: it instruments them, limits them, or asks the next one where one fails. The
+step belongs to the model that asks the provider. A model that asks the class it derives from is
+asked once, too.
+
+A provider's SDK turns a divergence into an error of its own, which a fallback model answers by
+asking the next model. So the session's error is raised above each model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from pydantic_ai.models import Model
+from pydantic_ai.models.fallback import FallbackModel
+from pydantic_ai.models.wrapper import WrapperModel
+
+from tracefork_core.adapters import (
+    Patches,
+    begin_step,
+    check_session,
+    current_step,
+    end_step,
+    in_session,
+    replace_in_classes,
+    step,
+    values_set,
+)
+from tracefork_pydantic_ai.blocks import Block, Values
+from tracefork_pydantic_ai.steps import asked_model, values_of_run
+
+_Call = Callable[..., Any]
+
+
+def put_in(patches: Patches) -> None:
+    """Put requests to models on the tape of the open session, as steps."""
+    replace_in_classes(patches, Model, ["request"], _as_step)
+    replace_in_classes(patches, Model, ["request_stream"], _as_streamed_step)
+
+
+def _is_passed_on(model: Any) -> bool:
+    """Return whether another step holds the request, or will."""
+    wraps_others = isinstance(model, (WrapperModel, FallbackModel))
+    return wraps_others or not in_session() or asked_model.get() is not None
+
+
+def _name_of(model: Any) -> str:
+    name = model.model_name
+    return name if isinstance(name, str) and name else "model"
+
+
+def _as_step(owner: type, name: str, original: _Call) -> _Call:
+    @wraps(original)
+    async def request(self: Any, *args: Any, **options: Any) -> Any:
+        if _is_passed_on(self):
+            return await original(self, *args, **options)
+        try:
+            with step("model", _name_of(self)), values_set({asked_model: self}):
+                return await original(self, *args, **options)
+        except Exception:
+            check_session()
+            raise
+
+    return request
+
+
+def _as_streamed_step(owner: type, name: str, original: _Call) -> _Call:
+    @wraps(original)
+    def request_stream(
+        self: Any, messages: Any, model_settings: Any, parameters: Any, run_context: Any = None
+    ) -> Any:
+        stream = original(self, messages, model_settings, parameters, run_context)
+        if _is_passed_on(self):
+            return stream
+        return Block(stream, lambda: _Streamed(self, run_context))
+
+    return request_stream
+
+
+class _Streamed:
+    """A streamed request: its step lasts until the reader has left the stream."""
+
+    def __init__(self, model: Any, run_context: Any) -> None:
+        around = values_of_run(run_context)
+        parent: Any = around.get(current_step) or current_step.get()
+        self._step = begin_step("model", _name_of(model), parent=parent)
+        self._values: Values = {current_step: self._step, asked_model: model}
+
+    def values(self) -> Values:
+        """Return the context variables that hold while the model works."""
+        return self._values
+
+    def entered(self, result: Any) -> None:
+        """Do nothing: the step is known."""
+
+    def end(self, error: BaseException | None) -> None:
+        """End the step."""
+        end_step(self._step, None if isinstance(error, GeneratorExit) else error)

@@ -1,0 +1,69 @@
+"""Run agents whose models are on a server on loopback, and record and replay them."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
+from openai import AsyncOpenAI
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from tracefork_testkit import ProviderServer
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Ignore that clients are left to the garbage collector, with tracefork and without it."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect the last clients while the filter holds."""
+    yield
+    gc.collect()
+
+
+@pytest.fixture
+def url(server: ProviderServer) -> str:
+    """The URL of the server, which may have stopped."""
+    return f"{server.url}/v1"
+
+
+@pytest.fixture
+def model(url: str) -> Callable[..., Any]:
+    """Make a model that asks the server."""
+
+    def make(name: str = "gpt-5-mini", *, chat: bool = False) -> Any:
+        client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+        kind = OpenAIChatModel if chat else OpenAIResponsesModel
+        return kind(name, provider=OpenAIProvider(openai_client=client))
+
+    return make
+
+
+@pytest.fixture
+def agent(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an agent that asks the server: `agent("writer", "@say hi", tools=[…])`."""
+
+    def make(name: str, instructions: str = "", **options: Any) -> Any:
+        given = {"model": model(), **options}
+        return Agent(name=name, instructions=instructions or None, **given)
+
+    return make
+
+
+@pytest.fixture
+def ask() -> Callable[..., Any]:
+    """Run an agent to its end on an event loop of its own, and return its messages as JSON."""
+
+    def run(agent: Any, question: str = "Go on.", **options: Any) -> str:
+        result = asyncio.run(agent.run(question, **options))
+        return str(result.all_messages_json().decode())
+
+    return run
