@@ -1,6 +1,6 @@
 """Make steps of the agents of autogen-agentchat.
 
-Whoever runs an agent, a team or a program, calls `on_messages_stream` or `on_messages`, and the one
+A team, a program or another agent calls `on_messages_stream` or `on_messages`, and each of the two
 may call the other. The outer call is the step.
 """
 
@@ -11,17 +11,11 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from autogen_agentchat.base import ChatAgent
+from autogen_agentchat.base import ChatAgent, Response
 
-from tracefork_core.adapters import (
-    Patches,
-    RunningStep,
-    events_in,
-    in_session,
-    replace_in_classes,
-    step,
-    values_set,
-)
+from tracefork_autogen.causes import agent_step, causes_here, inside_of_agent
+from tracefork_autogen.clients import attached_with, is_attached
+from tracefork_core.adapters import Patches, events_in, in_session, replace_in_classes
 
 _working: ContextVar[object] = ContextVar("tracefork_autogen_working", default=None)
 """The agent that works here."""
@@ -38,27 +32,38 @@ def _instead(_owner: type, name: str, original: Any) -> Any:
 
 def _as_call(on_messages: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(on_messages)
-    async def answered(self: Any, *args: Any, **options: Any) -> Any:
+    async def answered(self: Any, messages: Any, cancellation_token: Any) -> Any:
         if not in_session() or _working.get() is self:
-            return await on_messages(self, *args, **options)
-        with step("agent", self.name), values_set({_working: self}):
-            return await on_messages(self, *args, **options)
+            return await on_messages(self, messages, cancellation_token)
+        with agent_step(self.name, messages, _values(self)) as here:
+            response = await on_messages(self, messages, cancellation_token)
+        causes_here().spoke(response.chat_message, here)
+        return response
 
     return answered
 
 
 def _as_stream(on_messages_stream: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(on_messages_stream)
-    def answered(self: Any, *args: Any, **options: Any) -> Any:
-        events = on_messages_stream(self, *args, **options)
+    def answered(self: Any, messages: Any, cancellation_token: Any) -> Any:
+        events = on_messages_stream(self, messages, cancellation_token)
         if not in_session() or _working.get() is self:
             return events
-        return _events_of(self, events)
+        return _events_of(self, messages, events)
 
     return answered
 
 
-async def _events_of(agent: Any, events: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    running = RunningStep.begin("agent", agent.name)
-    async for event in events_in(running, events, {_working: agent}):
+async def _events_of(
+    agent: Any, messages: Any, events: AsyncGenerator[Any, None]
+) -> AsyncGenerator[Any, None]:
+    causes = causes_here()
+    running = causes.begin(agent.name, messages)
+    async for event in events_in(running, events, {**inside_of_agent(), **_values(agent)}):
+        if isinstance(event, Response):
+            causes.spoke(event.chat_message, running.step)
         yield event
+
+
+def _values(agent: Any) -> dict[ContextVar[Any], object]:
+    return {_working: agent, is_attached: attached_with(agent)}

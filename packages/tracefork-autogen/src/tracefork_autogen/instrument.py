@@ -14,9 +14,9 @@ from tracefork_core.adapters import Patches
 
 def _put_in_core(patches: Patches, _: ModuleType) -> None:
     # autogen-core is imported by now, or loads what follows when it is first used.
-    from tracefork_autogen import models
+    from tracefork_autogen import models, runtimes
 
-    for part in (models,):
+    for part in (models, runtimes):
         part.put_in(patches)
 
 

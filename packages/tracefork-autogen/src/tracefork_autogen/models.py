@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from autogen_core.models import ChatCompletionClient
 
+from tracefork_autogen.clients import bind_client
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
@@ -30,39 +31,47 @@ _asking: ContextVar[object] = ContextVar("tracefork_autogen_asking", default=Non
 
 def put_in(patches: Patches) -> None:
     """Put model calls on the tape of the open session, as steps."""
-    replace_in_classes(patches, ChatCompletionClient, ["create", "create_stream"], _instead)
+    names = ["create", "create_stream"]
+    replace_in_classes(patches, ChatCompletionClient, names, partial(_instead, patches))
 
 
-def _instead(_owner: type, name: str, original: Any) -> Any:
-    return _as_stream(original) if name == "create_stream" else _as_call(original)
+def _instead(patches: Patches, _owner: type, name: str, original: Any) -> Any:
+    return (_as_stream if name == "create_stream" else _as_call)(patches, original)
 
 
-def _as_call(create: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+def _as_call(patches: Patches, create: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     @wraps(create)
     async def created(self: Any, *args: Any, **options: Any) -> Any:
         if _passes_by(self):
             return await create(self, *args, **options)
-        check_session()
+        _prepare(patches, self)
         with step("model", _model_of(self)), values_set({_asking: self}):
             return await create(self, *args, **options)
 
     return created
 
 
-def _as_stream(create_stream: Callable[..., Any]) -> Callable[..., Any]:
+def _as_stream(patches: Patches, create_stream: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(create_stream)
     def created(self: Any, *args: Any, **options: Any) -> Any:
         chunks = create_stream(self, *args, **options)
-        return chunks if _passes_by(self) else _chunks_of(self, chunks)
+        if _passes_by(self):
+            return chunks
+        _prepare(patches, self)
+        return _chunks_of(self, chunks)
 
     return created
 
 
 async def _chunks_of(client: Any, chunks: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-    check_session()
     running = RunningStep.begin("model", _model_of(client))
     async for chunk in events_in(running, chunks, {_asking: client}):
         yield chunk
+
+
+def _prepare(patches: Patches, client: Any) -> None:
+    check_session()
+    bind_client(patches, client)
 
 
 def _passes_by(client: Any) -> bool:

@@ -1,0 +1,145 @@
+"""Know what led to each step: which messages an agent reads, and which steps sent those.
+
+A message of a team goes to every agent in it, and an agent may read many at its turn. Of those, the
+steps that led to other ones are left out: where a writer answers a planner, and an editor reads
+both, the editor comes after the writer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from tracefork_core.adapters import (
+    Lane,
+    RunningStep,
+    branch_lane,
+    current_step,
+    end_step,
+    lane_here,
+    session_here,
+    values_set,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where a conversation began: a team's run, or the code that sent the first message.
+
+    Attributes:
+        step: the step that all agents and messages of the conversation are in.
+        lane: the lane that those of the agents are named after.
+        is_attached: whether the team is, or is a part of one that is.
+    """
+
+    step: str | None
+    lane: Lane | None
+    is_attached: bool = False
+
+
+root: ContextVar[Root | None] = ContextVar("tracefork_autogen_root", default=None)
+"""The conversation that this code belongs to."""
+
+lane_around: ContextVar[Lane | None] = ContextVar("tracefork_autogen_lane", default=None)
+"""The lane that an agent's is named after if it begins here, in a task of its own."""
+
+cause: ContextVar[str | None] = ContextVar("tracefork_autogen_cause", default=None)
+"""The step that sent the message which is handled here."""
+
+
+@dataclass(slots=True)
+class Causes:
+    """What the agents of a session have said and begun so far."""
+
+    _spoken: dict[str, str] = field(default_factory=dict)
+    _before: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _lanes: Counter[str] = field(default_factory=Counter)
+
+    def spoke(self, message: Any, step: str | None) -> None:
+        """Note the step that a message of an agent comes from."""
+        if step is not None:
+            self._spoken[message.id] = step
+
+    def _led_here(self, messages: Iterable[Any]) -> tuple[str, ...]:
+        """Return the steps that led to a step which reads messages, and begins here."""
+        steps = dict.fromkeys(self._spoken[one.id] for one in messages if one.id in self._spoken)
+        if (sent := cause.get()) is not None:
+            steps[sent] = None
+        return tuple(step for step in steps if not self._leads_to_another(step, steps))
+
+    def begin(self, name: str, messages: Iterable[Any]) -> RunningStep:
+        """Begin the step of an agent that reads messages, on a lane that is named after it."""
+        self.branch(name)
+        after = self._led_here(messages)
+        around = () if (here := current_step.get()) is None else (here,)
+        running = RunningStep.begin("agent", name, after=after)
+        self.led((*after, *around), running.step)
+        return running
+
+    def branch(self, name: str) -> None:
+        """Name the lane of this task after an agent or a team that begins here, and count it."""
+        origin = lane_around.get()
+        if origin is not None and origin is not lane_here():
+            name = name.replace("/", ".")
+            self._lanes[path := f"{origin.name}.{name}"] += 1
+            branch_lane(origin, f"{name}.{self._lanes[path]}")
+
+    def led(self, after: tuple[str, ...], step: str | None) -> None:
+        """Note the steps that led to a step."""
+        if step is not None:
+            self._before[step] = after
+
+    def _leads_to_another(self, step: str, steps: Iterable[str]) -> bool:
+        ahead, seen = [one for one in steps if one != step], set[str]()
+        while ahead:
+            for one in self._before.get(ahead.pop(), ()):
+                if one == step:
+                    return True
+                if one not in seen:
+                    seen.add(one)
+                    ahead.append(one)
+        return False
+
+
+_of_sessions: WeakKeyDictionary[Any, Causes] = WeakKeyDictionary()
+
+
+def causes_here() -> Causes:
+    """Return what this session knows of its agents."""
+    return _of_sessions.setdefault(session_here(), Causes())
+
+
+def inside_of_agent() -> Mapping[ContextVar[Any], object]:
+    """Return what holds in the step of an agent that has just begun on this lane."""
+    return {lane_around: lane_here(), cause: None}
+
+
+@contextmanager
+def agent_step(
+    name: str,
+    messages: Iterable[Any] = (),
+    values: Mapping[ContextVar[Any], object] = MappingProxyType({}),
+) -> Iterator[str | None]:
+    """Let an agent that reads messages work inside of the block, in a step of its own."""
+    running = causes_here().begin(name, messages)
+    error: BaseException | None = None
+    try:
+        with values_set({current_step: running.step, **inside_of_agent(), **values}):
+            yield running.step
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        end_step(running.step, error)
+
+
+def sent_from() -> str | None:
+    """Return the step that a message comes from which is sent here; None from outside."""
+    here, step = root.get(), current_step.get()
+    return step if here is not None and step != here.step else cause.get()
