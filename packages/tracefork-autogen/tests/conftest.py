@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_ext.models.openai import OpenAIChatCompletionClient
 
+import tracefork_core as tracefork
 from tracefork_testkit import ProviderServer
 
 API_KEY = "sk-none"
@@ -24,6 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for ignored in (
         "ignore:unclosed:ResourceWarning",
         "ignore:Resolved model mismatch:UserWarning",
+        "ignore:Pydantic serializer warnings:UserWarning",
     ):
         config.addinivalue_line("filterwarnings", ignored)
 
@@ -57,13 +61,50 @@ def client_at(url: str) -> Callable[..., Any]:
     return make
 
 
-@pytest.fixture
-def agent(client: Callable[..., Any]) -> Callable[..., Any]:
-    """Make an agent that asks the server: `agent("writer", "@say hi", tools=[…])`."""
+@pytest.fixture(name="client_at")
+def _client_at() -> Callable[..., Any]:
+    return client_at
+
+
+def agent_at(url: str) -> Callable[..., Any]:
+    """Return what makes agents that ask another server."""
 
     def make(name: str, instruction: str = "", **options: Any) -> Any:
-        return AssistantAgent(
-            name, client(), system_message=instruction or None, **{"tools": [], **options}
-        )
+        client = client_at(url)()
+        return AssistantAgent(name, client, system_message=instruction or None, **options)
 
     return make
+
+
+@pytest.fixture
+def agent(url: str) -> Callable[..., Any]:
+    """Make an agent that asks the server: `agent("writer", "@say hi", tools=[…])`."""
+    return agent_at(url)
+
+
+@pytest.fixture(name="agent_at")
+def _agent_at() -> Callable[..., Any]:
+    return agent_at
+
+
+@pytest.fixture
+def ask() -> Callable[..., Any]:
+    """Ask a team or an agent one question, and return the result as JSON, with ids and times."""
+
+    def run(asked: Any, task: Any = "Go on.") -> Any:
+        return asyncio.run(asked.run(task=task)).model_dump_json()
+
+    return run
+
+
+@pytest.fixture
+def causes(tape: Path) -> Callable[[], list[tuple[str, list[str]]]]:
+    """Read which steps came after which others, in the order in which they began."""
+
+    def read() -> list[tuple[str, list[str]]]:
+        with tracefork.Tape.open(tape) as opened:
+            names = {step.id: step.name for step in opened.steps}
+            after: Any = [(step.name, step.detail.get("after")) for step in opened.steps]
+            return [(name, [names[one] for one in steps]) for name, steps in after if steps]
+
+    return read

@@ -7,6 +7,7 @@ both, the editor comes after the writer.
 
 from __future__ import annotations
 
+from asyncio import Task
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,11 +37,13 @@ class Root:
         step: the step that all agents and messages of the conversation are in.
         lane: the lane that those of the agents are named after.
         is_attached: whether the team is, or is a part of one that is.
+        task: the task that sent the first message.
     """
 
     step: str | None
     lane: Lane | None
     is_attached: bool = False
+    task: Task[Any] | None = None
 
 
 root: ContextVar[Root | None] = ContextVar("tracefork_autogen_root", default=None)

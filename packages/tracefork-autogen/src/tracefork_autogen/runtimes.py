@@ -9,11 +9,16 @@ long.
 The runtime handles a message in a task of its own, which has the context of the code that started
 the runtime. What the message comes from is handed over by its id.
 
+A runtime logs the error of a handler of a published message, and continues. If that error is a
+divergence, the program may wait for what will never come; so the task that it waits in is
+cancelled, and the session raises its error.
+
 Messages between the parts of a team are no steps: `teams` says what is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +38,7 @@ from tracefork_autogen.causes import (
     sent_from,
 )
 from tracefork_autogen.clients import is_attached
+from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Patches,
     begin_step,
@@ -154,7 +160,7 @@ def _begun(message: Any, topic_id: Any, options: dict[str, Any]) -> _Sent:
 
 
 def _root_here() -> Root:
-    return root.get() or Root(current_step.get(), lane_here())
+    return root.get() or Root(current_step.get(), lane_here(), task=asyncio.current_task())
 
 
 def _of_team() -> _Sent:
@@ -192,8 +198,17 @@ def _as_handled(process: Callable[..., Awaitable[None]]) -> Callable[..., Awaita
         finally:
             if sent.is_published:
                 end_step(sent.step)
+                _end_if_failed(sent.root)
 
     return handled
+
+
+def _end_if_failed(here: Root) -> None:
+    try:
+        check_session()
+    except TraceforkError as error:
+        if here.task is not None:
+            here.task.cancel(str(error))
 
 
 def _as_agent(on_message: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
