@@ -106,6 +106,9 @@ class OpenAIChat:
             yield chunk({"content": word})
         for index, call in enumerate(reply.tool_calls):
             full = _call(call, index, stamp)
+            if request.model.startswith("mistral"):  # Mistral's server does not divide a call.
+                yield chunk({"tool_calls": [{"index": index, **full}]})
+                continue
             arguments = full["function"].pop("arguments")
             full["function"]["arguments"] = ""
             yield chunk({"tool_calls": [{"index": index, **full}]})
