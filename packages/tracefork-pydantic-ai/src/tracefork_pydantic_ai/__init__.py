@@ -1,14 +1,28 @@
 """pydantic-ai for tracefork: one tape per agent run, replayed without calling its tools again.
 
+With this package installed, a session records runs of pydantic-ai's agents without any change to
+them. The steps of its tape are agents, their nodes, model calls, tools and output validators.
+
+    tape               record a test the first time, and replay it from then on
+    attach, detach     record an agent or a model in a session with ambient=False
+
 Names are loaded when they are first used: importing this package imports no framework.
 
 `instrument` says what is replaced while a session is open. `steps` makes steps of agents, nodes and
-validators, `models` of requests to models, and `blocks` of what is entered and left.
+validators, `models` of requests to models, and `blocks` of what is entered and left. `attachment`
+and `clients` are for sessions with ambient=False, and `tests` is for tests.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from tracefork_core.adapters import Adapter
+
+if TYPE_CHECKING:
+    from tracefork_pydantic_ai.attachment import attach, detach
+    from tracefork_pydantic_ai.tests import tape
 
 __version__ = "0.1.0"
 
@@ -22,4 +36,17 @@ ADAPTER = Adapter(
     ),
 )
 
-__all__ = ["ADAPTER", "__version__"]
+_HOMES = {
+    "attach": "tracefork_pydantic_ai.attachment",
+    "detach": "tracefork_pydantic_ai.attachment",
+    "tape": "tracefork_pydantic_ai.tests",
+}
+
+__all__ = ["ADAPTER", "__version__", "attach", "detach", "tape"]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(home), name)

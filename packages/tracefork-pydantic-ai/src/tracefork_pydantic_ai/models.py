@@ -11,7 +11,7 @@ asking the next model. So the session's error is raised above each model.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from pydantic_ai.models import Model
@@ -30,6 +30,7 @@ from tracefork_core.adapters import (
     values_set,
 )
 from tracefork_pydantic_ai.blocks import Block, Values
+from tracefork_pydantic_ai.clients import bind_clients
 from tracefork_pydantic_ai.steps import asked_model, values_of_run
 
 _Call = Callable[..., Any]
@@ -37,8 +38,8 @@ _Call = Callable[..., Any]
 
 def put_in(patches: Patches) -> None:
     """Put requests to models on the tape of the open session, as steps."""
-    replace_in_classes(patches, Model, ["request"], _as_step)
-    replace_in_classes(patches, Model, ["request_stream"], _as_streamed_step)
+    replace_in_classes(patches, Model, ["request"], partial(_as_step, patches))
+    replace_in_classes(patches, Model, ["request_stream"], partial(_as_streamed_step, patches))
 
 
 def _is_passed_on(model: Any) -> bool:
@@ -52,11 +53,12 @@ def _name_of(model: Any) -> str:
     return name if isinstance(name, str) and name else "model"
 
 
-def _as_step(owner: type, name: str, original: _Call) -> _Call:
+def _as_step(patches: Patches, owner: type, name: str, original: _Call) -> _Call:
     @wraps(original)
     async def request(self: Any, *args: Any, **options: Any) -> Any:
         if _is_passed_on(self):
             return await original(self, *args, **options)
+        bind_clients(patches, self)
         try:
             with step("model", _name_of(self)), values_set({asked_model: self}):
                 return await original(self, *args, **options)
@@ -67,7 +69,9 @@ def _as_step(owner: type, name: str, original: _Call) -> _Call:
     return request
 
 
-def _as_streamed_step(owner: type, name: str, original: _Call) -> _Call:
+def _as_streamed_step(
+    patches: Patches, owner: type, name: str, original: _Call
+) -> _Call:
     @wraps(original)
     def request_stream(
         self: Any, messages: Any, model_settings: Any, parameters: Any, run_context: Any = None
@@ -75,6 +79,7 @@ def _as_streamed_step(owner: type, name: str, original: _Call) -> _Call:
         stream = original(self, messages, model_settings, parameters, run_context)
         if _is_passed_on(self):
             return stream
+        bind_clients(patches, self)
         return Block(stream, lambda: _Streamed(self, run_context))
 
     return request_stream

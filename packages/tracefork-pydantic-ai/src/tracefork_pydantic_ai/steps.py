@@ -35,6 +35,7 @@ from tracefork_core.adapters import (
     values_set,
 )
 from tracefork_pydantic_ai.blocks import Block, Values
+from tracefork_pydantic_ai.clients import attached, is_attached
 
 UNNAMED = "agent"
 """The name that pydantic-ai gives to an agent without one."""
@@ -69,14 +70,15 @@ def put_in(patches: Patches) -> None:
 class Run:
     """One run of an agent: its step, and that of the node that it is at."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, also: Values) -> None:
         branch_lane(_lane_around.get(), numbered(name))
-        self._lane = lane_here()
+        lane_here()  # It gets its number now: agents that start together are asked in any order.
         self._step = begin_step("agent", name, parent=current_step.get())
         self._id: str | None = None
         self._node: object = None
         self._node_step: str | None = None
         self._nodes: Counter[str] = Counter()
+        self._also = also
 
     def values(self) -> Values:
         """Return the context variables that hold while the run works, and their values."""
@@ -85,6 +87,7 @@ class Run:
             _lane_around: lane_here(),
             _started: Counter(),
             asked_model: None,
+            **self._also,
         }
 
     def entered(self, result: Any) -> None:
@@ -150,7 +153,8 @@ def _as_agent(iterate: Callable[..., Any]) -> Callable[..., Any]:
         running = iterate(self, *args, **options)
         if not in_session():
             return running
-        return Block(running, lambda: Run(self.name or UNNAMED))
+        also = {is_attached: True} if id(self) in attached() else {}
+        return Block(running, lambda: Run(self.name or UNNAMED, also))
 
     return iter_
 

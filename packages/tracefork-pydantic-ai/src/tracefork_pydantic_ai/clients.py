@@ -1,0 +1,66 @@
+"""Bind the clients of attached models, for sessions that are not ambient.
+
+pydantic-ai makes the HTTP client of a provider again where an event loop has ended. So the client
+that the provider's SDK holds is bound where a model is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+from tracefork_core import bind
+from tracefork_core.adapters import Patches
+
+_BOUND = "_tracefork_bound"
+
+is_attached: ContextVar[bool] = ContextVar("tracefork_pydantic_ai_attached", default=False)
+"""Whether an attached agent runs here."""
+
+_attached: dict[int, object] = {}
+
+
+def attached() -> dict[int, object]:
+    """Return the attached agents and models, by id: they are not hashable."""
+    return _attached
+
+
+def bind_clients(patches: Patches, model: Any) -> None:
+    """Give a model clients that are recorded with `ambient=False` too, until an undo."""
+    if not is_attached.get() and id(model) not in _attached:
+        return
+    client = getattr(model, "client", None)
+    if type(client).__module__.startswith("botocore."):
+        _attach_to_boto3(patches, client)
+    for owner, name in _places(client):
+        held = getattr(owner, name, None)
+        if held is None or hasattr(held, _BOUND):
+            continue
+        bound: Any = bind(held)
+        setattr(bound, _BOUND, True)
+        patches.at_undo(partial(setattr, owner, name, held))
+        setattr(owner, name, bound)
+
+
+def _places(client: Any) -> Iterator[tuple[Any, str]]:
+    """Yield where the SDK of a provider holds its HTTP client: an object, and an attribute."""
+    google = getattr(client, "_api_client", None)
+    if google is not None:
+        yield google, "_async_httpx_client"
+        yield google._http_options, "httpx_async_client"  # noqa: SLF001 - nothing public holds it
+    mistral = getattr(client, "sdk_configuration", None)
+    if mistral is not None:
+        yield mistral, "async_client"
+    elif google is None:
+        yield client, "_client"  # Of OpenAI, Anthropic, Groq and others with generated SDKs.
+
+
+def _attach_to_boto3(patches: Patches, client: Any) -> None:
+    try:
+        from tracefork_bedrock import attach, detach
+    except ModuleNotFoundError:  # Nothing records boto3 then, ambient or not.
+        return
+    attach(client)
+    patches.at_undo(partial(detach, client))
