@@ -46,6 +46,7 @@ PUBLIC = {
         "replay",
         "rerun",
         "tool",
+        "use_tape",
     ],
     "tracefork_core.adapters": [
         "Adapter",
@@ -194,7 +195,7 @@ PUBLIC = {
     ],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
-    "tracefork_pydantic_ai": ["ADAPTER", "__version__"],
+    "tracefork_pydantic_ai": ["ADAPTER", "__version__", "attach", "detach", "tape"],
     "tracefork_testkit": [
         "ClosedNetwork",
         "Fault",

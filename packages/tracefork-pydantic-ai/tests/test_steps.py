@@ -33,19 +33,21 @@ async def run_with_handler(agent: Any, see: Call) -> str:
 
 
 async def stream_text(agent: Any, see: Call) -> str:
-    text = ""
+    said = []
     async with agent.run_stream("Go on.") as stream:
         async for text in stream.stream_text(debounce_by=None):
             see()
-    return text
+            said.append(text)
+    return " / ".join(said)
 
 
 async def stream_output(agent: Any, see: Call) -> str:
-    text = ""
+    said = []
     async with agent.run_stream("Go on.") as stream:
         async for text in stream.stream_output(debounce_by=None):
             see()
-    return text
+            said.append(text)
+    return " / ".join(said)
 
 
 async def early_break(agent: Any, see: Call) -> str:

@@ -10,7 +10,7 @@ Names are loaded when they are first used: importing this package imports no fra
 
 `instrument` says what is replaced while a session is open. `steps` makes steps of agents, nodes and
 validators, `models` of requests to models, and `blocks` of what is entered and left. `attachment`
-and `clients` are for sessions with ambient=False, and `tests` is for tests.
+and `clients` are for sessions with ambient=False, and `for_tests` for tests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tracefork_core.adapters import Adapter
 
 if TYPE_CHECKING:
     from tracefork_pydantic_ai.attachment import attach, detach
-    from tracefork_pydantic_ai.tests import tape
+    from tracefork_pydantic_ai.for_tests import tape
 
 __version__ = "0.1.0"
 
@@ -39,7 +39,7 @@ ADAPTER = Adapter(
 _HOMES = {
     "attach": "tracefork_pydantic_ai.attachment",
     "detach": "tracefork_pydantic_ai.attachment",
-    "tape": "tracefork_pydantic_ai.tests",
+    "tape": "tracefork_pydantic_ai.for_tests",
 }
 
 __all__ = ["ADAPTER", "__version__", "attach", "detach", "tape"]

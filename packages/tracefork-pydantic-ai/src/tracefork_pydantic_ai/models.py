@@ -69,9 +69,7 @@ def _as_step(patches: Patches, owner: type, name: str, original: _Call) -> _Call
     return request
 
 
-def _as_streamed_step(
-    patches: Patches, owner: type, name: str, original: _Call
-) -> _Call:
+def _as_streamed_step(patches: Patches, owner: type, name: str, original: _Call) -> _Call:
     @wraps(original)
     def request_stream(
         self: Any, messages: Any, model_settings: Any, parameters: Any, run_context: Any = None

@@ -2,7 +2,7 @@
 
 `record`, `replay`, `rerun`, `fork`, `blame` and `bisect` work on runs, a `Recorder` on those of a
 service; `tool` and `bind` capture calls of an agent; `carry` hands its work to an older thread;
-`Tape` reads a recording.
+`Tape` reads a recording. `use_tape` is for tests.
 
 The rooms, from the top; each imports only what is below it:
 
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from tracefork_core.run.record import record
     from tracefork_core.run.replay import replay
     from tracefork_core.run.rerun import rerun
+    from tracefork_core.run.use_tape import use_tape
     from tracefork_core.seams import bind
     from tracefork_core.seams.tools.tool import tool
     from tracefork_core.service.recorder import Recorder
@@ -106,6 +107,7 @@ _HOMES = {
     "replay": "run.replay",
     "rerun": "run.rerun",
     "tool": "seams.tools.tool",
+    "use_tape": "run.use_tape",
 }
 
 __all__ = [
@@ -143,6 +145,7 @@ __all__ = [
     "replay",
     "rerun",
     "tool",
+    "use_tape",
 ]
 
 

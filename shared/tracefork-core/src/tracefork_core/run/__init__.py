@@ -1,9 +1,9 @@
 """Open a session, switch seams, clock and guard on, close with a receipt.
 
 `record`, `replay` and `fork` are the three blocks of code under a session, and `rerun` is a fork
-without a fork point. `scope` is what they share, `writing` what those share that write a tape, and
-the receipt of it. `fork_point` finds the exchange that is meant, `surroundings` says what is
-otherwise than when it was recorded. `untaped` finds the tools that ran without being on the tape.
-`racing` tries other orders of what overlaps. `decorated` runs each call of a function in such a
-block.
+without a fork point. `use_tape` records the first time and replays from then on. `scope` is what
+they share, `writing` what those share that write a tape, and the receipt of it. `fork_point` finds
+the exchange that is meant, `surroundings` says what is otherwise than when it was recorded.
+`untaped` finds the tools that ran without being on the tape. `racing` tries other orders of what
+overlaps. `decorated` runs each call of a function in such a block.
 """
