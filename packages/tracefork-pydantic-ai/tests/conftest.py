@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,27 +36,39 @@ def url(server: ProviderServer) -> str:
     return f"{server.url}/v1"
 
 
-@pytest.fixture
-def model(url: str) -> Callable[..., Any]:
-    """Make a model that asks the server."""
-
-    def make(name: str = "gpt-5-mini", *, chat: bool = False) -> Any:
-        client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
-        kind = OpenAIChatModel if chat else OpenAIResponsesModel
-        return kind(name, provider=OpenAIProvider(openai_client=client))
-
-    return make
+def model_at(url: str, name: str = "gpt-5-mini", *, chat: bool = False) -> Any:
+    """Return a model that asks a server."""
+    client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
+    kind = OpenAIChatModel if chat else OpenAIResponsesModel
+    return kind(name, provider=OpenAIProvider(openai_client=client))
 
 
-@pytest.fixture
-def agent(model: Callable[..., Any]) -> Callable[..., Any]:
-    """Make an agent that asks the server: `agent("writer", "@say hi", tools=[…])`."""
+def agent_of(model: Callable[[], Any]) -> Callable[..., Any]:
+    """Return what makes agents: `agent("writer", "@say hi", tools=[…])`."""
 
     def make(name: str, instructions: str = "", **options: Any) -> Any:
         given = {"model": model(), **options}
         return Agent(name=name, instructions=instructions or None, **given)
 
     return make
+
+
+@pytest.fixture
+def model(url: str) -> Callable[..., Any]:
+    """Make a model that asks the server."""
+    return partial(model_at, url)
+
+
+@pytest.fixture
+def agent(model: Callable[..., Any]) -> Callable[..., Any]:
+    """Make an agent that asks the server."""
+    return agent_of(model)
+
+
+@pytest.fixture
+def agent_at() -> Callable[[str], Callable[..., Any]]:
+    """Return what makes agents that ask another server."""
+    return lambda url: agent_of(partial(model_at, f"{url}/v1"))
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from tracefork_pydantic_ai import ADAPTER
 
 def _put_in(patches: Patches, _: ModuleType) -> None:
     # pydantic-ai is imported by now, or loads what follows when it is first used.
-    from tracefork_pydantic_ai import models, steps
+    from tracefork_pydantic_ai import graphs, models, steps
 
-    for part in (steps, models):
+    for part in (steps, models, graphs):
         part.put_in(patches)
 
 
