@@ -227,6 +227,49 @@ def test_what_a_tool_changes_changes_in_a_replay_too(agent: Call, twice: Call) -
     assert recorded[3] == "cancelled"
 
 
+class Noting(Counter):
+    """A tool with a class of its own, which fails as its function does."""
+
+    tool_name = "note"
+    tool_spec = {**Counter.tool_spec, "name": "note"}  # noqa: RUF012 - as Strands declares it
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    async def stream(self, tool_use: Any, invocation_state: Any, **options: Any) -> Any:
+        invocation_state["agent"].state.set("seen", next(RUNS))
+        yield {"done": 1}
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), Broken("no"), OSError(2, "no")])
+@pytest.mark.parametrize("has_class", [False, True])
+def test_what_a_tool_changes_before_it_fails_changes_in_a_replay_too(
+    agent: Call, twice: Call, error: Exception, has_class: bool
+) -> None:
+    """The model and the hooks get the error that they got in the recording."""
+
+    @tool(context=True)
+    def note(tool_context: ToolContext) -> str:
+        """Note something, and fail."""
+        tool_context.agent.state.set("seen", next(RUNS))
+        raise error
+
+    def run() -> Any:
+        made = Noting(error) if has_class else note
+        helper = agent("Helper", "@call note {}\n@then\n@say Done.", tools=[made])
+        raised: list[Any] = []
+        helper.hooks.add_callback(AfterToolCallEvent, lambda it: raised.append(it.exception))
+        helper("Go on.")
+        return helper.state.get(), results(helper)[0]["content"], list(map(repr, raised))
+
+    recorded, again = twice(run)
+    assert again == recorded
+    assert recorded[0]["seen"]
+    assert "no" in recorded[2][0]
+
+
 def test_hooks_run_in_a_replay(agent: Call, twice: Call) -> None:
     """They may change the arguments and the result of a call, cancel it or have it made again."""
 

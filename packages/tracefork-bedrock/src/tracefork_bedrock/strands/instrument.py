@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from types import ModuleType
 
 from tracefork_bedrock.strands import ADAPTER
@@ -10,10 +11,14 @@ from tracefork_core.adapters import Patches
 
 def _put_in(patches: Patches, _: ModuleType) -> None:
     # Strands is imported by now, so these imports cost no more time.
-    from tracefork_bedrock.strands import misses, steps, tool_changes, tools
+    from tracefork_bedrock.strands import misses, sessions, steps, tool_changes, tools
 
-    for part in (steps, tools, tool_changes, misses):
+    for part in (steps, tools, tool_changes, misses, sessions):
         part.put_in(patches)
+    if find_spec("strands.storage") is not None:
+        from tracefork_bedrock.strands import storages
+
+        storages.put_in(patches)
 
 
 def _put_in_graphs(patches: Patches, _: ModuleType) -> None:

@@ -162,9 +162,14 @@ class _Call:
                     data = event["tool_stream_event"]["data"] if _is_progress(event) else event
                     last = data
                     yield Progress(plain(data))
+                last = self._kept(last, changes.all())
             except InterruptException as error:
-                last = ToolInterruptEvent(use, [error.interrupt])
-        yield self._kept(last, changes.all())
+                last = Outcome(None, [error.interrupt], changes.all())
+            except Exception as error:
+                if isinstance(error, TraceforkError) or not changes.all():
+                    raise
+                last = Outcome.failed(error, changes.all())
+        yield last
 
     def _kept(self, last: Any, changes: list[Any]) -> object:
         if isinstance(last, ToolInterruptEvent):
@@ -185,6 +190,8 @@ class _Call:
         outcome = item if isinstance(item, Outcome) else Outcome(item, [], [])
         if not self._has_run:
             make_again(outcome.changes, self._agent, self._run)
+        if (error := outcome.error(self._options["raises"])) is not None:
+            raise error
         if outcome.interrupts:
             return ToolInterruptEvent(
                 self._use, [self._registered(it) for it in outcome.interrupts]
