@@ -6,10 +6,14 @@ With this package installed, a session records a run of AutoGen without any chan
 of its tape are teams, agents, messages of autogen-core, model calls and tools.
 
     attach, detach     record a team, an agent or a client in a session with ambient=False
+    leave_live         let a tool run in replays too
 
 `instrument` says what is replaced while a session is open. `teams`, `agents`, `runtimes` and
 `models` make steps, and `causes` knows what led to each of them. `attachment` and `clients` are for
-sessions with ambient=False.
+sessions with ambient=False. `tools`,
+`workbenches`, `executors` and `people` make exchanges of calls (see `exchanges`), whose results
+`values` converts. `live_tools` says which tools run in replays, too. `tool_calls` keeps agents from
+hanging.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from tracefork_core.adapters import Adapter
 
 if TYPE_CHECKING:
     from tracefork_autogen.attachment import attach, detach
+    from tracefork_autogen.live_tools import leave_live
 
 __version__ = "0.1.0"
 
@@ -30,13 +35,14 @@ ADAPTER = Adapter(
     framework="autogen-agentchat",
     seams=(
         "teams, agents, messages and model calls: steps",
-        "tools, below workbenches",
+        "tools, below workbenches, code executors and user proxies: exchanges",
     ),
 )
 
 _HOMES = {
     "attach": "tracefork_autogen.attachment",
     "detach": "tracefork_autogen.attachment",
+    "leave_live": "tracefork_autogen.live_tools",
 }
 
 __all__ = [
@@ -44,6 +50,7 @@ __all__ = [
     "__version__",
     "attach",
     "detach",
+    "leave_live",
 ]
 
 

@@ -15,7 +15,8 @@ from autogen_agentchat.base import ChatAgent, Response
 
 from tracefork_autogen.causes import agent_step, causes_here, inside_of_agent
 from tracefork_autogen.clients import attached_with, is_attached
-from tracefork_core.adapters import Patches, events_in, in_session, replace_in_classes
+from tracefork_autogen.exchanges import is_recorded_here
+from tracefork_core.adapters import Patches, events_in, replace_in_classes
 
 _working: ContextVar[object] = ContextVar("tracefork_autogen_working", default=None)
 """The agent that works here."""
@@ -33,7 +34,7 @@ def _instead(_owner: type, name: str, original: Any) -> Any:
 def _as_call(on_messages: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(on_messages)
     async def answered(self: Any, messages: Any, cancellation_token: Any) -> Any:
-        if not in_session() or _working.get() is self:
+        if not is_recorded_here() or _working.get() is self:
             return await on_messages(self, messages, cancellation_token)
         with agent_step(self.name, messages, _values(self)) as here:
             response = await on_messages(self, messages, cancellation_token)
@@ -47,7 +48,7 @@ def _as_stream(on_messages_stream: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(on_messages_stream)
     def answered(self: Any, messages: Any, cancellation_token: Any) -> Any:
         events = on_messages_stream(self, messages, cancellation_token)
-        if not in_session() or _working.get() is self:
+        if not is_recorded_here() or _working.get() is self:
             return events
         return _events_of(self, messages, events)
 

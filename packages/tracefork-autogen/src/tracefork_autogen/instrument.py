@@ -14,16 +14,16 @@ from tracefork_core.adapters import Patches
 
 def _put_in_core(patches: Patches, _: ModuleType) -> None:
     # autogen-core is imported by now, or loads what follows when it is first used.
-    from tracefork_autogen import models, runtimes
+    from tracefork_autogen import executors, models, runtimes, tools, workbenches
 
-    for part in (models, runtimes):
+    for part in (models, runtimes, tools, workbenches, executors):
         part.put_in(patches)
 
 
 def _put_in_agentchat(patches: Patches, _: ModuleType) -> None:
-    from tracefork_autogen import agents, teams
+    from tracefork_autogen import agents, people, teams, tool_calls
 
-    for part in (agents, teams):
+    for part in (agents, teams, tool_calls, people):
         part.put_in(patches)
 
 

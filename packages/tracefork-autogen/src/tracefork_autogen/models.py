@@ -14,12 +14,12 @@ from typing import Any
 from autogen_core.models import ChatCompletionClient
 
 from tracefork_autogen.clients import bind_client
+from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
     check_session,
     events_in,
-    in_session,
     replace_in_classes,
     step,
     values_set,
@@ -76,7 +76,9 @@ def _prepare(patches: Patches, client: Any) -> None:
 
 def _passes_by(client: Any) -> bool:
     inner = getattr(client, "client", None)
-    return not in_session() or _asking.get() is client or isinstance(inner, ChatCompletionClient)
+    return (
+        not is_recorded_here() or _asking.get() is client or isinstance(inner, ChatCompletionClient)
+    )
 
 
 def _model_of(client: Any) -> str:

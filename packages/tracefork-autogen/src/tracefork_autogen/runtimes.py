@@ -38,6 +38,7 @@ from tracefork_autogen.causes import (
     sent_from,
 )
 from tracefork_autogen.clients import is_attached
+from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Patches,
@@ -45,7 +46,6 @@ from tracefork_core.adapters import (
     check_session,
     current_step,
     end_step,
-    in_session,
     lane_here,
     step,
 )
@@ -107,7 +107,7 @@ def put_in(patches: Patches) -> None:
 def _as_sent(send_message: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(send_message)
     async def sent(self: Any, message: Any, recipient: Any, **options: Any) -> Any:
-        if not in_session():
+        if not is_recorded_here():
             return await send_message(self, message, recipient, **options)
         options["message_id"] = options.get("message_id") or str(uuid4())
         handed_over = options["message_id"]
@@ -131,7 +131,7 @@ def _as_sent(send_message: Callable[..., Awaitable[Any]]) -> Callable[..., Await
 def _as_published(publish_message: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(publish_message)
     async def published(self: Any, message: Any, topic_id: Any, **options: Any) -> Any:
-        if not in_session():
+        if not is_recorded_here():
             return await publish_message(self, message, topic_id, **options)
         check_session()
         options["message_id"] = options.get("message_id") or str(uuid4())
@@ -185,7 +185,7 @@ def _as_handled(process: Callable[..., Awaitable[None]]) -> Callable[..., Awaita
     @wraps(process)
     async def handled(self: Any, envelope: Any) -> None:
         sent = _sent.pop(envelope.message_id, None)
-        if sent is None or not in_session():
+        if sent is None or not is_recorded_here():
             await process(self, envelope)
             return
         current_step.set(sent.step)
@@ -214,7 +214,7 @@ def _end_if_failed(here: Root) -> None:
 def _as_agent(on_message: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(on_message)
     async def handled(self: Any, message: Any, ctx: Any) -> Any:
-        turn = _turn_of(self, message) if in_session() else None
+        turn = _turn_of(self, message) if is_recorded_here() else None
         if turn is None:
             return await on_message(self, message, ctx)
         with agent_step(*turn):

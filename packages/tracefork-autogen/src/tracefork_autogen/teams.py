@@ -27,12 +27,12 @@ from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChat
 from tracefork_autogen import runtimes
 from tracefork_autogen.causes import Root, cause, causes_here, lane_around, root
 from tracefork_autogen.clients import attached_with, is_attached
+from tracefork_autogen.exchanges import is_recorded_here
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
     check_session,
     events_in,
-    in_session,
     lane_here,
     replace_in_classes,
 )
@@ -74,7 +74,7 @@ def _as_team(run_stream: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(run_stream)
     def run(self: Any, *args: Any, **options: Any) -> Any:
         events = run_stream(self, *args, **options)
-        return _events_of(self, events) if in_session() else events
+        return _events_of(self, events) if is_recorded_here() else events
 
     return run
 
@@ -115,6 +115,6 @@ def _in_order(get_start_nodes: Callable[..., set[str]]) -> Callable[..., set[str
     @wraps(get_start_nodes)
     def got(self: Any) -> set[str]:
         nodes = get_start_nodes(self)
-        return _Ordered(nodes, self) if in_session() else nodes
+        return _Ordered(nodes, self) if is_recorded_here() else nodes
 
     return got

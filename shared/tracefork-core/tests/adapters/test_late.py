@@ -33,7 +33,9 @@ class Server:
         return f"answer {n}"
 
     async def close(self) -> None:
-        if not self.late.forget(self):
+        waits = self.late.waits(self)
+        assert self.late.forget(self) is waits
+        if not waits:
             self.connected.append("off")
 
 

@@ -74,7 +74,13 @@ class Late:
                     await waiting.connect()
                 waiting.is_made = True
 
+    def waits(self, holder: object) -> bool:
+        """Return whether a connection was put off and not made so far."""
+        waiting = self._waiting.get(holder)
+        return waiting is not None and not waiting.is_made
+
     def forget(self, holder: object) -> bool:
         """Forget a connection, and return whether it was put off and never made."""
-        waiting = self._waiting.pop(holder, None)
-        return waiting is not None and not waiting.is_made
+        waits = self.waits(holder)
+        self._waiting.pop(holder, None)
+        return waits
