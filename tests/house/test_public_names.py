@@ -195,7 +195,9 @@ PUBLIC = {
     ],
     "tracefork_mcp": ["ADAPTER", "__version__", "attach", "declare"],
     "tracefork_openai_agents": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
-    "tracefork_pydantic_ai": ["ADAPTER", "__version__", "attach", "detach", "tape"],
+    "tracefork_pydantic_ai": [
+        *("ADAPTER", "__version__", "attach", "detach", "leave_live", "tape"),
+    ],
     "tracefork_testkit": [
         "ClosedNetwork",
         "Fault",

@@ -4,14 +4,17 @@ With this package installed, a session records runs of pydantic-ai's agents with
 them. The steps of its tape are agents, their nodes, model calls, tools and output validators.
 
     tape               record a test the first time, and replay it from then on
+    leave_live         let a tool run in replays too
     attach, detach     record an agent or a model in a session with ambient=False
 
 Names are loaded when they are first used: importing this package imports no framework.
 
 `instrument` says what is replaced while a session is open. `steps` makes steps of agents, nodes and
 validators, `models` of requests to models, `graphs` of the nodes of a program's graphs, and
-`blocks` of what is entered and left. `attachment` and `clients` are for sessions with
-ambient=False, and `for_tests` for tests.
+`blocks` of what is entered and left. `tools` makes exchanges of tool calls, `live_tools` says which
+run in replays too, and `agent_references` which functions run agents. `tool_changes` notes what a
+tool did besides returning a result, `tool_values` converts results, and `tool_failures` exceptions.
+`attachment` and `clients` are for sessions with ambient=False, and `for_tests` for tests.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from tracefork_core.adapters import Adapter
 if TYPE_CHECKING:
     from tracefork_pydantic_ai.attachment import attach, detach
     from tracefork_pydantic_ai.for_tests import tape
+    from tracefork_pydantic_ai.live_tools import leave_live
 
 __version__ = "0.1.0"
 
@@ -40,10 +44,11 @@ ADAPTER = Adapter(
 _HOMES = {
     "attach": "tracefork_pydantic_ai.attachment",
     "detach": "tracefork_pydantic_ai.attachment",
+    "leave_live": "tracefork_pydantic_ai.live_tools",
     "tape": "tracefork_pydantic_ai.for_tests",
 }
 
-__all__ = ["ADAPTER", "__version__", "attach", "detach", "tape"]
+__all__ = ["ADAPTER", "__version__", "attach", "detach", "leave_live", "tape"]
 
 
 def __getattr__(name: str) -> object:

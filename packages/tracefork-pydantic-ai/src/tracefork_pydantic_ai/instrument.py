@@ -10,9 +10,9 @@ from tracefork_pydantic_ai import ADAPTER
 
 def _put_in(patches: Patches, _: ModuleType) -> None:
     # pydantic-ai is imported by now, or loads what follows when it is first used.
-    from tracefork_pydantic_ai import graphs, models, steps
+    from tracefork_pydantic_ai import graphs, models, steps, tools
 
-    for part in (steps, models, graphs):
+    for part in (steps, models, graphs, tools):
         part.put_in(patches)
 
 

@@ -25,6 +25,7 @@ from tracefork_core.adapters import (
     current_step,
     end_step,
     in_session,
+    is_crossing_seam,
     replace_in_classes,
     step,
     values_set,
@@ -45,7 +46,8 @@ def put_in(patches: Patches) -> None:
 def _is_passed_on(model: Any) -> bool:
     """Return whether another step holds the request, or will."""
     wraps_others = isinstance(model, (WrapperModel, FallbackModel))
-    return wraps_others or not in_session() or asked_model.get() is not None
+    is_seen = in_session() and not is_crossing_seam()
+    return wraps_others or not is_seen or asked_model.get() is not None
 
 
 def _name_of(model: Any) -> str:

@@ -30,6 +30,7 @@ from tracefork_core.adapters import (
     current_step,
     end_step,
     in_session,
+    is_crossing_seam,
     lane_here,
     step,
     values_set,
@@ -151,7 +152,7 @@ def _as_agent(iterate: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(iterate)
     def iter_(self: Any, *args: Any, **options: Any) -> Any:
         running = iterate(self, *args, **options)
-        if not in_session():
+        if not in_session() or is_crossing_seam():  # A tool that is one exchange runs it.
             return running
         also = {is_attached: True} if id(self) in attached() else {}
         return Block(running, lambda: Run(self.name or UNNAMED, also))

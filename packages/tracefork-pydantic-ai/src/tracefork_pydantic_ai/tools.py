@@ -1,0 +1,181 @@
+"""Make the calls of tools exchanges: recorded once, and answered from the tape in replays.
+
+`call_tool` of a toolset does the work of a tool. It lies below validation, approval, hooks and
+retries, so all of these run in a replay as in the recording. It is replaced in `FunctionToolset`
+and in the toolsets of the program. Toolsets that pass calls on to others are left alone, also
+those of the program: what they do around a call is the program's own code. So are toolsets of MCP
+servers, whose calls tracefork-mcp records.
+
+The step of a tool is around its hooks: what they ask belongs to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+from pydantic_ai.tool_manager import ToolManager
+from pydantic_ai.toolsets import (
+    AbstractToolset,
+    CombinedToolset,
+    ExternalToolset,
+    FunctionToolset,
+    WrapperToolset,
+)
+
+from tracefork_core import TraceforkError
+from tracefork_core.adapters import (
+    Patches,
+    atool_exchange,
+    check_session,
+    crossing_seam,
+    effect_of,
+    in_session,
+    is_crossing_seam,
+    replace_in_classes,
+    tool_mark,
+    values_set,
+)
+from tracefork_pydantic_ai import live_tools, tool_changes
+from tracefork_pydantic_ai.live_tools import is_left_live, recorded_tool
+from tracefork_pydantic_ai.steps import own_lane, step_in_run
+from tracefork_pydantic_ai.tool_changes import make_again, noted
+from tracefork_pydantic_ai.tool_failures import RAISED, data_of, message_of, rebuilt
+from tracefork_pydantic_ai.tool_values import Outcome, Values, plain
+
+Work = Callable[[dict[str, Any]], Awaitable[object]]
+
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
+_PASSING_ON = (CombinedToolset, ExternalToolset, WrapperToolset)
+_MCP = ("pydantic_ai.mcp", "MCPToolset")
+"""By name: importing it would import MCP."""
+
+_called: ContextVar[str | None] = ContextVar("tracefork_pydantic_ai_called", default=None)
+"""The name by which the model called the tool: toolsets may add a prefix, or rename."""
+
+
+def put_in(patches: Patches) -> None:
+    """Make the calls of tools steps and exchanges of the open session."""
+    patches.wrap(ToolManager, "execute_tool_call", _in_step)
+    replace_in_classes(patches, AbstractToolset, ["call_tool"], _as_exchange)
+    live_tools.put_in(patches)
+    tool_changes.put_in(patches)
+
+
+def _in_step(execute: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @wraps(execute)
+    async def executed(self: Any, validated: Any, **options: Any) -> Any:
+        is_run = validated.args_valid and getattr(validated, "deferral", None) is None
+        if not in_session() or is_crossing_seam() or not is_run:
+            return await execute(self, validated, **options)
+        name = validated.call.tool_name
+        with step_in_run(validated.ctx, "tool", name), own_lane(), values_set({_called: name}):
+            try:
+                result = await execute(self, validated, **options)
+            except Exception:
+                check_session()
+                raise
+            check_session()  # Hooks turn errors into results, and toolsets into retries.
+            return result
+
+    return executed
+
+
+def _as_exchange(
+    owner: type, _: str, original: Callable[..., Awaitable[object]]
+) -> Callable[..., Awaitable[object]]:
+    if not _does_the_work(owner):
+        return original
+
+    @wraps(original)
+    async def call_tool(
+        self: Any, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any
+    ) -> object:
+        async def work(arguments: dict[str, Any]) -> object:
+            return await original(self, name, arguments, ctx, tool)
+
+        if not in_session() or is_crossing_seam():
+            return await work(tool_args)
+        defined = getattr(self, "tools", {}).get(getattr(tool, "original_name", name))
+        function = getattr(defined, "function", None) or self.call_tool
+        if is_left_live(self, defined, function, ctx.deps):
+            return await work(tool_args)
+        return await _Call(_called.get() or name, function, ctx, tool, work).answer(tool_args)
+
+    return call_tool
+
+
+def _does_the_work(owner: type) -> bool:
+    """Return whether a class of toolsets calls tools itself."""
+    if owner.__module__.partition(".")[0] == "pydantic_ai":
+        return owner is FunctionToolset
+    is_mcp = any((kind.__module__, kind.__name__) == _MCP for kind in owner.__mro__)
+    return not (is_mcp or issubclass(owner, _PASSING_ON))
+
+
+class _Call:
+    """One call of a tool that is an exchange."""
+
+    def __init__(self, name: str, function: Any, context: Any, tool: Any, work: Work) -> None:
+        self._name = name
+        self._function = function
+        self._context = context
+        self._tool = tool
+        self._work = work
+        self._values = Values(function)
+        self._has_run = False
+
+    async def answer(self, arguments: dict[str, Any]) -> object:
+        """Return or raise what the tool does, or did in the recording."""
+        told = plain(arguments)
+
+        async def run(**now: Any) -> object:
+            given = arguments if now == told else self._validated(now)
+            return await self._outcome(given)
+
+        mark = tool_mark(self._function)
+        raises = mark.raises if mark else ()
+        metadata = self._tool.tool_def.metadata or {}
+        outcome = await atool_exchange(
+            _NOT_IN_NAMES.sub("_", self._name) or "_",
+            told,
+            run,
+            self._values,
+            effect=effect_of(self._name, metadata.get("effect"), function=self._function),
+            raises=(*RAISED, *raises),
+        )
+        if not isinstance(outcome, Outcome):
+            return outcome
+        if not self._has_run:
+            with crossing_seam():  # The tool drew no values that are on the tape.
+                await make_again(outcome.changes, self._context)
+        if outcome.error is not None:
+            raise rebuilt(outcome.error, raises)
+        return outcome.result
+
+    def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments that a fork sets, as the tool expects them."""
+        validated: dict[str, Any] = self._tool.args_validator.validate_python(arguments)
+        return validated
+
+    async def _outcome(self, arguments: dict[str, Any]) -> object:
+        self._has_run = True
+        result, error = None, None
+        with (
+            values_set({recorded_tool: self._name}),
+            noted(self._name, self._context.deps, self._values) as changes,
+        ):
+            try:
+                result = self._values.storable(await self._work(arguments))
+            except TraceforkError:
+                raise
+            except Exception as raised:
+                made, error = changes.all(), data_of(raised)
+                if not made and error is None:
+                    raise
+                return Outcome(None, made, error or message_of(raised))
+            made = changes.all()
+        return Outcome(result, made) if made else result
