@@ -36,6 +36,8 @@ ASKS = {
     "tracefork-autogen": [
         "autogen-agentchat",
         "autogen-core",
+        "msgspec",
+        "pydantic",
         "tracefork-core",
         "tracefork-mcp",
     ],

@@ -7,13 +7,15 @@ of its tape are teams, agents, messages of autogen-core, model calls and tools.
 
     attach, detach     record a team, an agent or a client in a session with ambient=False
     leave_live         let a tool run in replays too
+    fork_state         the state of a recorded team, for a new one to go on from
 
 `instrument` says what is replaced while a session is open. `teams`, `agents`, `runtimes` and
 `models` make steps, and `causes` knows what led to each of them. `attachment` and `clients` are for
 sessions with ambient=False. `tools`,
-`workbenches`, `executors` and `people` make exchanges of calls (see `exchanges`), whose results
-`values` converts. `live_tools` says which tools run in replays, too. `tool_calls` keeps agents from
-hanging.
+`workbenches`, `executors`, `people` and `memories` make exchanges of calls (see `exchanges`), whose
+results `values` converts. `live_tools` says which tools run in replays, too. `tool_calls` keeps
+agents from hanging. `caches` and `token_counts` answer from the tape what a machine may have at
+hand. `states` keeps what teams had in mind, for `state_forks`.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from tracefork_core.adapters import Adapter
 if TYPE_CHECKING:
     from tracefork_autogen.attachment import attach, detach
     from tracefork_autogen.live_tools import leave_live
+    from tracefork_autogen.state_forks import fork_state
 
 __version__ = "0.1.0"
 
@@ -42,6 +45,7 @@ ADAPTER = Adapter(
 _HOMES = {
     "attach": "tracefork_autogen.attachment",
     "detach": "tracefork_autogen.attachment",
+    "fork_state": "tracefork_autogen.state_forks",
     "leave_live": "tracefork_autogen.live_tools",
 }
 
@@ -50,6 +54,7 @@ __all__ = [
     "__version__",
     "attach",
     "detach",
+    "fork_state",
     "leave_live",
 ]
 

@@ -14,16 +14,26 @@ from tracefork_core.adapters import Patches
 
 def _put_in_core(patches: Patches, _: ModuleType) -> None:
     # autogen-core is imported by now, or loads what follows when it is first used.
-    from tracefork_autogen import executors, models, runtimes, tools, workbenches
+    from tracefork_autogen import (
+        caches,
+        executors,
+        memories,
+        models,
+        runtimes,
+        token_counts,
+        tools,
+        workbenches,
+    )
 
-    for part in (models, runtimes, tools, workbenches, executors):
+    made = (models, runtimes, tools, workbenches, executors)
+    for part in (*made, memories, caches, token_counts):
         part.put_in(patches)
 
 
 def _put_in_agentchat(patches: Patches, _: ModuleType) -> None:
-    from tracefork_autogen import agents, people, teams, tool_calls
+    from tracefork_autogen import agents, people, states, teams, tool_calls
 
-    for part in (agents, teams, tool_calls, people):
+    for part in (agents, teams, tool_calls, people, states):
         part.put_in(patches)
 
 
