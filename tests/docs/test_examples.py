@@ -29,6 +29,7 @@ ELSEWHERE = {
     "order_graph": "docs/how-to/find-the-node-that-broke-a-strands-graph.md",
     "newsroom": "packages/tracefork-crewai/tests/test_how_to.py",
     "support_desk": "docs/how-to/which-agent-gave-the-wrong-handoff.md",
+    "parcel_desk": "packages/tracefork-pydantic-ai/tests/test_parcel_desk.py",
     "trip_review": "packages/tracefork-google-adk/tests/test_review.py",
     "trip_desk": "docs/how-to/debug-a-google-adk-agent.md",
     "refund_desk": "docs/tutorial/debug-a-langgraph-run.md",
