@@ -41,7 +41,7 @@ ASKS = {
         "tracefork-core",
         "tracefork-mcp",
     ],
-    "tracefork-bedrock": ["boto3", "tracefork-core"],
+    "tracefork-bedrock": ["boto3", "msgspec", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
     "tracefork-google-adk": [
         "google-adk",
