@@ -59,7 +59,14 @@ ASKS = {
         "tracefork-mcp",
         "websockets",
     ],
-    "tracefork-pydantic-ai": ["pydantic-ai-slim", "tracefork-core", "tracefork-mcp"],
+    "tracefork-pydantic-ai": [
+        "pydantic",
+        "pydantic-ai-slim",
+        "pydantic-core",
+        "pydantic-graph",
+        "tracefork-core",
+        "tracefork-mcp",
+    ],
 }
 
 
