@@ -344,8 +344,6 @@ def _check_failure(exchange: Exchange, kind: str) -> None:
     """
     from tracefork_core.providers import format_of  # It takes long to load.
 
-    own, seam = format_of(exchange.method, exchange.url), exchange.aside.seam
+    own = format_of(exchange.method, exchange.url)
     if own is None or own.status_of(kind) is None:
-        if (check_exception := getattr(own, "check_exception", None)) is not None:
-            check_exception(seam, kind)
-        check_kind(seam, kind)
+        check_kind(exchange.aside.seam, kind)
