@@ -41,7 +41,7 @@ ASKS = {
         "tracefork-core",
         "tracefork-mcp",
     ],
-    "tracefork-bedrock": ["boto3", "tracefork-core"],
+    "tracefork-bedrock": ["boto3", "msgspec", "tracefork-core"],
     "tracefork-crewai": ["crewai", "msgspec", "pydantic", "tracefork-core"],
     "tracefork-google-adk": [
         "google-adk",
@@ -59,7 +59,14 @@ ASKS = {
         "tracefork-mcp",
         "websockets",
     ],
-    "tracefork-pydantic-ai": ["pydantic-ai-slim", "tracefork-core", "tracefork-mcp"],
+    "tracefork-pydantic-ai": [
+        "pydantic",
+        "pydantic-ai-slim",
+        "pydantic-core",
+        "pydantic-graph",
+        "tracefork-core",
+        "tracefork-mcp",
+    ],
 }
 
 

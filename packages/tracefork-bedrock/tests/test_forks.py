@@ -136,6 +136,18 @@ def test_an_exception_of_the_library_is_still_one(
         converse(client)
 
 
+def test_an_error_that_nothing_has_is_refused_before_the_fork(client: Any, tape: Path) -> None:
+    """The agent would get an exception that says nothing; one sentence says what can be given."""
+    with tracefork.record(tape):
+        converse(client)
+    fails = tracefork.Fail(kind="Banana")
+    with (
+        pytest.raises(tracefork.UsageError, match=r"Banana.*ThrottlingException.*ReadTimeoutError"),
+        tracefork.fork(tape, at=0, replace=fails),
+    ):
+        raise AssertionError("the fork has begun")
+
+
 def test_a_fork_may_call_another_tool(
     server: ProviderServer, client: Any, tape: Path, tmp_path: Path
 ) -> None:

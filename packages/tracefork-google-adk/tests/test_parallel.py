@@ -31,8 +31,7 @@ def test_the_next_prompt_is_the_recorded_one(
     """Events stand in a prompt as they came in, and models answer after delays of any length.
 
     Each of TRACEFORK_REPEAT recordings (3 by default) has an order of its own; both its replays
-    take that order, and the whole session is the same. They are not strict: on a busy machine, one
-    replay in some hundreds delivers two pieces in another order, which no prompt shows.
+    take that order, strictly, and the whole session is the same.
     """
     orders = set()
     for seed in range(REPEATS):
@@ -57,7 +56,7 @@ def test_the_next_prompt_is_the_recorded_one(
                 recorded = act()
             prompt = server.requests[-1].body
         for _ in range(2):
-            with tracefork.replay(tape):
+            with tracefork.replay(tape, strict=True):
                 assert act() == recorded
         orders.add(tuple(sorted(NAMES, key=lambda name: prompt.find(f"[{name}] said".encode()))))
     assert len(orders) > 1

@@ -29,7 +29,18 @@ def classes_of(module: ModuleType, base: type) -> dict[str, Any]:
 _ATTEMPT = classes_of(botocore.exceptions, botocore.exceptions.BotoCoreError)
 _BODY = classes_of(urllib3.exceptions, urllib3.exceptions.HTTPError)
 _BUILTIN = classes_of(builtins, Exception)
+OF_THE_NETWORK = sorted(
+    name
+    for name, kind in _ATTEMPT.items()
+    if issubclass(kind, botocore.exceptions.HTTPClientError) and name != "HTTPClientError"
+)
+"""The exceptions with which an attempt fails that gets no answer."""
 _OF_THE_WIRE = (urllib3.exceptions.HTTPError, OSError)
+
+
+def is_known(name: str) -> bool:
+    """Return whether a failure with this name is rebuilt with its class."""
+    return any(name in known for known in (_ATTEMPT, _BODY, _BUILTIN))
 
 
 def failure_of(error: BaseException) -> Failure:

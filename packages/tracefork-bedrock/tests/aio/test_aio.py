@@ -248,3 +248,23 @@ def test_the_backend_of_httpx_is_refused_in_one_sentence(
         with tracefork.record(tape):
             asyncio.run(asked(server, converse, config=config))
     assert not server.requests
+
+
+def test_a_client_of_aioboto3_replays(server: ProviderServer, tape: Path) -> None:
+    """Its session makes clients of aiobotocore, each of whose requests is one exchange."""
+    aioboto3 = pytest.importorskip("aioboto3", reason="it supports older versions of aiobotocore")
+
+    url = server.url
+
+    async def ask() -> Any:
+        session = aioboto3.Session(region_name="us-east-1", **KEYS)
+        async with session.client("bedrock-runtime", endpoint_url=url) as client:
+            answer, events = await converse(client), await converse_stream(client)
+        return answer["output"], events
+
+    with tracefork.record(tape):
+        recorded = asyncio.run(ask())
+    with closed_network(), tracefork.replay(tape, strict=True):
+        assert asyncio.run(ask()) == recorded
+    with tracefork.Tape.open(tape) as opened:
+        assert len(opened.exchanges) == 2

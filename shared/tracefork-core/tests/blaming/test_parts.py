@@ -10,14 +10,14 @@ from rich.console import Console
 
 from tracefork_core.blaming.engine.probe import Settings
 from tracefork_core.blaming.engine.result import Result
-from tracefork_core.blaming.parts import Part, Weighed, weighed
+from tracefork_core.blaming.parts import Part, Weighed, pieces, weighed
 from tracefork_core.blaming.report import Report
 from tracefork_core.blaming.trials.budget import Budget
 from tracefork_core.blaming.trials.trial_journal import Header
 from tracefork_core.blaming.trials.units import UnitName
 from tracefork_core.cli.display.blame_report import document, print_report
 
-from .worlds import Agent, errs, judged, plain, ran
+from .worlds import Agent, echo, errs, judged, plain, ran
 
 TASKS = {"research": "Analyst", "analyse": "Analyst", "write": "Writer"}
 FAULT = 6
@@ -89,6 +89,31 @@ def test_parts_that_interleave_have_no_effect_of_their_own(result: Result) -> No
     )
     inside = found[0].parts
     assert [(one.part.step, one.effect) for one in inside] == [(("even",), None), (("odd",), None)]
+
+
+def test_a_part_is_divided_where_others_ran_inside_of_it() -> None:
+    """An agent that ran others continues after each; one that ran beside it does not divide it."""
+    desk = Part(kind="agent", step=("desk",), units=(0, 1, 4, 6, 7))
+    first = Part(kind="agent", step=("desk", "ask", "first"), units=(2, 3))
+    second = Part(kind="agent", step=("desk", "ask", "second"), units=(5,))
+    assert pieces([desk, first, second]) == ((0, 1), (4,), (6, 7), (2, 3), (5,))
+    beside = Part(kind="agent", step=("beside",), units=(2, 3, 5))
+    assert pieces([desk, beside]) == (desk.units, beside.units)
+
+
+def test_an_agent_that_errs_inside_another_is_named() -> None:
+    """The outer agent repeats what the inner one said, and errs as often as that does."""
+    desk = Part(kind="agent", step=("desk",), units=(0, 2))
+    inner = Part(kind="agent", step=("desk", "ask", "inner"), units=(1,))
+    agent = Agent(
+        plain(3, u1=errs(0.1), u2=echo(1)),
+        (0, 1, 1),
+        lambda run: float(run[2] == 1),
+    )
+    result = judged(agent, 1, groups=pieces([desk, inner]))
+    first, other = weighed(result, [desk, inner], 0.05)
+    assert (first.part, first.is_named, other.is_named) == (inner, True, False)
+    assert (first.effect or 0) > 0.5
 
 
 @pytest.fixture(scope="module")

@@ -304,6 +304,33 @@ def test_a_thread_out_of_patience_waits_again_if_the_order_moved_on(
     assert (taken, order.skipped) == ([0, 1, 2], 0)
 
 
+def test_a_task_waits_for_one_whose_thread_has_just_ended_its_job() -> None:
+    """The thread is at rest by then, and the result of its job is what the loop does next."""
+    taken: list[int] = []
+
+    async def run() -> int:
+        done = asyncio.Event()
+
+        class Ending(Others):
+            def is_stuck(self) -> bool:
+                asyncio.get_running_loop().call_soon_threadsafe(done.set)
+                return True
+
+        policy = Recorded((turn, turn) for turn in range(2))
+        order = turnstile.Turnstile(policy, Gate(Ending()), Pace(None))
+
+        async def take(turn: int, after: asyncio.Event | None = None) -> None:
+            if after is not None:
+                await after.wait()
+            await order.await_turn(turn, owner=turn, patience=0)
+            taken.append(turn)
+
+        await asyncio.gather(take(1), take(0, done))
+        return order.skipped
+
+    assert (asyncio.run(run()), taken) == (0, [0, 1])
+
+
 @pytest.mark.usefixtures("_impatient")
 def test_a_lock_around_the_client_does_not_stall_threads(tape: Path) -> None:
     """Another thread may hold the lock than in the recording: it goes first."""

@@ -32,6 +32,7 @@ _STATUSES = {
     "UnrecognizedClientException": 403,
     "ValidationException": 400,
 }
+NAMES = tuple(_STATUSES)
 _NAMES = {
     400: "ValidationException",
     403: "AccessDeniedException",

@@ -117,6 +117,22 @@ class BedrockFormat:
         """Return the status of an error of Bedrock: ThrottlingException is 429."""
         return errors.status_of(error)
 
+    def check_exception(self, seam: str, name: str) -> None:
+        """Check that botocore has an exception of this name.
+
+        Raises:
+            UsageError: it has none.
+        """
+        from tracefork_bedrock import attempts, failures  # They import botocore, which takes long.
+
+        if seam == attempts.SEAM and not failures.is_known(name):
+            raise UsageError(
+                f"tracefork: neither Amazon Bedrock nor botocore has an error {name} (--fail). "
+                "Give a status from 400 to 599, an error of Bedrock "
+                f"({', '.join(errors.NAMES)}) or an "
+                f"exception of botocore ({', '.join(failures.OF_THE_NETWORK)})."
+            )
+
 
 FORMAT = BedrockFormat()
 

@@ -16,7 +16,7 @@ from tracefork_core.blaming.engine import engine
 from tracefork_core.blaming.engine.probe import Probe, Settings, Trial
 from tracefork_core.blaming.engine.result import Result, Verdict
 from tracefork_core.blaming.oracles import noise
-from tracefork_core.blaming.parts import Part, parts_by, parts_of, weighed
+from tracefork_core.blaming.parts import Part, parts_by, parts_of, pieces, weighed
 from tracefork_core.blaming.report import CREDIT, Grading, Report
 from tracefork_core.blaming.trials.budget import Budget, Pacer, Purse
 from tracefork_core.blaming.trials.pool import Pool
@@ -150,7 +150,7 @@ def blame(
         units=len(run.units),
         seed=seed,
         settings=chosen,
-        groups=tuple(part.units for part in parts),
+        groups=pieces(parts),
         agent=_name(agent),
         oracle=f"{CREDIT}{_name(oracle)}" if credit else _name(oracle),
         regrades=regrades,

@@ -40,6 +40,7 @@ class Weighed(msgspec.Struct, frozen=True, kw_only=True):
         gain: how much it raised the risk for good, as estimated: the sum over its units.
         effect: difference in failure rate, from -1 to 1, between runs that keep this part and runs
             that keep only what comes before it; None if the search did not fork at both its ends.
+            If other parts ran inside of it, that of its likeliest piece between them.
         interval: of the effect, simultaneous over positions, valid at any time.
         kept: failure rate of runs that keep it.
         redecided: failure rate of runs that decide it again.
@@ -82,6 +83,28 @@ def parts_of(tape: Tape, groups: Sequence[Collection[int]]) -> tuple[Part, ...]:
     )
 
 
+def pieces(parts: Sequence[Part]) -> tuple[tuple[int, ...], ...]:
+    """Return the units of each part, divided where a part inside of its step has units in between.
+
+    An agent that runs another one in a tool continues when that has ended, and repeats what it
+    said. A fork that keeps both sides of the outer agent would keep the failure, whichever of the
+    two erred. So the search keeps what came before the inner one without what came after it.
+    """
+    return tuple(piece for part in parts for piece in _divided(part, parts))
+
+
+def _divided(part: Part, parts: Sequence[Part]) -> list[tuple[int, ...]]:
+    inside = [
+        other.units[0]
+        for other in parts
+        if len(other.step) > len(part.step) and other.step[: len(part.step)] == part.step
+    ]
+    before: dict[int, list[int]] = {}
+    for unit in part.units:
+        before.setdefault(sum(first < unit for first in inside), []).append(unit)
+    return [tuple(units) for units in before.values()]
+
+
 def weighed(result: Result, parts: Sequence[Part], level: float) -> tuple[Weighed, ...]:
     """Return the parts with their effects, named and likely ones first.
 
@@ -90,21 +113,23 @@ def weighed(result: Result, parts: Sequence[Part], level: float) -> tuple[Weighe
         parts: a partition of its units.
         level: error rate of all intervals together.
     """
-    searched = sorted(parts, key=lambda part: part.units)
-    order = [unit for part in searched for unit in part.units]
+    order = [unit for piece in sorted(pieces(parts)) for unit in piece]
     curve = {point.position: point for point in result.curve}
     named = set(result.verdict.units)
     if not named and result.decisive is not None:
         named = {result.decisive.unit}
     narrow = simultaneous(level, len(order))
 
-    def weigh(part: Part) -> Weighed:
+    def chance(units: Sequence[int]) -> float:
+        return sum(result.units[unit].chance for unit in units)
+
+    def weigh(part: Part, beside: Sequence[Part]) -> Weighed:
         units = [result.units[unit] for unit in part.units]
-        contrast = _contrast(curve, order, part)
+        contrast = _contrast(curve, order, max(_divided(part, beside), key=chance))
         return Weighed(
             part=part,
             is_named=not named.isdisjoint(part.units) and bool(result.verdict.units),
-            chance=sum(unit.chance for unit in units),
+            chance=chance(part.units),
             gain=sum(unit.gain for unit in units),
             effect=contrast.effect if contrast else None,
             interval=contrast.interval(narrow) if contrast else None,
@@ -114,7 +139,7 @@ def weighed(result: Result, parts: Sequence[Part], level: float) -> tuple[Weighe
         )
 
     def ranked(some: Sequence[Part]) -> tuple[Weighed, ...]:
-        all_of_them = [weigh(part) for part in some]
+        all_of_them = [weigh(part, some) for part in some]
         return tuple(sorted(all_of_them, key=lambda part: (not part.is_named, -part.chance)))
 
     return ranked(parts)
@@ -144,12 +169,14 @@ def _parts(exchanges: Sequence[Exchange], kinds: Sequence[str]) -> tuple[Part, .
     )
 
 
-def _contrast(curve: dict[int, Point], order: Sequence[int], part: Part) -> Contrast | None:
-    """Compare the runs at both ends of a part; None unless both ends were tried."""
-    first = order.index(part.units[0])
-    if tuple(order[first : first + len(part.units)]) != part.units:
+def _contrast(
+    curve: dict[int, Point], order: Sequence[int], units: tuple[int, ...]
+) -> Contrast | None:
+    """Compare the runs at both ends of some units; None unless both ends were tried."""
+    first = order.index(units[0])
+    if tuple(order[first : first + len(units)]) != units:
         return None  # Other parts have units in between, so their effects are mixed.
-    before, after = (curve.get(position) for position in (first, first + len(part.units)))
+    before, after = (curve.get(position) for position in (first, first + len(units)))
     if before is None or after is None or not (before.forks and after.forks):
         return None
     return Contrast(_tally(after), _tally(before))

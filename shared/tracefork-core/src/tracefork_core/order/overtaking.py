@@ -17,7 +17,7 @@ protect what it shares.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tracefork_core.order.policies import Policy
@@ -70,12 +70,18 @@ class Overtaking:
         if blocked:
             self._line.wake(max(blocked))
 
-    def went_ahead(self) -> bool:
-        """Let the first go ahead if nothing can bring the due turn, and return whether it did."""
+    def went_ahead(self, is_idle: Callable[[], bool] = lambda: True) -> bool:
+        """Let the first go ahead if nothing can bring the due turn, and return whether it did.
+
+        `is_idle` tells whether the loop of the caller has nothing to do. It is asked twice: a
+        thread that comes to rest in between may have given the loop the result of its job.
+        """
+        if not is_idle():
+            return False
         with self._line.held:
             position = self._line.position
             is_missing = self._is_missing()
-        return is_missing and self._rest.is_stuck() and self.go_ahead(position)
+        return is_missing and self._rest.is_stuck() and is_idle() and self.go_ahead(position)
 
     def _is_missing(self) -> bool:
         """Return whether nothing has come for the due turn, or will after a sleep, but others wait.

@@ -26,6 +26,7 @@ from asyncio import wait as wait_for_any
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from enum import Enum, auto
+from functools import partial
 from time import sleep as real_sleep
 from typing import NamedTuple
 
@@ -340,7 +341,7 @@ class Turnstile:
             watches = not self._rest.alone and self._overtaking.watches(turn, in_thread=False)
             if await _woken(woken, min(look_after, left) if watches else left):
                 return
-            if watches and has_nothing_to_do(GRACE_SECONDS) and self._overtaking.went_ahead():
+            if watches and self._overtaking.went_ahead(partial(has_nothing_to_do, GRACE_SECONDS)):
                 return
             look_after = min(2 * look_after, latest)
         if self._policy.is_live:

@@ -72,7 +72,11 @@ class Wanted:
 
 
 class Format(Protocol):
-    """One wire format. Its methods get requests that it `reads`, and bytes that may be hostile."""
+    """One wire format. Its methods get requests that it `reads`, and bytes that may be hostile.
+
+    A format of an adapter's own seam may also have `check_exception(seam, name)`, which raises a
+    `UsageError` if the library of that seam has no exception of this name.
+    """
 
     def reads(self, method: str, url: str) -> bool:
         """Return whether requests with this method and URL have this format."""

@@ -344,6 +344,8 @@ def _check_failure(exchange: Exchange, kind: str) -> None:
     """
     from tracefork_core.providers import format_of  # It takes long to load.
 
-    own = format_of(exchange.method, exchange.url)
+    own, seam = format_of(exchange.method, exchange.url), exchange.aside.seam
     if own is None or own.status_of(kind) is None:
-        check_kind(exchange.aside.seam, kind)
+        if (check_exception := getattr(own, "check_exception", None)) is not None:
+            check_exception(seam, kind)
+        check_kind(seam, kind)
