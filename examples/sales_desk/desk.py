@@ -43,9 +43,11 @@ def team(client):
 
 
 async def ask():
-    client = OpenAIChatCompletionClient(model="gpt-4o")
-    result = await team(client).run(task=QUESTION)
-    await client.close()
+    client = OpenAIChatCompletionClient(model="gpt-4o-2024-08-06")
+    try:
+        result = await team(client).run(task=QUESTION)
+    finally:
+        await client.close()
     return result.messages[-1].content
 
 

@@ -24,6 +24,7 @@ CREW = "docs/how-to/find-the-task-that-broke-your-crew.md"
 HANDOFF = "docs/how-to/which-agent-gave-the-wrong-handoff.md"
 ADK = "docs/how-to/debug-a-google-adk-agent.md"
 STRANDS = "docs/how-to/find-the-node-that-broke-a-strands-graph.md"
+AUTOGEN = "docs/how-to/debug-an-autogen-team.md"
 TRAVEL = "docs/how-to/travel-in-a-langgraph-run.md"
 EXCEPTIONS = {
     ("README.md", "tracefork blame ticket"): "forks for half a minute; the first tutorial does it",
@@ -39,9 +40,11 @@ EXCEPTIONS = {
         "tracefork blame",
     ): "half a minute; test_blame.py of the package does it in one process",
     (ADK, "tracefork blame"): "a minute; test_blame.py of the package does it in one process",
+    (AUTOGEN, "tracefork blame"): "a minute; test_desks.py of the package does it in one process",
     (STRANDS, "tracefork blame"): "a minute; strands/test_blame.py does it in one process",
     (TRAVEL, "tracefork blame"): "the tutorial on LangGraph blames a run from its checkpoints",
     ("docs/reference/tape-format.md", ""): "tests/docs/test_tape_format.py reads a tape by it",
+    ("packages/tracefork-autogen/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-crewai/README.md", "from tracefork_crewai"): "the guide, on its own crew",
     ("packages/tracefork-crewai/README.md", ""): "its tests/test_how_to.py, where CrewAI is loaded",
     ("packages/tracefork-bedrock/README.md", ""): "its tests/test_how_to.py, where boto3 is loaded",

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "parcel_desk": "packages/tracefork-pydantic-ai/tests/test_parcel_desk.py",
     "trip_review": "packages/tracefork-google-adk/tests/test_review.py",
     "trip_desk": "docs/how-to/debug-a-google-adk-agent.md",
+    "sales_desk": "docs/how-to/debug-an-autogen-team.md",
     "refund_desk": "docs/tutorial/debug-a-langgraph-run.md",
     "notebook": "tests/docs/test_examples.py",
     "pytest_tape": "tests/docs/test_examples.py",

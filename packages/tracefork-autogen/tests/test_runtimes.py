@@ -165,9 +165,12 @@ def test_an_agent_made_of_a_function_is_an_agent(client: Call, twice: Call, path
 
 @pytest.mark.parametrize("kind", ["sent", "published", "awaited"])
 def test_a_divergence_in_a_handler_ends_the_program(
-    client: Call, tape: Path, server: ProviderServer, kind: str
+    client: Call, tape: Path, server: ProviderServer, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A runtime only logs the errors of subscribers, and a program may wait for one of them."""
+    """A runtime only logs the errors of subscribers, and a program may wait for one of them.
+
+    The log would have a traceback through all of AutoGen, above the one line that differs.
+    """
 
     async def run(text: str) -> None:
         handled = asyncio.Event()
@@ -193,6 +196,28 @@ def test_a_divergence_in_a_handler_ends_the_program(
     with pytest.raises(tracefork.DivergenceError), tracefork.replay(tape):
         asyncio.run(asyncio.wait_for(run("@say Two."), 5))
     assert len(server.requests) == 1
+    assert [one for one in caplog.records if one.exc_info and "autogen" in one.name] == []
+
+
+def test_other_errors_of_handlers_are_logged(caplog: pytest.LogCaptureFixture, tape: Path) -> None:
+    """The control: a runtime says what goes wrong in the program."""
+
+    class Failing(RoutedAgent):
+        @message_handler
+        async def on_draft(self, message: Draft, ctx: MessageContext) -> None:
+            raise ValueError("no")
+
+    async def run() -> None:
+        runtime = SingleThreadedAgentRuntime()
+        await Failing.register(runtime, "worker", lambda: Failing("Fails."))
+        await runtime.add_subscription(TypeSubscription("default", "worker"))
+        runtime.start()
+        await runtime.publish_message(Draft("Hm."), DefaultTopicId())
+        await runtime.stop_when_idle()
+
+    with tracefork.record(tape):
+        asyncio.run(run())
+    assert len([one for one in caplog.records if one.exc_info and "autogen" in one.name]) == 1
 
 
 _CORE_ONLY = """

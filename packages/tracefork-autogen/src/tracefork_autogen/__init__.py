@@ -11,11 +11,10 @@ of its tape are teams, agents, messages of autogen-core, model calls and tools.
 
 `instrument` says what is replaced while a session is open. `teams`, `agents`, `runtimes` and
 `models` make steps, and `causes` knows what led to each of them. `attachment` and `clients` are for
-sessions with ambient=False. `tools`,
-`workbenches`, `executors`, `people` and `memories` make exchanges of calls (see `exchanges`), whose
-results `values` converts. `live_tools` says which tools run in replays, too. `tool_calls` keeps
-agents from hanging. `caches` and `token_counts` answer from the tape what a machine may have at
-hand. `states` keeps what teams had in mind, for `state_forks`.
+sessions with ambient=False. `tools`, `workbenches`, `executors`, `people` and `memories` make
+exchanges of calls (see `exchanges`), whose results `values` converts. `live_tools` says which tools
+run in replays, too. `tool_calls` keeps agents from hanging. `caches` and `token_counts` answer from
+the tape what a machine may have at hand. `states` keeps what teams had in mind, for `state_forks`.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ the runtime. What the message comes from is handed over by its id.
 
 A runtime logs the error of a handler of a published message, and continues. If that error is a
 divergence, the program may wait for what will never come; so the task that it waits in is
-cancelled, and the session raises its error.
+cancelled, and the session raises its error. That error is not logged: its traceback through AutoGen
+hides what differs, and a blame ends many forks by such an error.
 
 Messages between the parts of a team are no steps: `teams` says what is.
 """
@@ -19,6 +20,7 @@ Messages between the parts of a team are no steps: `teams` says what is.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -50,6 +52,7 @@ from tracefork_core.adapters import (
     step,
 )
 
+_LOGGER = "autogen_core"
 _ID = re.compile(r"[_-]?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 
 
@@ -102,6 +105,21 @@ def put_in(patches: Patches) -> None:
         patches.wrap(SingleThreadedAgentRuntime, name, _as_handled)
     patches.wrap(BaseAgent, "on_message", _as_agent)
     patches.at_undo(_sent.clear)
+    logger = logging.getLogger(_LOGGER)
+    patches.switch(lambda: logger.addFilter(_is_logged), lambda: logger.removeFilter(_is_logged))
+
+
+def _is_logged(record: logging.LogRecord) -> bool:
+    """Return False for errors that follow from the session's own."""
+    return record.exc_info is None or _error_here() is None
+
+
+def _error_here() -> TraceforkError | None:
+    try:
+        check_session()
+    except TraceforkError as error:
+        return error
+    return None
 
 
 def _as_sent(send_message: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
@@ -195,6 +213,9 @@ def _as_handled(process: Callable[..., Awaitable[None]]) -> Callable[..., Awaita
         is_attached.set(sent.root.is_attached)
         try:
             await process(self, envelope)
+        except ValueError:  # A team that failed has shut down its queue, which counts its messages.
+            if _error_here() is None:
+                raise
         finally:
             if sent.is_published:
                 end_step(sent.step)
@@ -204,11 +225,9 @@ def _as_handled(process: Callable[..., Awaitable[None]]) -> Callable[..., Awaita
 
 
 def _end_if_failed(here: Root) -> None:
-    try:
-        check_session()
-    except TraceforkError as error:
-        if here.task is not None:
-            here.task.cancel(str(error))
+    error = _error_here()
+    if error is not None and here.task is not None:
+        here.task.cancel(str(error))
 
 
 def _as_agent(on_message: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

@@ -39,6 +39,23 @@ def test_a_join_has_several_steps_before_it(
     assert "join, after left, right" in capsys.readouterr().out
 
 
+def test_a_step_may_come_after_one_other(
+    tape: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The turn of an agent that answers another agent, say: it joins nothing."""
+    with tracefork.record(tape):
+        asked = begin_step("agent", "writer")
+        answered = begin_step("agent", "critic", after=[asked or ""])
+        token = current_step.set(answered)
+        tool_exchange("add", {}, lambda: 3)
+        current_step.reset(token)
+    monkeypatch.setattr("sys.argv", ["tracefork", "show", str(tape), "0"])
+    main()
+    shown = capsys.readouterr().out
+    assert "critic, after writer" in shown
+    assert "joins" not in shown
+
+
 def test_a_join_outside_of_a_session_is_no_step() -> None:
     """As any other step."""
     assert begin_step("node", "join", after=["s1"]) is None

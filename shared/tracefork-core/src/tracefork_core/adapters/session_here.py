@@ -25,11 +25,11 @@ def begin_step(
 ) -> str | None:
     """Begin a step of the current session and return its id; None outside a session.
 
-    `kind` is run, crew, flow, method, planner, agent, turn, task, delegation, handoff, guardrail,
-    converter, callback, evaluator, node, subgraph, chain, model, tool, retriever, memory,
-    knowledge, mcp, message, checkpoint or interrupt. `name` must be the same in every run, so it
-    holds no ids. `parent` is the step around it. A step that joins branches waited for several
-    steps: `after` has their ids.
+    `kind` is run, crew, team, flow, method, planner, agent, turn, task, delegation, handoff,
+    guardrail, converter, callback, evaluator, node, subgraph, chain, model, tool, retriever,
+    memory, knowledge, mcp, message, checkpoint or interrupt. `name` must be the same in every run,
+    so it holds no ids. `parent` is the step around it. `after` has the ids of the steps that led to
+    this one: of several, where it joins branches.
 
     To attribute exchanges to the step, set `current_step` to its id in the context that makes them.
     """

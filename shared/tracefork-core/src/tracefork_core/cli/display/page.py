@@ -84,13 +84,14 @@ def _untaped(tape: Tape, exchange: Exchange) -> list[str]:
 
 
 def _joined(tape: Tape, exchange: Exchange) -> Iterable[tuple[str, str]]:
-    """Yield what the steps of an exchange waited for, of those that join branches."""
+    """Yield what the steps of an exchange came after, and whether they join branches."""
     names = {step.id: step.name for step in tape.steps}
     for step in exchange.steps:
         after = step.detail.get(AFTER)
         if isinstance(after, list):
             waited = ", ".join(names.get(str(one), str(one)) for one in after)
-            yield "joins", printable(f"{step.name}, after {waited}")
+            label = "joins" if len(after) > 1 else "after"
+            yield label, printable(f"{step.name}, after {waited}")
 
 
 def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, str]]:
