@@ -30,6 +30,10 @@ Call = Callable[..., Any]
 SECONDS = 5
 
 
+def alone(agents: list[Any], client: Call) -> Any:
+    return agents[1]
+
+
 def round_robin(agents: list[Any], client: Call) -> Any:
     return RoundRobinGroupChat(agents, max_turns=3)
 
@@ -104,7 +108,7 @@ def _with(kind: Any, agent: Call, said: str) -> Any:
 
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("where", [in_model, in_tool, in_workbench])
-@pytest.mark.parametrize("make", [round_robin, selector, swarm, graph])
+@pytest.mark.parametrize("make", [alone, round_robin, selector, swarm, graph])
 def test_a_divergence_ends_a_team_at_once(
     agent: Call,
     client: Call,

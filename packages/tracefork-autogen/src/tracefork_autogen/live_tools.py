@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 from autogen_core.tools import BaseTool, FunctionTool
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import Effect
 
 T = TypeVar("T")
 
@@ -30,7 +29,6 @@ _CLASSES = frozenset(
 )
 """By name: importing them would import agents and MCP."""
 _HANDOFF = "Handoff.handoff_tool.<locals>._handoff_tool"
-_HTTP = "autogen_ext.tools.http._http_tool.HttpTool"
 
 
 def leave_live(tool: T) -> T:
@@ -73,12 +71,3 @@ def handoff_target(tool: Any) -> str | None:
         return None
     (cell,) = function.__closure__
     return str(cell.cell_contents.target)
-
-
-def declared_effect(tool: Any) -> Effect | None:
-    """Return the side effect that AutoGen's own tools have, where their definition tells."""
-    if handoff_target(tool) is not None:
-        return "pure"
-    kinds = (f"{kind.__module__}.{kind.__qualname__}" for kind in type(tool).__mro__)
-    is_get = _HTTP in kinds and tool.server_params.method == "GET"
-    return "read" if is_get else None

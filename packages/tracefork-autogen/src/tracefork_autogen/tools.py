@@ -21,12 +21,7 @@ from typing import Any
 from autogen_core.tools import BaseStreamTool, BaseTool, FunctionTool
 
 from tracefork_autogen.exchanges import exchange, is_recorded_here, stream
-from tracefork_autogen.live_tools import (
-    declared_effect,
-    function_of,
-    handoff_target,
-    is_left_live,
-)
+from tracefork_autogen.live_tools import function_of, handoff_target, is_left_live
 from tracefork_autogen.values import Rendered, Values, classes_in
 from tracefork_core.adapters import (
     Patches,
@@ -134,7 +129,8 @@ def _values_of(tool: Any) -> Values:
 
 
 def _told(tool: Any) -> dict[str, Any]:
-    return {"effect": declared_effect(tool), "function": function_of(tool)}
+    is_handoff = handoff_target(tool) is not None
+    return {"effect": "pure" if is_handoff else None, "function": function_of(tool)}
 
 
 def _storable(tool: Any, result: Any) -> object:
