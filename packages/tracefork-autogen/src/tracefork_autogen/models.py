@@ -6,7 +6,8 @@ asked.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
@@ -45,7 +46,7 @@ def _as_call(patches: Patches, create: Callable[..., Any]) -> Callable[..., Awai
         if _passes_by(self):
             return await create(self, *args, **options)
         _prepare(patches, self)
-        with step("model", _model_of(self)), values_set({_asking: self}):
+        with _own_errors(), step("model", _model_of(self)), values_set({_asking: self}):
             return await create(self, *args, **options)
 
     return created
@@ -65,8 +66,19 @@ def _as_stream(patches: Patches, create_stream: Callable[..., Any]) -> Callable[
 
 async def _chunks_of(client: Any, chunks: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
     running = RunningStep.begin("model", _model_of(client))
-    async for chunk in events_in(running, chunks, {_asking: client}):
-        yield chunk
+    with _own_errors():
+        async for chunk in events_in(running, chunks, {_asking: client}):
+            yield chunk
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Raise the session's error in the place of what a client's library made of it."""
+    try:
+        yield
+    except Exception:
+        check_session()
+        raise
 
 
 def _prepare(patches: Patches, client: Any) -> None:
