@@ -25,6 +25,7 @@ class Interaction:
     """One recorded request and its response, bodies as bytes."""
 
     source: str
+    host: str
     method: str
     target: str
     request_headers: list[tuple[str, str]]
@@ -37,11 +38,14 @@ class Interaction:
 def interactions(folder: Path) -> Iterator[Interaction]:
     """Yield every interaction of every cassette under `folder`, in a stable order."""
     for path in sorted(folder.rglob("*.y*ml")):
-        for entry in yaml.load(path.read_bytes(), Loader=_LOADER)["interactions"]:
+        for entry in yaml.load(path.read_bytes(), Loader=_LOADER).get("interactions", ()):
+            if "request" not in entry:  # What a websocket carried.
+                continue
             request, response = entry["request"], entry["response"]
             parts = urlsplit(request["uri"])
             yield Interaction(
                 source=path.name,
+                host=parts.hostname or "",
                 method=request["method"],
                 target=(parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
                 request_headers=_headers(request["headers"]),
@@ -87,8 +91,7 @@ class CassetteServer:
 
             def handle_any(self) -> None:
                 self.rfile.read(int(self.headers.get("content-length") or 0))
-                interaction = server.due
-                assert interaction is not None
+                interaction = server.take()
                 server.served += 1
                 self.send_response_only(interaction.status)
                 for name, value in interaction.response_headers:
@@ -103,6 +106,11 @@ class CassetteServer:
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def take(self) -> Interaction:
+        """Return the interaction that answers the next request."""
+        assert self.due is not None
+        return self.due
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -80,6 +80,13 @@ class Team:
         return str((await self.writer.run(topic)).output)
 
 
+TEAM = Team()
+
+
+async def asks_an_object(topic: str) -> str:
+    return await TEAM.write(topic)
+
+
 @dataclass
 class Deps:
     writer: Any
@@ -93,7 +100,8 @@ class Deps:
         (takes_it_from_a_table, True),
         (makes_it, True),
         (gets_it_with_the_run, True),
-        (Team().write, True),
+        (TEAM.write, True),
+        (asks_an_object, True),
         (partial(names_the_agent, topic="tea"), True),
         (image_generation_tool("test", ImageGenerationTool()).function, True),
         (hidden, False),

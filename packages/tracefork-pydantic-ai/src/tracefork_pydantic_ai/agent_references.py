@@ -8,7 +8,8 @@
 
 The code of `write` names `writer` and `run`. Names lead to globals, to variables of enclosing
 functions, to attributes of a method's own object, and to dependencies of the run. They also lead
-into functions of the program that this one calls, and to their names.
+into functions of the program that this one calls, and to their names. They are followed in their
+own order, not in that of a set, so that each process comes to the same end.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class _Search:
         self.has_agent = False
         self.asks_directly = False
         self._deps = deps
-        self._seen: set[int] = set()
+        self._seen: set[object] = set()
 
     def enter(self, function: Any, *, is_tool: bool = False) -> None:
         """Look at a function; at those of other packages only if they are the tool itself."""
@@ -74,7 +75,7 @@ class _Search:
         self.names |= names
         for value in _closure(function):
             self._look_at(value, 0)
-        for name in names & function.__globals__.keys():
+        for name in sorted(names & function.__globals__.keys()):
             self._look_at(function.__globals__[name], 0)
         for holder in (owner, self._deps) if is_tool else (owner,):
             self._look_into(holder, 0, names)
@@ -96,7 +97,7 @@ class _Search:
             for item in list(value.values())[:_ITEMS]:
                 self._look_at(item, depth + 1)
         elif not isinstance(value, type):
-            self._look_into(value, depth + 1, self.names)
+            self._look_into(value, depth + 1, set(self.names))
 
     def _look_into(self, holder: Any, depth: int, names: set[str]) -> None:
         """Look at the attributes of an object that the code names, without calling any."""
@@ -104,10 +105,12 @@ class _Search:
             own = vars(holder)
         except TypeError:
             return
-        for name in names & own.keys():
-            self._look_at(own[name], depth)
+        for name in sorted(names & own.keys()):
+            if (id(holder), name) not in self._seen:
+                self._seen.add((id(holder), name))
+                self._look_at(own[name], depth)
         if not isinstance(holder, ModuleType):
-            for name in names:
+            for name in sorted(names):
                 method = inspect.getattr_static(type(holder), name, None)
                 if isinstance(method, FunctionType):
                     self.enter(MethodType(method, holder))
