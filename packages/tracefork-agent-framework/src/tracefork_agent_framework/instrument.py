@@ -1,4 +1,4 @@
-"""Say what is replaced while a session is open."""
+"""Replace parts of Agent Framework while a session is open."""
 
 from __future__ import annotations
 
@@ -8,8 +8,20 @@ from tracefork_agent_framework import ADAPTER
 from tracefork_core.adapters import Patches
 
 
-def _put_in(patches: Patches, module: ModuleType) -> None:
-    """Replace nothing yet."""
+def _put_in(patches: Patches, _: ModuleType) -> None:
+    # The framework is imported by now, so these imports cost no more time.
+    from tracefork_agent_framework import (
+        checkpoints,
+        histories,
+        misses,
+        steps,
+        streams,
+        tools,
+        workflows,
+    )
+
+    for part in (streams, steps, workflows, tools, misses, checkpoints, histories):
+        part.put_in(patches)
 
 
 INSTRUMENT = ADAPTER.instrument("agent_framework", _put_in)

@@ -1,0 +1,181 @@
+"""Make the calls of tools exchanges: recorded once, and answered from the tape in replays.
+
+`FunctionTool.invoke` is the step of a call. It lies below middleware and approvals, and it checks
+the arguments. From there it calls the tool itself, which calls the function: that is the exchange.
+So all of the framework's own work is done in a replay as in the recording, and so is the parsing of
+the result.
+
+Newer versions call the tool of a function that is no coroutine function in a thread. The exchange
+is not made there: the tool returns a coroutine instead, which the framework awaits on its loop, and
+only the function runs in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from inspect import isawaitable
+from threading import get_ident
+from typing import Any
+
+from agent_framework import FunctionTool, MiddlewareTermination
+from agent_framework.exceptions import ToolException, UserInputRequiredException
+
+from tracefork_agent_framework.live_tools import is_left_live
+from tracefork_agent_framework.outcomes import Before, Outcome
+from tracefork_agent_framework.places import executing, own_line, take_lane
+from tracefork_agent_framework.values import Values, as_json
+from tracefork_core import TraceforkError
+from tracefork_core.adapters import (
+    Patches,
+    atool_exchange,
+    check_session,
+    crossing_seam,
+    effect_of,
+    in_session,
+    step,
+    tool_mark,
+    values_set,
+)
+
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
+_NOTHING: Any = object()
+_RAISED = (ToolException, MiddlewareTermination)
+"""What the framework offers to tools, to be raised."""
+
+_calling: ContextVar[Call | None] = ContextVar("tracefork_maf_call", default=None)
+
+
+def put_in(patches: Patches) -> None:
+    """Make the calls of tools exchanges of the open session."""
+    patches.wrap(FunctionTool, "invoke", _as_step)
+    patches.wrap(FunctionTool, "__call__", _as_exchange)
+
+
+def _as_step(invoke: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(invoke)
+    async def invoked(self: Any, **options: Any) -> Any:
+        if not in_session() or self.declaration_only:
+            return await invoke(self, **options)
+        take_lane(self.name)
+        call = None if is_left_live(self) else Call(self, get_ident())
+        with step("tool", self.name), values_set({_calling: call, executing: None, **own_line()}):
+            result = await invoke(self, **options)
+            check_session()
+            return result
+
+    return invoked
+
+
+def _as_exchange(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def called(self: Any, *args: Any, **arguments: Any) -> Any:
+        call = _calling.get()
+        if call is None or call.tool is not self or args or call.is_refused():
+            return function(self, *args, **arguments)
+        return call.answered(function, arguments, is_in_thread=get_ident() != call.thread)
+
+    return called
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a tool by the framework, and the thread of its event loop."""
+
+    tool: Any
+    thread: int
+
+    def is_refused(self) -> bool:
+        """Return whether the tool refuses this call, because it was called too often."""
+        calls, most = self.tool.invocation_count, self.tool.max_invocations
+        errors, most_errors = (
+            self.tool.invocation_exception_count,
+            self.tool.max_invocation_exceptions,
+        )
+        return (most is not None and calls >= most) or (
+            most_errors is not None and errors >= most_errors
+        )
+
+    async def answered(
+        self, function: Callable[..., Any], arguments: dict[str, Any], *, is_in_thread: bool
+    ) -> object:
+        """Return the result of the function, or the recorded one."""
+        tool = self.tool
+        given = dict(arguments)
+        about: Any = given.pop(tool._context_parameter_name or "", None)  # noqa: SLF001
+        context = {tool._context_parameter_name: about} if about is not None else {}  # noqa: SLF001
+        compared = {name: as_json(value) for name, value in given.items()}
+        values = Values(below(tool))
+        ran = False
+
+        async def run(**asked: Any) -> object:
+            nonlocal ran
+            ran, before, result, error, asks = True, Before(about, as_json), None, None, None
+            # A fork may change an argument. The others are objects, which JSON has lost.
+            chosen = {
+                name: given[name] if compared.get(name, _NOTHING) == value else value
+                for name, value in asked.items()
+            }
+            try:
+                with values_set({_calling: None}):
+                    result = await _done(function, tool, {**chosen, **context}, is_in_thread)
+                if not callable(tool.result_parser):
+                    result = values.storable(result)
+            except TraceforkError:
+                raise
+            except UserInputRequiredException as raised:
+                asks, error = list(raised.contents), (type(raised).__name__, str(raised))
+            except Exception as raised:
+                if not (before.changed() or before.removed()):
+                    raise
+                error = (type(raised).__name__, str(raised))
+            before.warn(tool.name)
+            state = {name: values.storable(value) for name, value in before.changed().items()}
+            removed = before.removed()
+            if state or removed or error:
+                return Outcome(result, state, removed, error, asks)
+            return result
+
+        mark = tool_mark(below(tool))
+        try:
+            outcome = await atool_exchange(
+                _NOT_IN_NAMES.sub("_", tool.name) or "_",
+                compared,
+                run,
+                values,
+                effect=effect_of(tool.name, function=below(tool)),
+                raises=(*_RAISED, *(mark.raises if mark else ())),
+            )
+            if not ran:
+                tool.invocation_count += 1
+            if not isinstance(outcome, Outcome):
+                return outcome
+            if not ran:
+                with crossing_seam():  # The tool drew no values that are on the tape.
+                    outcome.do_again(about)
+            return outcome.given()
+        except Exception:
+            if not ran:
+                tool.invocation_exception_count += 1
+            raise
+
+
+def below(tool: Any) -> Any:
+    """Return the function that does the work of a tool."""
+    function = tool.func
+    return function.func if isinstance(function, FunctionTool) else function
+
+
+async def _done(
+    function: Callable[..., Any], tool: Any, arguments: dict[str, Any], is_in_thread: bool
+) -> object:
+    result = (
+        await asyncio.to_thread(function, tool, **arguments)
+        if is_in_thread
+        else function(tool, **arguments)
+    )
+    return await result if isawaitable(result) else result
