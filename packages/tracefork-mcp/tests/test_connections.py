@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 import tracefork_core as tracefork
@@ -93,6 +95,30 @@ async def test_messages_that_nothing_asked_for_replay(
     assert ("receive", "mcp:plain") in exchanges()
     with closed_network(), tracefork.replay(tape, strict=True) as replayed:
         assert await listening(plain) == recorded
+    assert replayed.digest == replayed.tape.digest
+
+
+async def subscribed(counter: Path) -> list[str]:
+    """Subscribe to changes of a server, which the server confirms, and call a tool."""
+    from mcp.client import Client
+
+    shop = Path(__file__).parent / "servers" / "shop.py"
+    command = StdioServerParameters(command=sys.executable, args=[str(shop), str(counter)])
+    async with (
+        Client(stdio_client(command)) as client,
+        client.listen(tools_list_changed=True),
+    ):
+        return texts(await client.call_tool("price", {"item": "hat"}))
+
+
+async def test_a_subscription_replays_in_the_same_process(tape: Path, counter: Path) -> None:
+    """A client numbers its subscriptions from its first one on, and waits for its number."""
+    if int(version("mcp").split(".")[0]) < 2:
+        pytest.skip("version 1 of mcp has no such subscriptions")
+    with tracefork.record(tape):
+        recorded = await subscribed(counter)
+    with closed_network(), tracefork.replay(tape, strict=True) as replayed:
+        assert await asyncio.wait_for(subscribed(counter), 10) == recorded
     assert replayed.digest == replayed.tape.digest
 
 

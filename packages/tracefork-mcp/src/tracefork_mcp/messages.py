@@ -40,6 +40,8 @@ _REPEATED = frozenset(
 )
 _KINDS = frozenset({"result", "error", "method", "unreadable"})
 _TOKEN = "progressToken"  # noqa: S105 - no secret
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+"""In `_meta` of a notification: the id of the request that subscribed to it."""
 _VOLATILE = frozenset(
     {
         _TOKEN,
@@ -95,6 +97,12 @@ def token_of(message: Message) -> Id | None:
     return meta.get(_TOKEN) if isinstance(meta, dict) else None
 
 
+def subscription_of(message: Message) -> Id | None:
+    """Return the id of the request that subscribed to a notification, if it says so."""
+    meta = (message.get("params") or {}).get("_meta")
+    return meta.get(_SUBSCRIPTION) if isinstance(meta, dict) else None
+
+
 def compared(message: Message) -> bytes:
     """Return the part of an outgoing message that a replay compares, as JSON."""
     if is_response(message):
@@ -126,6 +134,8 @@ def line(message: Message, *, is_own: bool) -> bytes:
         kept.pop("id", None)
         if kept.get("method") == PROGRESS:
             kept["params"] = {n: v for n, v in kept["params"].items() if n != _TOKEN}
+        if subscription_of(message) is not None:
+            kept["params"] = _subscribed(message["params"], None)
     # In the order in which it came: agents put schemas and results into prompts as they are.
     return _json(kept, is_sorted=False) + b"\n"
 
@@ -147,7 +157,15 @@ def from_line(data: bytes, request: Id, token: Id | None) -> Any:
     if message["method"] == PROGRESS and _TOKEN not in (message.get("params") or {}):
         params = {_TOKEN: request if token is None else token, **(message.get("params") or {})}
         message = {**message, "params": params}
+    meta = (message.get("params") or {}).get("_meta")
+    if isinstance(meta, dict) and meta.get(_SUBSCRIPTION, request) is None:
+        message = {**message, "params": _subscribed(message["params"], request)}
     return built(message)
+
+
+def _subscribed(params: Message, request: Id | None) -> Message:
+    """Return the parameters of a notification that this request subscribed to."""
+    return {**params, "_meta": {**params["_meta"], _SUBSCRIPTION: request}}
 
 
 def refusal(request: Id, error: Exception) -> Any:

@@ -4,10 +4,11 @@ A request of the client is an exchange. Its chunks are the messages of the serve
 response, one JSON line each. What the client sends without expecting an answer (notifications, and
 responses to the server's own requests) is an exchange with an empty answer.
 
-A message of the server belongs to the exchange whose response or progress it is. Any other one,
-such as a log line or a request of the server, belongs to the oldest exchange that is still open. If
-none is open, it is an exchange of its own, `receive`. Nothing in a replay asks for those, so the
-tap itself asks for all of a connection at its beginning, on a lane of their own.
+A message of the server belongs to the exchange whose response or progress it is, or that subscribed
+to it. Any other one, such as a log line or a request of the server, belongs to the oldest exchange
+that is still open. If none is open, it is an exchange of its own, `receive`. Nothing in a replay
+asks for those, so the tap itself asks for all of a connection at its beginning, on a lane of their
+own.
 
 `send` runs in the task of the caller, so an exchange has the caller's lane and step. All that comes
 in goes through one stream to the client, whether it is live or recorded.
@@ -271,6 +272,8 @@ class Tap:
             elif "id" not in message and (token := messages.token_of(message)) is not None:
                 known = (one for one in self._open.values() if one.token == token)
                 by_id = next(known, None)
+            elif "id" not in message:
+                by_id = self._open.get(messages.subscription_of(message) or 0)
             if by_id is not None:
                 return by_id, True
         return next(iter(self._open.values()), None), False
