@@ -42,7 +42,9 @@ def agent_at(url: str) -> Callable[..., Any]:
         client = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
         kind = OpenAIChatCompletionClient if chat else OpenAIChatClient
         model = kind(model="gpt-5-mini", async_client=client)
-        return Agent(client=model, name=name, instructions=instructions, **options)
+        # Each request holds the whole conversation, which the scripted provider follows.
+        given = {"default_options": {"store": False}, **options}
+        return Agent(client=model, name=name, instructions=instructions, **given)
 
     return make
 

@@ -7,7 +7,9 @@ asks it nor saves to it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 from agent_framework import HistoryProvider, InMemoryHistoryProvider, Message
@@ -23,6 +25,7 @@ def put_in(patches: Patches) -> None:
         ("get_messages", "save_messages"),
         History,
         kind="history",
+        same=lambda provider: str(getattr(provider, "storage_path", "")) or None,
         is_exempt=lambda provider: isinstance(provider, InMemoryHistoryProvider),
     )
 
@@ -32,24 +35,29 @@ class History:
 
     def __init__(self, provider: Any, state: State) -> None:
         self._state = state
-        self._saved: dict[str, list[Message]] = {}
+        self._saved: dict[str, list[Any]] = {}
 
     async def get_messages(
         self, own: Any, session_id: str | None = None, **options: Any
     ) -> list[Message]:
-        """Return the messages of a session."""
+        """Return the messages of a session.
+
+        What a tape has counts as long as the run saved what the recorded one did. A fork that saved
+        something else gets what was there at first, and its own messages.
+        """
         key = f"messages {session_id}"
-        n = self._state.number(key)
+        n, saved = self._state.number(key), self._saved.get(key, [])
+        after = sha256(json.dumps(saved, default=str).encode()).hexdigest()
         if self._state.is_answered:
-            noted = self._state.recorded(key, n)
-            messages = [Message.from_dict(it) for it in noted[-1].answer] if noted else []
-            if not noted or noted[-1].n != n:
-                messages += self._saved.get(key, [])  # A fork reads what it wrote.
+            noted = [it.answer for it in self._state.recorded(key, n)]
+            same = [it["messages"] for it in noted if it["after"] == after]
+            first = noted[0]["messages"] if noted else []
+            messages = [Message.from_dict(it) for it in (same[-1] if same else first + saved)]
         else:
             with undisturbed():
                 messages = list(await own(session_id, **options))
-        self._state.note(key, n, [it.to_dict() for it in messages])
-        self._saved[key] = []
+        found = [it.to_dict() for it in messages]
+        self._state.note(key, n, {"messages": found, "after": after})
         return messages
 
     async def save_messages(
@@ -59,4 +67,5 @@ class History:
         if not self._state.is_answered:
             with undisturbed():
                 await own(session_id, messages, **options)
-        self._saved.setdefault(f"messages {session_id}", []).extend(messages)
+        saved = self._saved.setdefault(f"messages {session_id}", [])
+        saved.extend(it.to_dict() for it in messages)

@@ -1,0 +1,223 @@
+"""Each exchange is in the step of its workflow, node, agent, model call or tool."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Executor, WorkflowBuilder, WorkflowContext, WorkflowExecutor, handler
+from agent_framework.orchestrations import (
+    ConcurrentBuilder,
+    GroupChatBuilder,
+    HandoffBuilder,
+    SequentialBuilder,
+)
+
+import tracefork_core as tracefork
+from tracefork_core.adapters import current_step
+
+Call = Callable[..., Any]
+MODEL = "model:gpt-5-mini"
+
+
+def sequential(agent: Call) -> Any:
+    participants = [agent("writer", "@say A."), agent("editor", "@say B.")]
+    return SequentialBuilder(participants=participants).build()
+
+
+def concurrent(agent: Call) -> Any:
+    participants = [agent("slow", "@slow 0.1\n@say A."), agent("fast", "@say B.")]
+    return ConcurrentBuilder(participants=participants).build()
+
+
+def handoff(agent: Call) -> Any:
+    kept = {"require_per_service_call_history_persistence": True}
+    triage = agent("triage", "@call handoff_to_billing {}", **kept)
+    billing = agent("billing", "@say Refunded.", **kept)
+    desk = HandoffBuilder(name="desk", participants=[triage, billing])
+    return desk.with_start_agent(triage).build()
+
+
+def group_chat(agent: Call) -> Any:
+    turns = iter(("ann", "bob", "ann"))
+    return GroupChatBuilder(
+        participants=[agent("ann", "@say A."), agent("bob", "@say B.")],
+        selection_func=lambda _: next(turns),
+        max_rounds=3,
+    ).build()
+
+
+FIRST = "main" if version("agent-framework-core") == "1.0.0" else "main.triage.1"
+"""Where the first node of a workflow runs: later versions start a task for it."""
+
+ORCHESTRATIONS: list[tuple[Any, list[str], list[str]]] = [
+    (sequential, ["writer", "editor"], ["main.writer.1", "main.editor.1"]),
+    (concurrent, ["slow", "fast"], ["main.slow.1", "main.fast.1"]),
+    (handoff, ["triage", "billing"], [FIRST, "main.billing.3"]),
+    (group_chat, ["ann", "bob", "ann"], ["main.ann.2", "main.bob.3", "main.ann.4"]),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("make", "agents", "lanes"), ORCHESTRATIONS)
+def test_orchestrated_agents_have_steps_and_lanes(
+    agent: Call,
+    ask: Call,
+    twice: Call,
+    paths: Call,
+    tape: Path,
+    make: Any,
+    agents: list[str],
+    lanes: list[str],
+    stream: bool,
+) -> None:
+    """The lane of an agent has its name, and the number of the message that it got."""
+
+    def run() -> list[str]:
+        events = ask(make(agent), stream=stream)
+        return [_text(event.data) for event in events if event.type == "output"]
+
+    recorded, again = twice(run)
+    assert recorded == again
+    assert recorded
+    parts = [path.split(" ▸ ") for path in paths()]
+    assert [part[1:] for part in parts] == [[f"agent:{name}", MODEL] for name in agents]
+    assert len({part[0] for part in parts}) == 1
+    assert parts[0][0].startswith("flow:")
+    with tracefork.Tape.open(tape) as opened:
+        assert [exchange.lane for exchange in opened.exchanges] == lanes
+        assert [step.name for step in opened.steps if step.ended is None] == []
+
+
+def _text(data: Any) -> str:
+    if isinstance(data, list):
+        return "".join(map(_text, data))
+    return str(getattr(data, "text", data))
+
+
+def test_a_tool_and_an_agent_as_a_tool_have_steps(
+    agent: Call, ask: Call, twice: Call, paths: Call, tape: Path
+) -> None:
+    """The run of the inner agent is in the step of the tool; equal calls have lanes of their own."""
+
+    def find(order: int) -> str:
+        return f"order {order}"
+
+    helper = agent("helper", description="Helps.").as_tool()
+    words = '@call helper {"task": "Hm."}\n@call helper {"task": "Hm."}\n'
+    words += '@call find {"order": 7}\n@then\n@say Done.'
+    twice(lambda: ask(agent("root", words, tools=[helper, find])).text)
+    inner = f"agent:root ▸ tool:helper ▸ agent:helper ▸ {MODEL}"
+    assert sorted(paths()) == [
+        *[f"agent:root ▸ {MODEL}"] * 2,
+        "agent:root ▸ tool:find",
+        *[inner] * 2,
+    ]
+    with tracefork.Tape.open(tape) as opened:
+        lanes = {exchange.lane for exchange in opened.exchanges}
+    assert lanes == {"main", "main.find.1", "main.helper.1", "main.helper.2"}
+
+
+class Fetch(Executor):
+    """A node that asks over HTTP."""
+
+    def __init__(self, id: str, url: str) -> None:
+        super().__init__(id=id)
+        self._url = url
+
+    @handler
+    async def fetch(self, question: str, ctx: WorkflowContext[str]) -> None:
+        """Send on what the server says."""
+        async with httpx.AsyncClient() as client:
+            answer = await client.get(f"{self._url}/echo/{self.id}")
+        await ctx.send_message(answer.reason_phrase)
+
+
+class Spread(Executor):
+    """A node that sends on what it gets."""
+
+    @handler
+    async def spread(self, question: str, ctx: WorkflowContext[str]) -> None:
+        """Send it to all."""
+        await ctx.send_message(question)
+
+
+class Join(Executor):
+    """A node that waits for others."""
+
+    @handler
+    async def join(self, answers: list[str], ctx: WorkflowContext[str, str]) -> None:
+        """Give the sum of the answers."""
+        await ctx.yield_output(" ".join(answers))
+
+
+def news(url: str) -> Any:
+    """Return a workflow of nodes that ask at once, and a join."""
+    nodes = [Fetch(name, url.removesuffix("/v1")) for name in ("oslo", "rome", "lima")]
+    start, join = Spread(id="start"), Join(id="join")
+    builder = WorkflowBuilder(start_executor=start)
+    builder.add_fan_out_edges(start, nodes).add_fan_in_edges(nodes, join)
+    return builder.build()
+
+
+def test_nodes_of_a_workflow_have_steps(
+    ask: Call, twice: Call, paths: Call, tape: Path, url: str
+) -> None:
+    """Those that ask over HTTP have their own, and a join names the nodes before it."""
+    recorded, again = twice(lambda: ask(news(url)).get_outputs())
+    assert recorded == again
+    assert sorted(paths()) == [f"flow:workflow ▸ node:{it}" for it in ("lima", "oslo", "rome")]
+    with tracefork.Tape.open(tape) as opened:
+        names = {step.id: step.name for step in opened.steps}
+        after = {step.name: step.detail.get("after") for step in opened.steps}
+        lanes = sorted(exchange.lane for exchange in opened.exchanges)
+    joined: Any = after.pop("join")
+    assert [names[one] for one in joined] == ["oslo", "rome", "lima"]
+    assert set(after.values()) == {None}
+    assert lanes == ["main.lima.1", "main.oslo.1", "main.rome.1"]
+
+
+def test_workflows_in_workflows_and_agents_have_steps(
+    ask: Call, twice: Call, paths: Call, agent: Call, url: str
+) -> None:
+    """A sub-workflow is in its node, and a workflow that is an agent is in that agent."""
+
+    def run() -> list[str]:
+        ask(WorkflowBuilder(start_executor=WorkflowExecutor(news(url), id="inner")).build())
+        pair = SequentialBuilder(participants=[agent(None, "@say A.")]).build().as_agent("pair")
+        return [message.text for message in ask(pair).messages]
+
+    recorded, again = twice(run)
+    assert recorded == again
+    found = paths()
+    inner = "flow:workflow ▸ node:inner ▸ flow:workflow ▸ node:"
+    assert sorted(found[:3]) == [f"{inner}{it}" for it in ("lima", "oslo", "rome")]
+    assert found[3].startswith("agent:pair ▸ flow:")
+    assert found[3].endswith(f" ▸ agent:agent ▸ {MODEL}")
+
+
+def test_the_reader_of_a_stream_never_sees_its_step(agent: Call, tape: Path) -> None:
+    """The stream works in the context of its reader, who may stop at any item."""
+    seen: list[object] = []
+
+    async def read(most: int) -> None:
+        stream = agent("writer", "@say Hi.").run("Go on.", stream=True)
+        async for _ in stream:
+            seen.append(current_step.get())
+            if len(seen) == most:
+                break
+        seen.append(current_step.get())
+        if hasattr(stream, "close"):
+            await stream.close()
+
+    with tracefork.record(tape):
+        asyncio.run(read(1))
+        asyncio.run(read(100))
+    assert set(seen) == {None}
+    with tracefork.Tape.open(tape) as opened:
+        assert [step.ended is not None for step in opened.steps][-2:] == [True, True]
