@@ -1,9 +1,9 @@
-"""Workflows wait for people and resume from checkpoints, and a replay leaves those alone."""
+"""Workflows wait for people and resume from checkpoints, and a replay leaves those alone.
 
-from __future__ import annotations
+Agent Framework 1.0 cannot read the annotations of handlers as text.
+"""
 
 import asyncio
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,6 @@ from agent_framework import (
     handler,
     response_handler,
 )
-
-import tracefork_core as tracefork
 
 Call = Callable[..., Any]
 
@@ -86,18 +84,14 @@ async def resume(agent: Call, storage: Any, request: str) -> Any:
     """Resume from the latest checkpoint in a new workflow, and delete one."""
     latest = await storage.get_latest(workflow_name="desk")
     workflow = build(agent, storage)
-    result = await workflow.run(
-        checkpoint_id=latest.checkpoint_id, responses={request: "Good."}
-    )
+    result = await workflow.run(checkpoint_id=latest.checkpoint_id, responses={request: "Good."})
     found = await storage.list_checkpoints(workflow_name="desk")
     deleted = [await storage.delete(latest.checkpoint_id) for _ in range(2)]
     return result.get_outputs(), [it.checkpoint_id for it in found], deleted
 
 
 @pytest.mark.parametrize("kind", ["file", "memory"])
-def test_a_replay_saves_no_checkpoint(
-    agent: Call, twice: Call, tmp_path: Path, kind: str
-) -> None:
+def test_a_replay_saves_no_checkpoint(agent: Call, twice: Call, tmp_path: Path, kind: str) -> None:
     """It sees those that the recorded run saw, whether the storage is in memory or on disk."""
     folder = tmp_path / "checkpoints"
     memory = InMemoryCheckpointStorage()
@@ -130,12 +124,6 @@ def test_a_run_that_resumes_from_an_older_checkpoint_replays(
     before: list[dict[str, int]] = []
 
     async def run() -> Any:
-        answers = await resume(agent, storage, request)
-        outside = files(storage.storage_path)
-        before.append(outside)
-        return answers
-
-    async def kept() -> Any:
         latest = await storage.get_latest(workflow_name="desk")
         workflow = build(agent, storage)
         result = await workflow.run(
@@ -144,10 +132,7 @@ def test_a_run_that_resumes_from_an_older_checkpoint_replays(
         before.append(files(storage.storage_path))
         return result.get_outputs(), latest.checkpoint_id
 
-    recorded, again = twice(lambda: asyncio.run(kept()))
+    recorded, again = twice(lambda: asyncio.run(run()))
     assert recorded == again
     assert before[0] == before[1] == files(storage.storage_path)
-    with tracefork.Tape.open(tape) as opened:
-        noted = json.dumps([str(vars(event)) if hasattr(event, "__dict__") else str(event) for event in opened.exchanges])
-    assert "__pickled__" not in noted
     assert b"__pickled__" not in tape.read_bytes()

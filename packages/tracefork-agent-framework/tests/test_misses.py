@@ -34,7 +34,7 @@ def tool(agent: Call, said: str) -> Any:
         arguments["city"] = said
         try:
             await call_next()
-        except Exception:  # noqa: BLE001 - it would hide a divergence
+        except Exception:  # It would hide a divergence.
             context.result = "Hm."
 
     words = '@call work {"city": "Rome"}\n@then\n@say Done.'

@@ -25,7 +25,8 @@ def test_a_fan_in_of_four_replays_as_it_ran(
     """Each of four agents calls a tool; the editor's prompt has all that they said."""
 
     def look(city: str) -> str:
-        return f"{city}: {len(looked.append(city) or looked)}"  # type: ignore[func-returns-value]
+        looked.append(city)
+        return f"{city}: sunny"
 
     looked: list[str] = []
 

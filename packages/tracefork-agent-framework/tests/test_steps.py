@@ -103,7 +103,7 @@ def _text(data: Any) -> str:
 def test_a_tool_and_an_agent_as_a_tool_have_steps(
     agent: Call, ask: Call, twice: Call, paths: Call, tape: Path
 ) -> None:
-    """The run of the inner agent is in the step of the tool; equal calls have lanes of their own."""
+    """The inner agent is in the step of the tool, and equal calls have lanes of their own."""
 
     def find(order: int) -> str:
         return f"order {order}"
@@ -126,8 +126,8 @@ def test_a_tool_and_an_agent_as_a_tool_have_steps(
 class Fetch(Executor):
     """A node that asks over HTTP."""
 
-    def __init__(self, id: str, url: str) -> None:
-        super().__init__(id=id)
+    def __init__(self, name: str, url: str) -> None:
+        super().__init__(id=name)
         self._url = url
 
     @handler

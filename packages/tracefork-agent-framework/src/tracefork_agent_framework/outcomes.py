@@ -81,7 +81,8 @@ class Before:
             )
 
     def _noted(self) -> dict[str, Any]:
-        return {name: [self._as_json(value)] for name, value in (_state(self._context) or {}).items()}
+        state = _state(self._context) or {}
+        return {name: [self._as_json(value)] for name, value in state.items()}
 
 
 def _state(context: Any) -> dict[str, Any] | None:

@@ -26,7 +26,9 @@ _running: ContextVar[object] = ContextVar("tracefork_maf_running", default=None)
 def put_in(patches: Patches) -> None:
     """Put agents and model calls on the tape of the open session, as steps."""
     replace_in_classes(patches, BaseAgent, ["run"], _as_agent)
-    replace_in_classes(patches, BaseChatClient, ["_inner_get_response"], partial(_as_model, patches))
+    replace_in_classes(
+        patches, BaseChatClient, ["_inner_get_response"], partial(_as_model, patches)
+    )
 
 
 def _as_agent(owner: type, name: str, run: Callable[..., Any]) -> Callable[..., Any]:

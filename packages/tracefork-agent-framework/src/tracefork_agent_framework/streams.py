@@ -109,10 +109,10 @@ def _closed(close: Callable[..., Any]) -> Callable[..., Any]:
     async def closed(self: Any, *args: Any, **options: Any) -> None:
         place = getattr(self, _PLACE, None)
         if place is None:
-            return await close(self, *args, **options)
+            await close(self, *args, **options)
+            return
         with place.working():
             await close(self, *args, **options)
         place.end()
-        return None
 
     return closed

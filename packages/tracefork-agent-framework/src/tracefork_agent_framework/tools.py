@@ -1,25 +1,21 @@
 """Make the calls of tools exchanges: recorded once, and answered from the tape in replays.
 
 `FunctionTool.invoke` is the step of a call. It lies below middleware and approvals, and it checks
-the arguments. From there it calls the tool itself, which calls the function: that is the exchange.
-So all of the framework's own work is done in a replay as in the recording, and so is the parsing of
-the result.
+the arguments. From there it calls the function: that is the exchange. So all of the framework's own
+work is done in a replay as in the recording, and so is the parsing of the result.
 
-Newer versions call the tool of a function that is no coroutine function in a thread. The exchange
-is not made there: the tool returns a coroutine instead, which the framework awaits on its loop, and
-only the function runs in a thread.
+Later versions run a function that is no coroutine function in a thread. They do so below the
+exchange, so a replay starts no thread.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from inspect import isawaitable
-from threading import get_ident
 from typing import Any
 
 from agent_framework import FunctionTool, MiddlewareTermination
@@ -53,7 +49,10 @@ _calling: ContextVar[Call | None] = ContextVar("tracefork_maf_call", default=Non
 def put_in(patches: Patches) -> None:
     """Make the calls of tools exchanges of the open session."""
     patches.wrap(FunctionTool, "invoke", _as_step)
-    patches.wrap(FunctionTool, "__call__", _as_exchange)
+    if hasattr(FunctionTool, "_invoke_function"):
+        patches.wrap(FunctionTool, "_invoke_function", _as_exchange)
+    else:  # Agent Framework 1.0 awaits what the tool itself returns.
+        patches.wrap(FunctionTool, "__call__", _as_awaited_exchange)
 
 
 def _as_step(invoke: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +61,7 @@ def _as_step(invoke: Callable[..., Any]) -> Callable[..., Any]:
         if not in_session() or self.declaration_only:
             return await invoke(self, **options)
         take_lane(self.name)
-        call = None if is_left_live(self) else Call(self, get_ident())
+        call = None if is_left_live(self) else Call(self)
         with step("tool", self.name), values_set({_calling: call, executing: None, **own_line()}):
             result = await invoke(self, **options)
             check_session()
@@ -71,23 +70,38 @@ def _as_step(invoke: Callable[..., Any]) -> Callable[..., Any]:
     return invoked
 
 
-def _as_exchange(function: Callable[..., Any]) -> Callable[..., Any]:
+def _as_exchange(invoke_function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(invoke_function)
+    async def invoked(self: Any, arguments: Mapping[str, Any]) -> Any:
+        call = _calling.get()
+        if call is None or call.tool is not self or call.is_refused():
+            return await invoke_function(self, arguments)
+        return await call.answered(partial(invoke_function, self), arguments)
+
+    return invoked
+
+
+def _as_awaited_exchange(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def called(self: Any, *args: Any, **arguments: Any) -> Any:
         call = _calling.get()
         if call is None or call.tool is not self or args or call.is_refused():
             return function(self, *args, **arguments)
-        return call.answered(function, arguments, is_in_thread=get_ident() != call.thread)
+
+        async def invoke_function(arguments: Mapping[str, Any]) -> Any:
+            result = function(self, **arguments)
+            return await result if isawaitable(result) else result
+
+        return call.answered(invoke_function, arguments)
 
     return called
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a tool by the framework, and the thread of its event loop."""
+    """A call of a tool by the framework."""
 
     tool: Any
-    thread: int
 
     def is_refused(self) -> bool:
         """Return whether the tool refuses this call, because it was called too often."""
@@ -101,7 +115,9 @@ class Call:
         )
 
     async def answered(
-        self, function: Callable[..., Any], arguments: dict[str, Any], *, is_in_thread: bool
+        self,
+        invoke_function: Callable[[Mapping[str, Any]], Awaitable[object]],
+        arguments: Mapping[str, Any],
     ) -> object:
         """Return the result of the function, or the recorded one."""
         tool = self.tool
@@ -122,7 +138,7 @@ class Call:
             }
             try:
                 with values_set({_calling: None}):
-                    result = await _done(function, tool, {**chosen, **context}, is_in_thread)
+                    result = await invoke_function({**chosen, **context})
                 if not callable(tool.result_parser):
                     result = values.storable(result)
             except TraceforkError:
@@ -168,14 +184,3 @@ def below(tool: Any) -> Any:
     """Return the function that does the work of a tool."""
     function = tool.func
     return function.func if isinstance(function, FunctionTool) else function
-
-
-async def _done(
-    function: Callable[..., Any], tool: Any, arguments: dict[str, Any], is_in_thread: bool
-) -> object:
-    result = (
-        await asyncio.to_thread(function, tool, **arguments)
-        if is_in_thread
-        else function(tool, **arguments)
-    )
-    return await result if isawaitable(result) else result

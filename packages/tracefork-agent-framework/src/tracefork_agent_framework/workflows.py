@@ -58,14 +58,16 @@ def _as_node(execute: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(execute)
     async def executed(self: Any, message: Any, sources: Any, *args: Any, **options: Any) -> None:
         if not in_session():
-            return await execute(self, message, sources, *args, **options)
+            await execute(self, message, sources, *args, **options)
+            return
         name, nodes = _name(self), nodes_around.get()
         after = _steps_of(sources, nodes)
         take_lane(name)
         if isinstance(self, AgentExecutor):
             with values_set({executing: Executing(self.id, after), **own_line()}):
                 await execute(self, message, sources, *args, **options)
-            return check_session()
+            check_session()
+            return
         running = RunningStep.begin("node", name, after=after)
         if nodes is not None and running.step is not None:
             nodes[self.id] = running.step
@@ -78,7 +80,7 @@ def _as_node(execute: Callable[..., Any]) -> Callable[..., Any]:
             raise
         finally:
             end_step(running.step, error)
-        return check_session()
+        check_session()
 
     return executed
 
