@@ -32,7 +32,12 @@ PULLED = {
 # CrewAI brings 137 distributions and a gigabyte, others with every week's release, and pins that do
 # not go with LangGraph's: what the adapter itself asks for is looked at, and nothing is fetched.
 ASKS = {
-    "tracefork-agent-framework": ["agent-framework-core", "tracefork-core", "tracefork-mcp"],
+    "tracefork-agent-framework": [
+        "agent-framework-core",
+        "pydantic",
+        "tracefork-core",
+        "tracefork-mcp",
+    ],
     "tracefork-autogen": [
         "autogen-agentchat",
         "autogen-core",

@@ -181,7 +181,7 @@ PUBLIC = {
         "unbind_tool",
         "unbind_tools",
     ],
-    "tracefork_agent_framework": ["ADAPTER", "__version__"],
+    "tracefork_agent_framework": ["ADAPTER", "__version__", "attach", "detach", "leave_live"],
     "tracefork_autogen": ["ADAPTER", "__version__", "attach", "detach", "fork_state", "leave_live"],
     "tracefork_bedrock": ["ADAPTER", "__version__", "add_services", "attach", "detach"],
     "tracefork_google_adk": [

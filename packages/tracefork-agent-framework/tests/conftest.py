@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,6 +26,13 @@ def pytest_configure(config: pytest.Config) -> None:
         r"ignore:\[[A-Z_]+\]:Warning",
     ):
         config.addinivalue_line("filterwarnings", ignored)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _collected() -> Iterator[None]:
+    """Collect the last clients while the filters hold."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture
