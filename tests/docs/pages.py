@@ -49,6 +49,7 @@ EXCEPTIONS = {
     ("packages/tracefork-crewai/README.md", ""): "its tests/test_how_to.py, where CrewAI is loaded",
     ("packages/tracefork-bedrock/README.md", ""): "its tests/test_how_to.py, where boto3 is loaded",
     ("packages/tracefork-mcp/README.md", ""): "its tests/test_how_to.py, where mcp is loaded",
+    ("packages/tracefork-agent-framework/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-google-adk/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-openai-agents/README.md", ""): "fragments; the guide does it",
     ("shared/tracefork-testkit/README.md", ""): "shared/tracefork-testkit/tests/test_package.py",
