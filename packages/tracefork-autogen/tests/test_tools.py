@@ -207,6 +207,19 @@ def test_a_fork_runs_a_tool_that_only_reads(agent: Call, tape: Path, effect: Any
     assert ran == (["text"] if effect == "read" else [])
 
 
+def test_a_hand_off_is_a_step_that_any_fork_may_make(agent: Call, tape: Path, paths: Call) -> None:
+    """It is named after the agent that gets the work, and has no side effect."""
+
+    def run() -> list[str]:
+        return results(agent("triage", "@call transfer_to_billing {}", handoffs=["billing"]))
+
+    with tracefork.record(tape):
+        recorded = run()
+    assert paths() == ["agent:triage ▸ model:gpt-4o", "agent:triage ▸ handoff:billing"]
+    with tracefork.fork(tape, "handoff:billing"):
+        assert run() == recorded
+
+
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("kind", ["agent", "team"])
 def test_an_agent_that_serves_as_a_tool_runs_again(

@@ -32,10 +32,11 @@ def _instead(
     @wraps(original)
     async def asked(self: Any, prompt: str, cancellation_token: Any) -> Any:
         async def work(prompt: str) -> str:
+            if self._is_async:
+                return await original(self, prompt, cancellation_token)
+            # AutoGen gives no context to the thread that the function waits in.
             here = copy.copy(self)
-            if not self._is_async:
-                # AutoGen gives no context to the thread that the function waits in.
-                here.input_func = partial(copy_context().run, self.input_func)
+            here.input_func = partial(copy_context().run, self.input_func)
             return await original(here, prompt, cancellation_token)
 
         if not is_recorded_here():
