@@ -233,6 +233,18 @@ def test_files_of_python_packages_and_the_system_are_not_noted(
     assert noted(tape, "written") == {}
 
 
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="Linux keeps files in memory there")
+def test_a_file_in_memory_is_noted(tape: Path) -> None:
+    """It lies among the devices of the system, whose files are not noted, and is the user's own."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        notes = Path(place, "notes.txt")
+        notes.write_text(NOTES)
+        with record(tape):
+            notes.read_text()
+            Path("/dev/null").read_text()
+        assert list(noted(tape, "read")) == [str(notes)]
+
+
 def test_a_temporary_file_that_is_gone_is_not_noted(tape: Path) -> None:
     """What is left behind is."""
     with record(tape):

@@ -39,6 +39,8 @@ _INSIDE = 1000
 _SOURCES = 100
 """Modules of a larger agent are not noted."""
 _SYSTEM = ("/proc", "/sys", "/dev", "/etc", "/usr", "/lib", "/lib64", "/bin", "/sbin", "/run")
+_IN_MEMORY = "/dev/shm/"  # noqa: S108 - not used, but told from the devices beside it
+"""A folder for files of users, as /tmp is."""
 _PYTHONS = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix}
 _PYTHONS |= {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
 _ELSEWHERE = tuple(folder.rstrip(os.sep) + os.sep for folder in (*_SYSTEM, *_PYTHONS))
@@ -240,7 +242,7 @@ def state_of(path: str) -> State:
 def concerns_agent(path: str) -> bool:
     """Return whether a file belongs to the user, not to Python, a package or the system."""
     return not (
-        path.startswith(_ELSEWHERE)
+        (path.startswith(_ELSEWHERE) and not path.startswith(_IN_MEMORY))
         or path.endswith((".pyc", ".so"))
         or any(folder in path for folder in _PACKAGES)
     )
