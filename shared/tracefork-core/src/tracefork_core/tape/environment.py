@@ -46,14 +46,14 @@ def timezone(at: float) -> str:
 def packages() -> dict[str, str]:
     """Return the version of each distribution that is installed.
 
-    It reads the names of folders: parsing each METADATA costs 100 times more.
+    It reads the names of folders: parsing each METADATA costs 100 times more, a Path each 5 times.
     """
     versions: dict[str, str] = {}
     for folder in dict.fromkeys(sys.path):
         if not folder.endswith("-packages"):
             continue
         try:
-            names = [entry.name for entry in Path(folder).iterdir()]
+            names = os.listdir(folder)  # noqa: PTH208 - as above
         except OSError:
             continue  # It is gone, or may not be read.
         for match in map(_DIST_INFO.match, names):
