@@ -15,6 +15,11 @@ from autogen_ext.tools.mcp import McpWorkbench, StdioServerParams, mcp_server_to
 Call = Callable[..., Any]
 
 
+def server(command: dict[str, Any]) -> StdioServerParams:
+    """Return how a server is started, which takes longer than 5 s on a busy machine."""
+    return StdioServerParams(**command, read_timeout_seconds=60)
+
+
 class TestMcpWorkbench(McpServersOfAgents):
     """Servers of an `McpWorkbench`."""
 
@@ -23,7 +28,7 @@ class TestMcpWorkbench(McpServersOfAgents):
         """Run an agent that calls the tool of a server twice at once."""
 
         async def run() -> str:
-            async with McpWorkbench(StdioServerParams(**command)) as tools:
+            async with McpWorkbench(server(command)) as tools:
                 helper = agent("helper", WORDS, tools=None, workbench=tools)
                 done = await helper.run(task="Go on.")
                 return str([message.to_text() for message in done.messages])
@@ -36,7 +41,7 @@ class TestMcpWorkbench(McpServersOfAgents):
         """Each call is one exchange of the server and none of the tool."""
 
         async def run() -> str:
-            (tool,) = await mcp_server_tools(StdioServerParams(**command))
+            (tool,) = await mcp_server_tools(server(command))
             result = await tool.run_json({"city": "Rome"}, CancellationToken())
             return tool.return_value_as_string(result)
 

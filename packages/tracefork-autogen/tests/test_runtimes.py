@@ -123,6 +123,15 @@ def test_a_published_message_comes_after_its_sender(
     assert sorted(causes()) == [("Draft", ["ann"]), ("Draft", ["ben"])]
 
 
+def test_a_message_is_a_fork_point(client: Call, tape: Path) -> None:
+    """`message:Draft:2` is the second one: what was asked before it is replayed."""
+    with tracefork.record(tape):
+        asyncio.run(talk(client))
+    with tracefork.fork(tape, "message:Draft:2") as forked:
+        asyncio.run(talk(client))
+    assert (forked.replayed, forked.live) == (2, 2)
+
+
 def test_lanes_are_named_after_agents_without_ids(client: Call, twice: Call, tape: Path) -> None:
     """Keys of topics are often uuids, and the names of two runs are to be alike."""
     topic = "8a2a4f8e-3c1d-4f6a-9d0b-6a1f2e3d4c5b"
