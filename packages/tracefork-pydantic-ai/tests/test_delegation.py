@@ -20,7 +20,7 @@ from tracefork_pydantic_ai.agent_references import runs_agents
 Call = Callable[..., Any]
 WORDS = '@call write {"topic": "tea"}\n@then\n@say Done.'
 
-writer: Any = Agent(name="writer")
+writer: Any = Agent("test", name="writer")
 DESK = {"writer": writer}
 ran: list[str] = []
 
