@@ -133,12 +133,15 @@ def test_tools_at_once_leave_what_they_left(agent: Call, ask: Call, twice: Call)
 
     recorded, again = twice(run)
     assert recorded == again
-    assert recorded[1] == [0.03, 0.06, 0.09]
+    assert sorted(recorded[1]) == [0.03, 0.06, 0.09]
     assert ran == ["work"] * 3
 
 
 @pytest.mark.skipif(
     not hasattr(RunContext, "cancel"), reason="a tool of this version cannot cancel its run"
+)
+@pytest.mark.skipif(
+    not hasattr(RunContext, "cancel"), reason="in this version a tool cannot cancel its run"
 )
 def test_a_tool_that_cancels_its_run_is_warned_of(agent: Call, twice: Call, tape: Any) -> None:
     """The call never ends, so it runs again in a replay, with a mark."""

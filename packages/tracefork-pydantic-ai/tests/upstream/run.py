@@ -42,10 +42,16 @@ def answer(request: ModelRequest) -> Reply:
     others = [tool for tool in request.tools if tool not in outputs]
     if called < MOST_CALLS and others:
         tool = others[called % len(others)]
-        return Reply(tool_calls=[ToolCall(tool.name, sample(tool.schema))])
+        return Reply(tool_calls=[called_with_sample(tool)])
     if outputs:
-        return Reply(tool_calls=[ToolCall(outputs[0].name, sample(outputs[0].schema))])
+        return Reply(tool_calls=[called_with_sample(outputs[0])])
     return Reply("All is well.")
+
+
+def called_with_sample(tool: Any) -> ToolCall:
+    """Return a call of a tool, with arguments as its schema describes them."""
+    arguments = sample(tool.schema)
+    return ToolCall(tool.name, arguments if isinstance(arguments, dict) else {})
 
 
 def sample(schema: Any, root: Any = None) -> Any:
