@@ -62,6 +62,7 @@ class TestResponses(_Conformance):
     client = OpenAIChatClient
 
 
+@pytest.mark.many_processes  # The lowest version runs the other one.
 class TestChatCompletions(_Conformance):
     """The API that other providers offer too."""
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import agent_framework
 import httpx
 import pytest
 from agent_framework import Executor, WorkflowBuilder, WorkflowContext, WorkflowExecutor, handler
@@ -199,6 +200,35 @@ def test_workflows_in_workflows_and_agents_have_steps(
     assert sorted(found[:3]) == [f"{inner}{it}" for it in ("lima", "oslo", "rome")]
     assert found[3].startswith("agent:pair ▸ flow:")
     assert found[3].endswith(f" ▸ agent:agent ▸ {MODEL}")
+
+
+def test_workflows_that_are_functions_have_steps(
+    agent: Call, ask: Call, twice: Call, paths: Call, tape: Path, url: str
+) -> None:
+    """Functions marked with `@step` are nodes, and two at once have lanes of their names."""
+    if not hasattr(agent_framework, "workflow"):
+        pytest.skip("Agent Framework 1.0 has no such workflows")
+
+    @agent_framework.step(replay_key=lambda name: name)
+    async def fetch(name: str) -> str:
+        async with httpx.AsyncClient() as client:
+            answer = await client.get(f"{url.removesuffix('/v1')}/echo/{name}")
+        return answer.reason_phrase
+
+    @agent_framework.workflow
+    async def report(question: str) -> str:
+        found = await asyncio.gather(fetch("oslo"), fetch("rome"))
+        return str(found) + str((await agent("writer", "@say Hi.").run(question)).text)
+
+    recorded, again = twice(lambda: ask(report.build(), stream=True).get_outputs())
+    assert recorded == again
+    assert paths() == [
+        *["flow:report ▸ node:fetch"] * 2,
+        f"flow:report ▸ agent:writer ▸ {MODEL}",
+    ]
+    with tracefork.Tape.open(tape) as opened:
+        lanes = [exchange.lane for exchange in opened.exchanges]
+    assert lanes == ["main.fetch.1", "main.fetch.2", "main.writer.1"]
 
 
 def test_the_reader_of_a_stream_never_sees_its_step(agent: Call, tape: Path) -> None:

@@ -13,14 +13,13 @@ def _put_in(patches: Patches, _: ModuleType) -> None:
     from tracefork_agent_framework import (
         checkpoints,
         histories,
-        misses,
         steps,
         streams,
         tools,
         workflows,
     )
 
-    for part in (streams, steps, workflows, tools, misses, checkpoints, histories):
+    for part in (streams, steps, workflows, tools, checkpoints, histories):
         part.put_in(patches)
 
 

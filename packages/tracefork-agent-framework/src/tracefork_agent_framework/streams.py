@@ -4,7 +4,10 @@ Agents, workflows and models return a coroutine, or a `ResponseStream` that does
 is read. So a stream carries its step along, and the step is current only while the stream works on
 an item. Between two items the reader sees its own step.
 
-A stream that nobody reads to its end keeps its step open, unless it is closed.
+Middleware, nodes and the framework itself catch errors, and tell models about those of tools. So
+the error of a session that has failed is raised wherever such work ends.
+
+A stream that is not read to its end keeps its step open, unless it is closed.
 """
 
 from __future__ import annotations

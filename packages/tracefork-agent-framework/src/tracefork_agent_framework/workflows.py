@@ -1,7 +1,8 @@
 """Make steps of workflows, and of the nodes that are no agents.
 
 A node that runs an agent has the step of that agent. Every other node has one of its own: what it
-asks over HTTP belongs to it. A node that waited for several others says so: it is a join.
+asks over HTTP belongs to it. A node that waited for several others says so: it is a join. The nodes
+of a workflow that is a function are the functions marked with `@step`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import agent_framework
 from agent_framework import AgentExecutor, Executor, Workflow
 
 from tracefork_agent_framework.clients import attached_around
@@ -38,6 +40,9 @@ def put_in(patches: Patches) -> None:
     """Put workflows and their nodes on the tape of the open session, as steps."""
     patches.wrap(Workflow, "run", _as_flow)
     patches.wrap(Executor, "execute", _as_node)
+    if functional := getattr(agent_framework, "FunctionalWorkflow", None):  # Not in 1.0.
+        patches.wrap(functional, "run", _as_flow)
+        patches.wrap(agent_framework.StepWrapper, "__call__", _as_step)
 
 
 def _as_flow(run: Callable[..., Any]) -> Callable[..., Any]:
@@ -83,6 +88,16 @@ def _as_node(execute: Callable[..., Any]) -> Callable[..., Any]:
         check_session()
 
     return executed
+
+
+def _as_step(call: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(call)
+    async def called(self: Any, *args: Any, **options: Any) -> Any:
+        if not in_session():
+            return await call(self, *args, **options)
+        return await within(Place("node", self.name), lambda: call(self, *args, **options))
+
+    return called
 
 
 def _name(executor: Any) -> str:
