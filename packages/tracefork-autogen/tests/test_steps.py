@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from autogen_agentchat.agents import SocietyOfMindAgent
 from autogen_agentchat.base import TaskResult
 from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.teams import (
@@ -17,6 +18,7 @@ from autogen_agentchat.teams import (
     Swarm,
 )
 from autogen_agentchat.tools import AgentTool, TeamTool
+from autogen_core import SingleThreadedAgentRuntime
 
 import tracefork_core as tracefork
 from tracefork_core.adapters import current_step
@@ -162,6 +164,44 @@ def test_a_team_in_a_team_has_a_step_in_it(
     with tracefork.Tape.open(tape) as opened:
         lanes = [exchange.lane.partition("/")[0] for exchange in opened.exchanges]
     assert lanes == ["main.w.1", "main.inner.1.x.1", "main.inner.1.y.1", "main.w.2"]
+
+
+def test_a_team_inside_of_an_agent_has_a_step_in_it(
+    agent: Call, client: Call, ask: Call, twice: Call, paths: Call
+) -> None:
+    """The agent asks a model itself about what its team said."""
+
+    def run() -> Any:
+        team = RoundRobinGroupChat([agent("x", "@say X.")], max_turns=1, name="inner")
+        return ask(SocietyOfMindAgent("mind", team=team, model_client=client()))
+
+    recorded, again = twice(run)
+    assert recorded == again
+    inner = f"team:inner ▸ agent:x ▸ {MODEL}"
+    assert paths() == [f"agent:mind ▸ {inner}", f"agent:mind ▸ {MODEL}"]
+
+
+def test_a_team_in_a_runtime_of_the_program_has_its_steps(
+    agent: Call, twice: Call, paths: Call, tape: Path
+) -> None:
+    """The runtime was started outside of the step of the team, and its tasks know nothing of it."""
+
+    async def run() -> list[str]:
+        runtime = SingleThreadedAgentRuntime()
+        runtime.start()
+        agents = [agent(name, "@say A.") for name in ("one", "two")]
+        team = RoundRobinGroupChat(agents, max_turns=2, name="desk", runtime=runtime)
+        results = [await team.run(task="Go on.") for _ in range(2)]
+        await runtime.stop_when_idle()
+        return [result.model_dump_json() for result in results]
+
+    recorded, again = twice(lambda: asyncio.run(run()))
+    assert recorded == again
+    names = ["one", "two"] * 2
+    assert paths() == [f"team:desk ▸ agent:{name} ▸ {MODEL}" for name in names]
+    with tracefork.Tape.open(tape) as opened:
+        lanes = [exchange.lane.partition("/")[0] for exchange in opened.exchanges]
+    assert lanes == ["main.one.1", "main.two.1", "main.one.2", "main.two.2"]
 
 
 def test_two_equal_calls_of_an_agent_as_a_tool_get_their_own_answers(

@@ -2,7 +2,7 @@
 
     python cells.py NOTEBOOK.ipynb
 
-Lines for the shell (`!pip …`) and for Jupyter (`%…`) are left out.
+Lines for the shell (`!pip …`, `pip …`) and for Jupyter (`%…`) are left out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+_OTHERS = ("!", "%", "pip ")
+
 
 async def run(cells: list[str], name: str) -> None:
     """Run cells that share their names and may await at the top."""
     main = ModuleType("__main__")
     sys.modules["__main__"] = main  # Where pickles and type hints look the names up.
     for number, cell in enumerate(cells):
-        lines = [line for line in cell.splitlines() if not line.lstrip().startswith(("!", "%"))]
+        lines = [line for line in cell.splitlines() if not line.lstrip().startswith(_OTHERS)]
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code: Any = compile("\n".join(lines), f"{name}[{number}]", "exec", flags=flags)
         result = FunctionType(code, vars(main))()

@@ -5,9 +5,9 @@
 
 Examples are the notebooks of its guides and the programs in its docstrings. A provider on loopback
 answers them: it calls the tools and hand-offs that it is offered, one after the other, and then
-says what the request wants. A person at the keyboard approves of everything. An example counts if
-it ends by itself against these without tracefork. The others need a real model, another service or
-a library that is not installed.
+says what the request wants. A person at the keyboard approves of a few things, then leaves. An
+example counts if it ends by itself against these without tracefork. The others need a real model,
+another service or a library that is not installed.
 
 Then it is recorded, and replayed in a new process: with another PYTHONHASHSEED, with the provider
 stopped. Both must print the same and end alike; a replay does not run tools, so what a tool prints
@@ -125,7 +125,7 @@ class Example:
                 env=environment,
                 capture_output=True,
                 text=True,
-                input="APPROVE\n" * 20,
+                input="APPROVE\n" * 5 + "exit\n" * 5,
                 timeout=PATIENCE,
                 check=False,
             )
