@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,3 +97,40 @@ def test_a_history_in_files_is_left_alone(
     recorded, again = twice(run)
     assert recorded == again
     assert "Hi." in recorded[1][0]
+
+
+class InState(HistoryProvider):
+    """A history of the program's own, in the state of the session."""
+
+    async def get_messages(
+        self, session_id: str | None, *, state: Any = None, **options: Any
+    ) -> list[Message]:
+        """Read the messages."""
+        return list(state.get("kept", ()))
+
+    async def save_messages(
+        self,
+        session_id: str | None,
+        messages: Sequence[Message],
+        *,
+        state: Any = None,
+        **options: Any,
+    ) -> None:
+        """Append messages."""
+        state.setdefault("kept", []).extend(messages)
+
+
+def test_a_history_of_your_own_in_the_state_is_read_but_not_kept(agent: Call, twice: Call) -> None:
+    """A later turn has the recorded messages all the same."""
+
+    async def run() -> Any:
+        session = AgentSession(session_id="s")
+        helper = agent("helper", "@say Hi.", context_providers=[InState("kept")])
+        said = [(await helper.run(question, session=session)).text for question in "ab"]
+        kept.append(len(session.state.get("kept", {}).get("kept", ())))
+        return said
+
+    kept: list[int] = []
+    recorded, again = twice(lambda: asyncio.run(run()))
+    assert recorded == again
+    assert kept == [4, 0]
