@@ -6,10 +6,8 @@ method, below the events that tell the program that somebody is asked.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Awaitable, Callable
-from contextvars import copy_context
-from functools import partial, wraps
+from functools import wraps
 from typing import Any
 
 from autogen_agentchat.agents import UserProxyAgent
@@ -32,12 +30,7 @@ def _instead(
     @wraps(original)
     async def asked(self: Any, prompt: str, cancellation_token: Any) -> Any:
         async def work(prompt: str) -> str:
-            if self._is_async:
-                return await original(self, prompt, cancellation_token)
-            # AutoGen gives no context to the thread that the function waits in.
-            here = copy.copy(self)
-            here.input_func = partial(copy_context().run, self.input_func)
-            return await original(here, prompt, cancellation_token)
+            return await original(self, prompt, cancellation_token)
 
         if not is_recorded_here():
             return await original(self, prompt, cancellation_token)

@@ -51,7 +51,7 @@ class _Counts:
 
 def _digest(live: Any, messages: Sequence[Any], tools: Sequence[Any]) -> str:
     """Return what a count depends on, in short."""
-    client = live.func.__self__ if hasattr(live.func, "__self__") else live.args[0]
+    (client,) = live.args
     told = [
         getattr(client, "_create_args", {}).get("model"),
         [message.model_dump(mode="json") for message in messages],

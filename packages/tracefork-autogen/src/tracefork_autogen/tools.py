@@ -5,7 +5,7 @@ They lie below the workbenches of agentchat, and programs of autogen-core call t
 are replaced in each class that defines them, also in those that the program defines later.
 
 A synchronous function runs in a thread of a pool, to which AutoGen gives no context. Here it gets
-the context of its call, so that what it asks belongs to the call.
+the context of its call, so that what it asks belongs to the step of the call.
 """
 
 from __future__ import annotations
