@@ -97,6 +97,27 @@ async def delegate(client: Any) -> str:
     return str(drafts)
 
 
+async def hand_over(client: Any, text: str, kind: str) -> None:
+    """Give a worker a text, and wait until it is done."""
+    handled = asyncio.Event()
+
+    class Waking(Worker):
+        @message_handler
+        async def on_draft(self, message: Draft, ctx: MessageContext) -> None:
+            await self.ask(message.text)
+            handled.set()
+
+    runtime = SingleThreadedAgentRuntime()
+    await Waking.register(runtime, "worker", lambda: Waking(client()))
+    await runtime.add_subscription(TypeSubscription("default", "worker"))
+    runtime.start()
+    if kind == "sent":
+        await runtime.send_message(Task(text), AgentId("worker", "default"))
+    else:
+        await runtime.publish_message(Draft(text), DefaultTopicId())
+        await (handled.wait() if kind == "awaited" else runtime.stop_when_idle())
+
+
 def test_a_sent_message_is_in_the_step_of_its_sender(
     client: Call, twice: Call, paths: Call, tape: Path
 ) -> None:
@@ -180,33 +201,13 @@ def test_a_divergence_in_a_handler_ends_the_program(
 
     The log would have a traceback through all of AutoGen, above the one line that differs.
     """
-
-    async def run(text: str) -> None:
-        handled = asyncio.Event()
-
-        class Waking(Worker):
-            @message_handler
-            async def on_draft(self, message: Draft, ctx: MessageContext) -> None:
-                await self.ask(message.text)
-                handled.set()
-
-        runtime = SingleThreadedAgentRuntime()
-        await Waking.register(runtime, "worker", lambda: Waking(client()))
-        await runtime.add_subscription(TypeSubscription("default", "worker"))
-        runtime.start()
-        if kind == "sent":
-            await runtime.send_message(Task(text), AgentId("worker", "default"))
-        else:
-            await runtime.publish_message(Draft(text), DefaultTopicId())
-            await (handled.wait() if kind == "awaited" else runtime.stop_when_idle())
-
     with tracefork.record(tape):
-        asyncio.run(run("@say One."))
+        asyncio.run(hand_over(client, "@say One.", kind))
 
     def diverge() -> None:
         with tracefork.replay(tape):
             try:
-                asyncio.run(asyncio.wait_for(run("@say Two."), 5))
+                asyncio.run(asyncio.wait_for(hand_over(client, "@say Two.", kind), 5))
             except TimeoutError:
                 hung.append(kind)  # The session raises its own error instead.
                 raise
