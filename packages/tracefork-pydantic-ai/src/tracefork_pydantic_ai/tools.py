@@ -4,7 +4,7 @@
 retries, so all of these run in a replay as in the recording. It is replaced in `FunctionToolset`
 and in the toolsets of the program. Toolsets that pass calls on to others are left alone, also
 those of the program: what they do around a call is the program's own code. So are toolsets of MCP
-servers, whose calls tracefork-mcp records.
+servers, whose calls tracefork-mcp records, unless the server is an object of the same process.
 
 The step of a tool is around its hooks: what they ask belongs to it.
 """
@@ -52,6 +52,8 @@ _NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 _PASSING_ON = (CombinedToolset, ExternalToolset, WrapperToolset)
 _MCP = ("pydantic_ai.mcp", "MCPToolset")
 """By name: importing it would import MCP."""
+_IN_PROCESS = "FastMCPTransport"
+"""What connects to a server that is an object of this process."""
 
 _called: ContextVar[str | None] = ContextVar("tracefork_pydantic_ai_called", default=None)
 """The name by which the model called the tool: toolsets may add a prefix, or rename."""
@@ -87,7 +89,8 @@ def _in_step(execute: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
 def _as_exchange(
     owner: type, _: str, original: Callable[..., Awaitable[object]]
 ) -> Callable[..., Awaitable[object]]:
-    if not _does_the_work(owner):
+    is_mcp = any((kind.__module__, kind.__name__) == _MCP for kind in owner.__mro__)
+    if not (is_mcp or _does_the_work(owner)):
         return original
 
     @wraps(original)
@@ -97,10 +100,10 @@ def _as_exchange(
         async def work(arguments: dict[str, Any]) -> object:
             return await original(self, name, arguments, ctx, tool)
 
-        if not in_session() or is_crossing_seam():
+        if not in_session() or is_crossing_seam() or (is_mcp and not _is_in_process(self)):
             return await work(tool_args)
         defined = getattr(self, "tools", {}).get(getattr(tool, "original_name", name))
-        function = getattr(defined, "function", None) or self.call_tool
+        function = getattr(defined, "function", None if is_mcp else self.call_tool)
         if is_left_live(self, defined, function, ctx.deps):
             return await work(tool_args)
         return await _Call(_called.get() or name, function, ctx, tool, work).answer(tool_args)
@@ -112,8 +115,12 @@ def _does_the_work(owner: type) -> bool:
     """Return whether a class of toolsets calls tools itself."""
     if owner.__module__.partition(".")[0] == "pydantic_ai":
         return owner is FunctionToolset
-    is_mcp = any((kind.__module__, kind.__name__) == _MCP for kind in owner.__mro__)
-    return not (is_mcp or issubclass(owner, _PASSING_ON))
+    return not issubclass(owner, _PASSING_ON)
+
+
+def _is_in_process(toolset: Any) -> bool:
+    transport = getattr(getattr(toolset, "client", None), "transport", None)
+    return any(kind.__name__ == _IN_PROCESS for kind in type(transport).__mro__)
 
 
 class _Call:

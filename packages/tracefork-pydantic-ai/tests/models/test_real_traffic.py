@@ -121,7 +121,10 @@ def kind_of(one: Interaction) -> tuple[Callable[[str, str], Any], str, bool] | N
     path = one.target.partition("?")[0]
     for host, end, make in _ENDS:
         if one.method == "POST" and host in one.host and path.endswith(end):
-            asked = json.loads(one.request_body)
+            try:
+                asked = json.loads(one.request_body)
+            except ValueError:  # A test of what a provider says to that.
+                return None
             name = asked.get("model") or unquote(path.split("/models/")[-1].split("/model/")[-1])
             name = str(name).partition(":generate")[0].partition(":stream")[0].split("/")[0]
             return make, name, bool(asked.get("stream")) or "stream" in path.lower()
