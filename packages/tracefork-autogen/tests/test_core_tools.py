@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,22 @@ def test_a_fork_says_the_text_of_an_object(tape: Path) -> None:
         run()
     with tracefork.fork(tape, 0, tracefork.Replace(text="sold out")):
         assert run() == "sold out"
+
+
+def test_a_program_may_give_a_tool_more_than_a_model_can(twice: Call) -> None:
+    """A date is compared as JSON; the tool gets the date."""
+
+    def weekday(day: date) -> str:
+        ran.append(day)
+        return f"{day:%A}"
+
+    def run() -> object:
+        tool = FunctionTool(weekday, "Works.")
+        return asyncio.run(tool.run_json({"day": date(2026, 1, 1)}, CancellationToken()))
+
+    recorded, again = twice(run)
+    assert recorded == again == "Thursday"
+    assert ran == [date(2026, 1, 1)]
 
 
 class Anything:

@@ -22,7 +22,7 @@ from autogen_core.tools import BaseStreamTool, BaseTool, FunctionTool
 
 from tracefork_autogen.exchanges import exchange, is_recorded_here, stream
 from tracefork_autogen.live_tools import function_of, handoff_target, is_left_live
-from tracefork_autogen.values import Rendered, Values, classes_in
+from tracefork_autogen.values import Rendered, Values, as_json, classes_in
 from tracefork_core.adapters import (
     Patches,
     RunningStep,
@@ -62,12 +62,15 @@ def _as_exchange(original: Callable[..., Awaitable[Any]]) -> Callable[..., Await
         if not is_recorded_here() or _running.get() is args:
             return await original(self, args, *rest, **options)
 
-        async def work(**arguments: Any) -> object:
-            return _storable(self, await original(self, arguments, *rest, **options))
+        told = as_json(args)
+
+        async def work(**now: Any) -> object:
+            given = args if now == told else now  # A fork may change some.
+            return _storable(self, await original(self, given, *rest, **options))
 
         with _step_of(self):
             if not is_left_live(self):
-                return await exchange(self.name, args, work, _values_of(self), **_told(self))
+                return await exchange(self.name, told, work, _values_of(self), **_told(self))
             token = _running.set(args)
             try:
                 result = await original(self, args, *rest, **options)
@@ -86,8 +89,11 @@ def _streaming(
     async def run_json_stream(
         self: Any, args: Mapping[str, Any], *rest: Any, **options: Any
     ) -> AsyncGenerator[Any, None]:
-        async def work(**arguments: Any) -> AsyncGenerator[Any, None]:
-            async with aclosing(original(self, arguments, *rest, **options)) as items:
+        told = as_json(args)
+
+        async def work(**now: Any) -> AsyncGenerator[Any, None]:
+            given = args if now == told else now
+            async with aclosing(original(self, given, *rest, **options)) as items:
                 async for item in items:
                     yield _storable(self, item)
 
@@ -97,7 +103,7 @@ def _streaming(
             items = original(self, args, *rest, **options)
             items = events_in(RunningStep.begin("tool", self.name), items, {_running: args})
         else:
-            items = stream(self.name, args, work, _values_of(self), **_told(self))
+            items = stream(self.name, told, work, _values_of(self), **_told(self))
             items = events_in(RunningStep.begin("tool", self.name), items)
         async with aclosing(items):
             async for item in items:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 from uuid import UUID
 
 from autogen_core.tools import ToolResult
@@ -25,6 +25,7 @@ from tracefork_core.adapters import FrameworkValues
 _PLAIN = frozenset(
     (type(None), bool, int, float, str, bytes, date, datetime, time, timedelta, Decimal, UUID)
 ) | {type(Path())}
+_ANYTHING: TypeAdapter[object] = TypeAdapter(object)
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
@@ -93,6 +94,12 @@ def _messages() -> dict[str, type]:
         found[kind.__name__] = kind
         waiting.extend(kind.__subclasses__())
     return found
+
+
+def as_json(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as JSON, to be compared: a program may give a tool more than a model can."""
+    plain = _ANYTHING.dump_python(dict(arguments), mode="json", fallback=repr)
+    return cast(dict[str, Any], plain)
 
 
 def classes_in(annotation: object) -> Iterator[type]:
