@@ -18,7 +18,7 @@ asked: list[str] = []
 
 
 @pytest.fixture(autouse=True)
-def _nobody_was_asked() -> None:
+def _no_person_was_asked() -> None:
     asked.clear()
 
 

@@ -1,7 +1,7 @@
 """Make what a person types an exchange: a replay does not ask again.
 
 `UserProxyAgent` calls the program's `input_func`, or reads standard input. Both happen in one
-method, below the events that tell the program that somebody is asked.
+method, below the events that tell the program that a person is asked.
 """
 
 from __future__ import annotations
