@@ -170,6 +170,30 @@ def test_lanes_are_named_after_agents_without_ids(client: Call, twice: Call, tap
         assert [exchange.lane.partition("/")[0] for exchange in opened.exchanges] == ["main.ann.1"]
 
 
+def test_a_runtime_that_was_started_before_the_session_is_recorded(
+    client: Call, tape: Path, paths: Call, server: ProviderServer
+) -> None:
+    """A service starts its runtime once, and records one request after another."""
+
+    async def serve(session: Any) -> tuple[str, str]:
+        runtime = SingleThreadedAgentRuntime()
+        await Worker.register(runtime, "worker", lambda: Worker(client()))
+        runtime.start()
+        with session:
+            tasks = [
+                runtime.send_message(Task("@say Hm."), AgentId("worker", "default"))
+                for _ in range(2)
+            ]
+            said = [draft.text for draft in await asyncio.gather(*tasks)]
+        await runtime.stop()
+        return said[0], said[1]
+
+    recorded = asyncio.run(serve(tracefork.record(tape)))
+    server.stop()
+    assert asyncio.run(serve(tracefork.replay(tape, strict=True))) == recorded
+    assert paths() == [f"message:Task ▸ agent:worker ▸ {MODEL}"] * 2
+
+
 def test_an_agent_made_of_a_function_is_an_agent(client: Call, twice: Call, paths: Call) -> None:
     """A `ClosureAgent` often collects the results."""
     collected: list[str] = []

@@ -89,9 +89,12 @@ class Causes:
         """Name the lane of this task after an agent or a team that begins here, and count it."""
         origin = lane_around.get()
         if origin is not None and origin is not lane_here():
-            name = name.replace("/", ".")
-            self._lanes[path := f"{origin.name}.{name}"] += 1
-            branch_lane(origin, f"{name}.{self._lanes[path]}")
+            branch_lane(origin, self.numbered(origin, name.replace("/", ".")))
+
+    def numbered(self, origin: Lane, name: str) -> str:
+        """Return the name of a branch of a lane, counted."""
+        self._lanes[path := f"{origin.name}.{name}"] += 1
+        return f"{name}.{self._lanes[path]}"
 
     def led(self, after: tuple[str, ...], step: str | None) -> None:
         """Note the steps that led to a step."""
@@ -116,6 +119,13 @@ _of_sessions: WeakKeyDictionary[Any, Causes] = WeakKeyDictionary()
 def causes_here() -> Causes:
     """Return what this session knows of its agents."""
     return _of_sessions.setdefault(session_here(), Causes())
+
+
+def enter_session_of(lane: Lane | None, name: str) -> None:
+    """Let this task belong to the session of a lane, where the code that started it has none."""
+    if lane is not None and lane.session.active and session_here() is None:
+        causes = _of_sessions.setdefault(lane.session, Causes())
+        branch_lane(lane, causes.numbered(lane, name))
 
 
 def inside_of_agent() -> Mapping[ContextVar[Any], object]:

@@ -7,7 +7,8 @@ and comes after its sender. Else two agents that talk would have steps as deep a
 long.
 
 The runtime handles a message in a task of its own, which has the context of the code that started
-the runtime. What the message comes from is handed over by its id.
+the runtime. What the message comes from is handed over by its id. So a session sees what is sent in
+it, also where the runtime of a service was started before it.
 
 A runtime logs the error of a handler of a published message, and continues. If that error is a
 divergence, the program may wait for what will never come; so the task that it waits in is
@@ -35,6 +36,7 @@ from tracefork_autogen.causes import (
     agent_step,
     cause,
     causes_here,
+    enter_session_of,
     lane_around,
     root,
     sent_from,
@@ -203,6 +205,8 @@ def _as_handled(process: Callable[..., Awaitable[None]]) -> Callable[..., Awaita
     @wraps(process)
     async def handled(self: Any, envelope: Any) -> None:
         sent = _sent.pop(envelope.message_id, None)
+        if sent is not None:
+            enter_session_of(sent.root.lane, type(envelope.message).__name__)
         if sent is None or not is_recorded_here():
             await process(self, envelope)
             return
