@@ -36,6 +36,7 @@ class TestMcpServers(McpServersOfAgents):
         return lambda: asyncio.run(run())
 
 
+@pytest.mark.filterwarnings("ignore:Field 'lifespan':UserWarning")  # Of mcp 1, about itself.
 def test_a_server_in_the_same_process_is_not_called_again(
     agent: Call, ask: Call, twice: Call, paths: Call
 ) -> None:
