@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -158,3 +160,23 @@ def test_a_random_object_with_a_seed_is_untouched(tape: Path) -> None:
         assert random.Random(5).random() == plain
     with replay(tape):
         assert random.Random(5).random() == plain
+
+
+def test_loading_the_library_of_our_output_draws_nothing_of_the_agents(
+    tape: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command line has it before a replay begins, and the recorded agent imported it itself."""
+
+    def run() -> float:
+        importlib.import_module("rich.style")
+        return random.random()
+
+    module = importlib.import_module("rich.style")
+    with monkeypatch.context() as without:
+        without.setattr("rich.style", module)
+        without.delitem(sys.modules, "rich.style")
+        with record(tape):
+            recorded = run()
+        assert sys.modules["rich.style"] is not module
+    with replay(tape):
+        assert run() == recorded

@@ -54,10 +54,7 @@ class Gemini:
             model=_model(path),
             system=_text(instruction),
             messages=tuple(_turn(content) for content in payload["contents"]),
-            tools=tuple(
-                Tool(d["name"], d.get("parametersJsonSchema") or d.get("parameters") or {})
-                for d in declared
-            ),
+            tools=tuple(Tool(d["name"], _parameters(d)) for d in declared),
             stream=":streamGenerateContent" in path,
             payload=payload,
         )
@@ -133,6 +130,13 @@ def _list(value: object) -> list[object]:
 
 def _model(path: str) -> str:
     return path.split("/models/", 1)[-1].split(":", 1)[0]
+
+
+def _parameters(declared: Json) -> Json:
+    """Return the schema of a function, by the name that this version of the SDK gives it."""
+    names = ("parametersJsonSchema", "parameters_json_schema", "parameters")
+    found: Json = next((declared[name] for name in names if declared.get(name)), {})
+    return found
 
 
 def _text(content: Json | str) -> str:

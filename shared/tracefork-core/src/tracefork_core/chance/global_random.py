@@ -9,6 +9,7 @@ these are replaced under every name (see `patching.bound_names`).
 from __future__ import annotations
 
 import random
+import sys
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from tracefork_core.chance.draws import observers, report_draw
 from tracefork_core.chance.entropy import THROUGH, sessions
 from tracefork_core.chance.generators import SEED_BYTES
 from tracefork_core.exchange.call_sites import call_site, drawer
+from tracefork_core.exchange.current import crossing_seam
+from tracefork_core.patching.on_import import OnImport
 from tracefork_core.patching.patch import Patches
 
 SOURCE = "random"
@@ -79,10 +82,18 @@ SWAPS = [
 ]
 
 
+_OF_OUR_OUTPUT = "rich.style"
+"""Draws while it is loaded. The command line imports it too, earlier in a replay than in a
+recording, so its draw must not shift those of the agent."""
+
+
 def put_in(patches: Patches) -> None:
     """Let sessions answer the draws of this process."""
     patches.change_class(_inst, StandIn)
     patches.replace(_Plain, "seed", _seed)
+    if _OF_OUR_OUTPUT not in sys.modules:
+        loading = OnImport(_OF_OUR_OUTPUT, lambda: None, crossing_seam)
+        patches.switch(loading.on, loading.off)
 
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
@@ -14,11 +15,20 @@ if TYPE_CHECKING:
 
 # No base classes: `importlib.abc` loads half of the library, into child processes too.
 class OnImport:
-    """Calls `arrived` once, when the module `name` is loaded, unless it is off by then."""
+    """Calls `arrived` once, when the module `name` is loaded, unless it is off by then.
 
-    def __init__(self, name: str, arrived: Callable[[], None]) -> None:
+    The module is executed in the context that `around` returns.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arrived: Callable[[], None],
+        around: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         self._name = name
         self._arrived = arrived
+        self._around = around
 
     def on(self) -> None:
         """Watch for the module from now on."""
@@ -41,7 +51,9 @@ class OnImport:
             spec: ModuleSpec | None = find(fullname, path, target) if find is not None else None
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Announcing(spec.loader, self._announce)  # type: ignore[assignment]
+                    spec.loader = _Announcing(  # type: ignore[assignment]
+                        spec.loader, self._announce, self._around
+                    )
                 return spec
         return None
 
@@ -54,9 +66,15 @@ class OnImport:
 class _Announcing:
     """Loads a module with another loader, gives it that loader, and announces the module."""
 
-    def __init__(self, loader: Loader, announce: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        loader: Loader,
+        announce: Callable[[], None],
+        around: Callable[[], AbstractContextManager[object]],
+    ) -> None:
         self._loader = loader
         self._announce = announce
+        self._around = around
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._loader, name)
@@ -68,5 +86,6 @@ class _Announcing:
         module.__loader__ = self._loader
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
-        self._loader.exec_module(module)
+        with self._around():
+            self._loader.exec_module(module)
         self._announce()
