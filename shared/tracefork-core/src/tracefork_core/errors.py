@@ -117,8 +117,10 @@ class Divergence:
     """What differed, where, and what was closest: the content of a divergence card.
 
     Attributes:
-        n: the number of the recorded exchange that was due; None if the tape has no more.
+        n: the number of the recorded exchange that was due or came nearest; None if the tape has no
+            more.
         of: how many exchanges the tape holds.
+        replayed: how many of them were replayed before.
         pointer: an RFC 6901 JSON pointer into the request body, or `url`, `method`,
             `headers/<name>`, `body`.
         recorded, actual: the two values there, short and printable.
@@ -138,20 +140,24 @@ class Divergence:
     actual: str | None = None
     candidates: tuple[Candidate, ...] = ()
     hints: tuple[str, ...] = ()
+    replayed: int = 0
 
     @property
     def where(self) -> str:
-        """Return "exchange 3 of 7 · agent ▸ model · agent.py:41"."""
-        number = (
-            f"exchange {self.n} of {self.of}" if self.n is not None else "after the last exchange"
-        )
-        return " · ".join(part for part in (number, self.step, self.caller) if part)
+        """Return "after 2 of 7 exchanges · step agent ▸ model · agent.py:41"."""
+        counted = f"{self.of} exchange{'' if self.of == 1 else 's'}"
+        step = f"step {self.step}" if self.step else None
+        parts = (f"after {self.replayed} of {counted}", step, self.caller)
+        return " · ".join(part for part in parts if part)
 
     @property
-    def commands(self) -> tuple[str, ...]:
-        """Return the commands to type next, most useful first."""
+    def commands(self) -> dict[str, str]:
+        """Return what to type next in Python, most useful first."""
         at = f" {self.n}" if self.n is not None else ""
-        return (f"tracefork show {self.tape}{at}", f"tracefork record -o {self.tape} --overwrite …")
+        return {
+            "rerun": f'tracefork_core.rerun("{self.tape}") asks only for what differs',
+            "see": f"tracefork show {self.tape}{at}",
+        }
 
 
 class DivergenceError(TraceforkError):
@@ -182,7 +188,7 @@ class DivergenceError(TraceforkError):
         lines.extend(
             f"  nearest: #{candidate.n} ({candidate.reason})" for candidate in d.candidates
         )
-        lines.extend(f"  see: {command}" for command in d.commands)
+        lines.extend(f"  {verb}: {command}" for verb, command in d.commands.items())
         return "\n".join(map(printable, lines))
 
 

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from tracefork_core.cli.display.card import card_document, print_card
+from tracefork_core.cli.display.card import card_document, commands, print_card
 from tracefork_core.errors import Candidate, Divergence
 
 RECORDED = "…ou answer support tickets. Be brief. Today is 2026-11-20."
@@ -27,6 +28,7 @@ def divergence(recorded: str = RECORDED, actual: str = NOW, **other: object) -> 
         "recorded": recorded,
         "actual": actual,
         "candidates": (Candidate(3, "1 difference: /messages/0/content"),),
+        "replayed": 2,
     }
     return Divergence(**{**given, **other})  # type: ignore[arg-type]
 
@@ -41,7 +43,7 @@ def printed(found: Divergence, *, width: int = 80) -> list[str]:
 def test_the_card_shows_the_difference_and_the_next_commands() -> None:
     """It has step, request, pointer, both values and the nearest exchange."""
     assert printed(divergence(hints=(HINT,))) == [
-        "✗ diverged at exchange 3 of 7 · step agent ▸ plan · support_agent.py:41",
+        "✗ diverged after 2 of 7 exchanges · step agent ▸ plan · support_agent.py:41",
         "  POST api.openai.com/v1/chat/completions",
         "  /messages/0/content",
         f"    recorded  {RECORDED}",
@@ -49,8 +51,9 @@ def test_the_card_shows_the_difference_and_the_next_commands() -> None:
         " " * (14 + NOW.index("21.") + 1) + "▲",
         "    ─ a date or time: the clock is not on this tape (recorded with --no-clock).",
         "  nearest #3 1 difference: /messages/0/content",
+        "  rerun   tracefork rerun refund.tape agent.py",
         "  see     tracefork show refund.tape 3",
-        "  keep    tracefork record -o refund.tape --overwrite agent.py",
+        "  keep    tracefork record -o refund.tape agent.py",
         "  ignore  tracefork replay --ignore /messages/0/content refund.tape agent.py",
     ]
 
@@ -95,9 +98,9 @@ def test_a_request_too_many_has_no_exchange_number() -> None:
         kind="extra", n=None, pointer=None, candidates=(), summary="one more request", step=None
     )
     lines = printed(extra)
-    assert lines[0] == "✗ diverged after the last exchange of 7 · support_agent.py:41"
+    assert lines[0] == "✗ diverged after 2 of 7 exchanges · support_agent.py:41"
     assert lines[1] == "  one more request"
-    assert [line.split()[0] for line in lines[3:]] == ["see", "keep"]
+    assert [line.split()[0] for line in lines[3:]] == ["rerun", "see", "keep"]
 
 
 def test_the_document_has_every_field_of_the_card() -> None:
@@ -106,7 +109,28 @@ def test_the_document_has_every_field_of_the_card() -> None:
     assert document["pointer"] == "/messages/0/content"
     assert document["candidates"] == ({"n": 3, "reason": "1 difference: /messages/0/content"},)
     assert document["commands"] == {
+        "rerun": "tracefork rerun refund.tape agent.py",
         "see": "tracefork show refund.tape 3",
-        "keep": "tracefork record -o refund.tape --overwrite agent.py",
+        "keep": "tracefork record -o refund.tape agent.py",
         "ignore": "tracefork replay --ignore /messages/0/content refund.tape agent.py",
     }
+
+
+def test_a_new_recording_never_gets_the_name_of_the_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tape holds what happened; a branch and an earlier copy are kept too."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("refund.tape", "refund-2.tape"):
+        Path(name).touch()
+    assert (
+        commands(divergence(), "agent.py")["keep"] == "tracefork record -o refund-3.tape agent.py"
+    )
+
+
+@pytest.mark.parametrize(("agent", "verbs"), [("", ["rerun", "see", "ignore"]), (None, ["see"])])
+def test_each_command_is_complete(agent: str | None, verbs: list[str]) -> None:
+    """Where the agent is not known, a command that needs it is not there; none has a gap in it."""
+    found = commands(divergence(), agent)
+    assert list(found) == verbs
+    assert "…" not in "".join(found.values())

@@ -70,7 +70,7 @@ def test_the_tour_runs_real_commands(shell: Shell, path: dict[str, str]) -> None
     ]
     assert "  - one\n  + onE" in done.out
     assert "✓ replayed 2 of 2 exchanges bit-exact · 0 sockets" in done.err
-    assert "✗ diverged at exchange 0 of 2" in done.err
+    assert "✗ diverged after 0 of 2 exchanges" in done.err
     assert "Blame cannot tell" in done.out
     assert "three\n" in done.out
     assert (shell.folder / "tracefork-demo" / "ticket.1.tape").exists()

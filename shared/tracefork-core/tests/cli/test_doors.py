@@ -238,6 +238,9 @@ class Attack:
             f"PORT, CODE = {self.server.port}, {(code % self.server.port)!r}",
             HEAD,
             "if __name__ == '__main__':\n    PYTHON = sys.executable",
+            # A replay of a tape without any exchange fails, and names what ran outside.
+            "    import tracefork_core\n    def seen(): return 1",
+            "    tracefork_core.tool(effect='read')(seen)()",
         ]
         links = self.shell.folder / "links"
         shutil.rmtree(links, ignore_errors=True)

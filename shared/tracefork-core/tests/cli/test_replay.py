@@ -48,8 +48,9 @@ def test_a_replay_reports_as_a_document(taped: Shell) -> None:
 
 def test_a_replay_names_programs_that_it_cannot_watch(shell: Shell) -> None:
     """Their requests would be live, and are not among the counted sockets."""
-    shell.write("starts.py", "import subprocess\nsubprocess.run(['true'])\n")
-    shell.write("quiet.py", "pass\n")
+    asks = "import os, httpx2, subprocess\nhttpx2.post(os.environ['PROVIDER'] + '/echo')\n"
+    shell.write("starts.py", f"{asks}subprocess.run(['true'])\n")
+    shell.write("quiet.py", asks)
     assert shell.tracefork("record", "-o", "run.tape", "starts.py").exit == 0
     done = shell.tracefork("replay", "run.tape", "starts.py")
     assert "--no-subprocess" in done.err
@@ -135,11 +136,12 @@ def test_a_connection_past_the_seams_is_refused(shell: Shell, provider: Provider
     """It does not matter if the agent swallows the error; --allow permits the connection."""
     shell.write(
         "door.py",
-        "import os, urllib.request\n"
+        "import os, httpx2, urllib.request\n"
         "try:\n"
         "    urllib.request.urlopen(os.environ['PROVIDER'] + '/echo')\n"
         "except BaseException as error:\n"
-        "    print(type(error).__name__)\n",
+        "    print(type(error).__name__)\n"
+        "httpx2.post(os.environ['PROVIDER'] + '/echo')\n",
     )
     assert shell.tracefork("record", "door.py").exit == 0
     before = len(provider.requests)

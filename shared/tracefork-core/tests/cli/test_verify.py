@@ -47,7 +47,7 @@ def test_one_replay_in_three_that_differs_is_found(shell: Shell) -> None:
     again = shell.tracefork("verify", "agent.tape", "agent.py", CHANGES_AT="3")
     assert again.exit == 1
     assert "✗ agent.tape · 0 of 1 replay proven" in again.out
-    assert "✗ diverged at exchange 0 of 1" in again.out
+    assert "✗ diverged after 0 of 1 exchange" in again.out
 
 
 def test_the_stderr_of_a_failed_replay_is_shown(taped: Shell) -> None:

@@ -72,6 +72,7 @@ def overview() -> str:
 {groups}
 
 Every command has --help, and --json to print one JSON document on stdout.
+`tracefork completion bash` prints what bash needs to complete them (zsh, fish).
 Exit codes: {" · ".join(codes[:4])} ·
             {" · ".join(codes[4:])}
 

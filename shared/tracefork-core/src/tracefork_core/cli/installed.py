@@ -9,7 +9,6 @@ from __future__ import annotations
 import operator
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import (
@@ -22,6 +21,7 @@ from importlib.metadata import (
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli.display.figures import UNKNOWN
+from tracefork_core.egress.native import NATIVE
 from tracefork_core.seams import AMBIENT, GROUP
 
 if TYPE_CHECKING:
@@ -29,6 +29,26 @@ if TYPE_CHECKING:
 
 NO_SEAM = "no seam: counted while recording, refused at replay"
 _SEAMS_OF_ADAPTERS = {"botocore": "tracefork-bedrock"}
+"""HTTP libraries that an adapter captures, as far as it says so: see its seams."""
+UNREADABLE = "metadata is unreadable: pip install --force-reinstall {}"
+_TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
+_SDKS = (
+    "openai",
+    "anthropic",
+    "google-genai",
+    "azure-ai-inference",
+    "litellm",
+    "boto3",
+    "mistralai",
+    "cohere",
+    "groq",
+    "ollama",
+    "fireworks-ai",
+    "openrouter",
+)
+_CARRIER = "azure-core"
+"""A package that Azure's SDKs send through; its own metadata names the HTTP libraries."""
+ADAPTERS = {"botocore": "tracefork-bedrock"}
 """HTTP libraries that an adapter captures, as far as it says so: see its seams."""
 UNREADABLE = "metadata is unreadable: pip install --force-reinstall {}"
 _TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
@@ -136,12 +156,7 @@ def sdks() -> list[Library]:
 
 def blind_spots() -> list[Library]:
     """Return the installed libraries that could bypass the guard."""
-    return _installed(_BLIND, _BLIND.__getitem__)
-
-
-def loaded_blind_spots() -> list[str]:
-    """Return the modules loaded in this process that could bypass the guard."""
-    return sorted({_IMPORTED_AS.get(name, name) for name in _BLIND}.intersection(sys.modules))
+    return _installed(NATIVE, NATIVE.__getitem__)
 
 
 def adapters() -> list[FoundAdapter]:

@@ -25,6 +25,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     _open_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
+    if "_TRACEFORK_COMPLETE" in os.environ:
+        from tracefork_core.cli import completion
+
+        return completion.complete()
     if not words or words[0] in ("--help", "-h", "help"):
         print(overview(), end="")
         return 0 if words else UsageError.exit_code
@@ -104,6 +108,11 @@ def _folder_is_gone() -> bool:
 
 
 def _run(name: str, rest: list[str], after: list[str] | None) -> int:
+    if name == "completion":
+        from tracefork_core.cli import completion
+
+        print(completion.script(rest[0] if rest else ""))
+        return 0
     if name not in SUMMARIES:
         raise UsageError(
             f"tracefork: there is no command {name!r}.{_guess(name)} "
@@ -159,13 +168,17 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
     from pathlib import Path
 
     from tracefork_core.cli import tape_names
+    from tracefork_core.cli.agent import command_store
     from tracefork_core.cli.display import screen
     from tracefork_core.cli.display.card import card_document, print_card
     from tracefork_core.cli.display.text import LONGEST, printable
 
     divergence = error.divergence if isinstance(error, DivergenceError) else None
+    agent = None
     if divergence:
-        divergence = replace(divergence, tape=tape_names.shown(Path(divergence.tape)))
+        path = Path(divergence.tape)
+        agent = "" if command_store.recall(path) else None
+        divergence = replace(divergence, tape=tape_names.shown(path))
     message = str(error).removeprefix("tracefork: ")[:LONGEST]
     if as_json and screen.takes_a_document():
         screen.say_json(
@@ -174,11 +187,11 @@ def _report(name: str, error: TraceforkError, *, as_json: bool) -> int:
                 "exit": error.exit_code,
                 "result": EXITS[error.exit_code],
                 "error": {"kind": type(error).__name__, "message": message},
-                "divergence": card_document(divergence) if divergence else None,
+                "divergence": card_document(divergence, agent) if divergence else None,
             }
         )
     elif divergence:
-        print_card(screen.stderr(), divergence)
+        print_card(screen.stderr(), divergence, agent=agent)
     else:
         screen.stderr().print(f"✗ {printable(message, lines=True)}", soft_wrap=True)
     return error.exit_code

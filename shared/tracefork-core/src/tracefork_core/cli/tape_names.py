@@ -9,6 +9,10 @@ from pathlib import Path
 from tracefork_core.cli.display.text import printable
 from tracefork_core.errors import UsageError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tracefork_core.cli.agent.command_store import Run
+
 SUFFIX = ".tape"
 _MARKED = 72
 """Bytes of an SQLite file up to the end of its application id."""
@@ -18,8 +22,9 @@ def find(name: str) -> Path:
     """Return the absolute path of the tape that a name means.
 
     Args:
-        name: a path, with or without `.tape`; `last`, for the tape recorded last on this machine;
-            or the file name of a tape recorded on this machine, in whatever folder.
+        name: a path, with or without `.tape`; `last`, for the tape recorded last in this folder, or
+            else on this machine, branches aside; or the file name of a tape recorded on this
+            machine, in whatever folder.
 
     Raises:
         UsageError: there is no such tape, or the name is a folder.
@@ -38,7 +43,7 @@ def find(name: str) -> Path:
     if name != "last":
         known = [run for run in known if name in (run.path.stem, run.path.name)]
     if known:
-        return max(known, key=lambda run: run.recorded).path
+        return max(known, key=_likelihood).path
     if name == "last":
         raise UsageError(
             "tracefork: there is no last tape: no tape that was recorded on this machine still "
@@ -48,6 +53,12 @@ def find(name: str) -> Path:
         f"tracefork: there is no tape at {name}, and no tape of that name was recorded on this "
         "machine. `tracefork ls` lists the tapes in a folder."
     )
+
+
+def _likelihood(run: Run) -> tuple[bool, bool, bool, int]:
+    """Return what orders tapes by how likely a name means them."""
+    here = Path.cwd()
+    return not run.is_branch, run.path.parent == here, Path(run.cwd) == here, run.recorded
 
 
 def inside(folder: Path) -> list[Path]:
@@ -74,6 +85,12 @@ def is_tape(path: Path) -> bool:
     except OSError:
         return False
     return is_ours and schema.is_tape(path)
+
+
+def to_write(output: Path) -> Path:
+    """Return the path of the tape that `-o` names; a name without a suffix gets `.tape`."""
+    named = output if output.suffix or output.is_dir() else output.with_name(output.name + SUFFIX)
+    return named.absolute()
 
 
 def free_name(stem: str) -> Path:

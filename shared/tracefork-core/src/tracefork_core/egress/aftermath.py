@@ -46,6 +46,9 @@ class Aftermath:
         if not self._allows(wanted):
             self._meet("reach", "reached", str(wanted), wanted.host)
 
+    def opening_native(self, target: str) -> None:
+        """Let it be: the connection may never be used."""
+
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program; nothing would guard a Python either."""
         self._meet("start", "started", name, None)

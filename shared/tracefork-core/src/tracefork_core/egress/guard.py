@@ -183,6 +183,17 @@ class Watch:
             if not crossed:
                 self.strays.append(str(wanted))
 
+    def opening_native(self, target: str) -> None:
+        """Count a connection that native code may open: what it sends cannot be refused."""
+        if self.mode != "count":
+            return
+        if self._in_child():
+            self.report.write(strays=[target])
+            return
+        with self._lock:
+            self.connections += 1
+            self.strays.append(target)
+
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program."""
         below = self.below_seam or is_crossing_seam()

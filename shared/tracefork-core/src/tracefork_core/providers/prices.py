@@ -1,4 +1,4 @@
-"""Compute what a call cost, with the price lists of the optional library `genai-prices`.
+"""Compute what a call cost, with the price lists of the library `genai-prices`.
 
 This reads only the price lists that the library ships. It never starts the library's updater, which
 downloads newer ones.
@@ -6,13 +6,16 @@ downloads newer ones.
 
 from __future__ import annotations
 
-import importlib
 from datetime import UTC, datetime
 from decimal import Decimal
-from types import ModuleType
+from functools import cache
+from typing import TYPE_CHECKING
 
 from tracefork_core.providers.call import ModelCall, Usage
 from tracefork_core.tape import Exchange
+
+if TYPE_CHECKING:
+    from tracefork_core.providers.price_lists import PriceLists
 
 _PROVIDERS = {
     "openai": "openai",
@@ -66,19 +69,19 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
     provider = _PROVIDERS.get(call.provider or "")
     if provider is None or call.usage is None:
         return None
-    try:
-        library = importlib.import_module("genai_prices")
-    except ImportError:
+    lists = _lists()
+    if lists is None:
         return None
     if at is not None and at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
-    usage = _priced_usage(library, provider, call.api, call.usage)
+    usage = _priced_usage(lists, provider, call.api, call.usage)
     for model in _models(call):
         try:
-            price = library.calc_price(
+            price = lists.prices.calc(
                 usage,
                 model,
                 provider_id=provider,
+                provider_api_url=None,
                 genai_request_timestamp=at,
                 price_context=_context(call),
             )
@@ -86,6 +89,16 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
             continue
         return price.total_price or None
     return None
+
+
+@cache
+def _lists() -> PriceLists | None:
+    from tracefork_core.providers.price_lists import PriceLists
+
+    try:
+        return PriceLists()
+    except ImportError:
+        return None
 
 
 def _models(call: ModelCall) -> list[str]:
@@ -104,15 +117,15 @@ def _context(call: ModelCall) -> dict[str, str]:
     return {key: value for key, value in stated.items() if isinstance(value, str)}
 
 
-def _priced_usage(library: ModuleType, provider: str, api: str, usage: Usage) -> object:
+def _priced_usage(lists: PriceLists, provider: str, api: str, usage: Usage) -> object:
     # The library reads the finer counts of each provider (audio, cache lifetimes, searches).
     body = {"usage": usage.reported, "usageMetadata": usage.reported}
     for flavor in _FLAVORS.get(api, ()):
         try:
-            return library.extract_usage(body, provider_id=provider, api_flavor=flavor).usage
+            return lists.prices.extract_usage(body, provider_id=provider, api_flavor=flavor).usage
         except (LookupError, ValueError):
             continue
-    return library.Usage(
+    return lists.types.Usage(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cache_read_input_tokens,

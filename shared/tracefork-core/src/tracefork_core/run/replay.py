@@ -17,6 +17,7 @@ from tracefork_core.explaining import divergence
 from tracefork_core.masking.masking import Masking
 from tracefork_core.masking.masks import Masks
 from tracefork_core.order.policies import Order
+from tracefork_core.run.captured import REMEDY, outside_words
 from tracefork_core.run.scope import Covers, Scope, Switches
 from tracefork_core.run.surroundings import (
     compare_surroundings,
@@ -171,6 +172,11 @@ class _Replay(Scope[Replaying]):
             if left_over is not None and isinstance(error, Exception):
                 error.add_note(str(left_over).partition("\n")[0])
             return None
+        if left_over is None and (outside := outside_words(self._run.tape.receipt)):
+            return ReplayError(
+                f"tracefork: nothing was captured in this recording, so its replay proves "
+                f"nothing: {outside}. {REMEDY}"
+            )
         if left_over is None and self._unproven:
             return ReplayError(
                 f"tracefork: every request matched, but the digest of this replay "

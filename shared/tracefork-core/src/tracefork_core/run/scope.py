@@ -24,6 +24,7 @@ from tracefork_core.chance.guard.boundary import as_mode as as_boundary
 from tracefork_core.children.environment import hand_on, take_back
 from tracefork_core.children.parent.hosting import Hosting
 from tracefork_core.egress.guard import Mode, Watch
+from tracefork_core.egress.native import GRPC_CHANNELS
 from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
@@ -173,7 +174,7 @@ class Scope(ABC, Generic[R]):
         stack.callback(ANYIO_THREADS.off)
         waiting.start()
         stack.callback(waiting.stop)
-        for instrument in (*AMBIENT, *of_adapters()):
+        for instrument in (GRPC_CHANNELS, *AMBIENT, *of_adapters()):
             ambient = self._switches.ambient
             (instrument.on if ambient else instrument.wait_on)()
             stack.callback(instrument.off if ambient else instrument.wait_off)

@@ -6,6 +6,8 @@ for real, or gets an answer that is known before.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tracefork_core.errors import Divergence, DivergenceError, TraceforkError
 from tracefork_core.explaining import divergence
 from tracefork_core.matching.attempt import Attempt
@@ -70,7 +72,9 @@ class Answers:
     def left_over(self) -> DivergenceError | None:
         """Return the error for what the agent never asked for or did not read, if there is any."""
         left = self.source.left_over() or self._left_unread()
-        return DivergenceError(self._state.with_suspects(left)) if left is not None else None
+        if left is None:
+            return None
+        return DivergenceError(replace(self._state.with_suspects(left), replayed=self._state.asked))
 
     def is_left_over(self) -> bool:
         """Return whether something was not asked for yet, or not read as far as recorded."""

@@ -77,7 +77,8 @@ class RunState:
 
     def diverge(self, divergence: Divergence) -> TraceforkError:
         """Poison the session with a divergence, and return the first error."""
-        return self.poison_with(DivergenceError(self.with_suspects(divergence)))
+        before = replace(divergence, replayed=max(self.asked - 1, 0))
+        return self.poison_with(DivergenceError(self.with_suspects(before)))
 
     def with_suspects(self, divergence: Divergence) -> Divergence:
         """Add what the session knows to have changed since the recording."""

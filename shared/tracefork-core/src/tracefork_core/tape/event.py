@@ -206,7 +206,8 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     masked secrets by name. `left_alone` counts the requests that other work of the process made.
     `unused_tools` lists the names of tools that had no effect on the run, and why. `unsearched`
     counts the bodies that could not be unpacked to search them for secrets. `replaced` lists clocks
-    and sources of randomness that the program had replaced by functions of its own.
+    and sources of randomness that the program had replaced by functions of its own. `unwatched`
+    names the loaded modules whose connections are made in native code.
     """
 
     digest: str
@@ -223,6 +224,7 @@ class Receipt(msgspec.Struct, frozen=True, omit_defaults=True):
     unused_tools: list[str] = []
     unsearched: int = 0
     replaced: list[str] = []
+    unwatched: list[str] = []
 
 
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):

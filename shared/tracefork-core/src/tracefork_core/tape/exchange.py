@@ -55,6 +55,9 @@ class Exchange:
         self.beside = beside
         """The aside as it lies on the tape, with unknown fields too."""
 
+    def __repr__(self) -> str:
+        return f"<Exchange {self.n}: {self.method} {self.url}>"
+
     def in_turns(self, turns: list[list[int]]) -> Exchange:
         """Return this exchange with other turns of its deliveries."""
         aside = msgspec.structs.replace(self.aside, turns=turns)

@@ -80,6 +80,9 @@ class Tape:
         self.origin = head.origin
         self._contents = Contents(path, db, head, self._of_parent if self.origin else None)
 
+    def __repr__(self) -> str:
+        return f"<Tape {self.path}: {len(self.exchanges)} exchanges>"
+
     @classmethod
     def open(cls, path: str | Path) -> Tape:
         """Open a tape.

@@ -3,6 +3,7 @@
 The oracles, and when they pass a run:
 
 exit                     it ends with status 0; status 125 means that it cannot be graded
+contains:TEXT            it returned or printed this text, perhaps among other text
 regex:PATTERN            the pattern matches in what it returned or printed
 not-regex:PATTERN        the pattern does not match
 equals:TEXT              it returned or printed this text, ignoring surrounding white space
@@ -136,6 +137,8 @@ def read_oracle(words: str, folder: Path | None = None) -> Oracle:
         except re.error as error:
             raise UsageError(f"tracefork: {rest!r} is not a valid pattern: {error}.") from error
         return Matches(rest, wanted=kind == "regex")
+    if colon and kind == "contains":
+        return Matches(re.escape(rest))
     if colon and kind == "equals":
         return Equals(rest)
     if colon and kind == "json":
@@ -148,8 +151,8 @@ def read_oracle(words: str, folder: Path | None = None) -> Oracle:
     if colon and rest.isidentifier():
         return _function(kind, rest)
     raise UsageError(
-        f"tracefork: {words!r} is not an oracle. Use exit, regex:PATTERN, not-regex:PATTERN, "
-        "equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md or PKG.MOD:FN."
+        f"tracefork: {words!r} is not an oracle. Use exit, contains:TEXT, regex:PATTERN, "
+        "not-regex:PATTERN, equals:TEXT, json:/pointer=VALUE, judge:RUBRIC.md or PKG.MOD:FN."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ _NAMED: dict[Form, str] = {
     "app": "--app takes package.module:app",
 }
 _A = {"app": "an ASGI, WSGI or Celery app", "function": "a function"}
+_PYTHON = re.compile(r"python[\d.]*")
 _DATABASE = b"SQLite format 3"
 """The first bytes of a tape."""
 
@@ -247,6 +249,11 @@ def read_agent(
     Raises:
         UsageError: both a module and a function are given, or arguments without an agent.
     """
+    if words and _PYTHON.fullmatch(words[0]) and not Path(words[0]).exists():
+        rest = [*(["-m", module] if module else []), *words[1:]]
+        raise UsageError(
+            f"tracefork: the agent runs in this Python. Leave {words[0]} out: {shlex.join(rest)}"
+        )
     if module and function:
         raise UsageError("tracefork: -m and --agent cannot be used together. Name one agent.")
     if module:

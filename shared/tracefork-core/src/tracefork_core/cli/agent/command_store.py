@@ -20,7 +20,10 @@ from tracefork_core.cli.agent.agent import Agent, Form
 
 
 class Run(msgspec.Struct, frozen=True):
-    """The command that recorded a tape; `recorded` is in nanoseconds since the epoch."""
+    """The command that recorded a tape; `recorded` is in nanoseconds since the epoch.
+
+    `is_branch` tells that it forked another tape, or ran it again.
+    """
 
     tape: str
     digest: str
@@ -29,6 +32,7 @@ class Run(msgspec.Struct, frozen=True):
     form: Form
     target: str
     args: list[str]
+    is_branch: bool = False
 
     @property
     def path(self) -> Path:

@@ -16,7 +16,15 @@ from tracefork_core.errors import UsageError
 from tracefork_core.tape import Tape
 
 
-def remember(path: Path, digest: str, agent: Agent, folder: Path, mask: Sequence[str] = ()) -> None:
+def remember(
+    path: Path,
+    digest: str,
+    agent: Agent,
+    folder: Path,
+    mask: Sequence[str] = (),
+    *,
+    is_branch: bool = False,
+) -> None:
     """Store which command recorded a tape, so that it can be replayed without naming the agent.
 
     Secrets in its arguments are replaced by placeholders; `mask` names more of them.
@@ -33,6 +41,7 @@ def remember(path: Path, digest: str, agent: Agent, folder: Path, mask: Sequence
                 form=agent.form,
                 target=agent.target,
                 args=without_secrets(agent.args, mask),
+                is_branch=is_branch,
             )
         )
     except OSError as error:

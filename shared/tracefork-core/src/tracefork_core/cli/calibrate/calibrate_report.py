@@ -27,6 +27,8 @@ def print_findings(agent: Agent, result: Result) -> None:
     outside = [one for one in result.findings if one.outside]
     good = result.proven
     head = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
+    if good and not result.exchanges:
+        head = Text("· ")
     console.print(head.append(_verdict(agent, result, outside), "default"), soft_wrap=True)
     for finding in outside:
         _print_outside(console, finding)
@@ -68,6 +70,8 @@ def document(agent: Agent, result: Result) -> dict[str, object]:
 
 
 def _verdict(agent: Agent, result: Result, outside: Sequence[Finding]) -> str:
+    from tracefork_core.run.captured import EMPTY
+
     proven, replays = result.replays
     name = printable(agent.target)
     share = f"{proven} of {figures.several(replays, 'replay')} proven"
@@ -76,6 +80,8 @@ def _verdict(agent: Agent, result: Result, outside: Sequence[Finding]) -> str:
         sources = figures.several(len(outside) - perhaps, "source")
         more = f", perhaps {perhaps} more" if perhaps else ""
         return f"{name} · {sources} outside the boundary{more} · {share}"
+    if not result.exchanges:
+        return f"{name} · {EMPTY}"
     if result.findings:
         return f"{name} is repeatable: everything that differed is on the tape · {share}"
     if result.live > 1:

@@ -147,6 +147,7 @@ class _Runs:
 def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
     from tracefork_core.explaining.causes import ON_TAPE, Run
     from tracefork_core.explaining.findings import between_recordings, together
+    from tracefork_core.run.captured import REMEDY
     from tracefork_core.tape import Tape
 
     first = None
@@ -154,7 +155,12 @@ def _calibrate(runs: _Runs, given: Path | None, *, live: bool) -> Result:
         tape, first = runs.record("first", None)
     else:
         tape = given
-    account, seed = _read(tape)
+    account, seed, outside = _read(tape)
+    if outside is not None:
+        raise ReplayError(
+            f"tracefork: nothing was captured, so there is nothing to calibrate: {outside}. "
+            f"{REMEDY}"
+        )
     if first is not None:
         outcome = str(first.document.get("outcome", "ok"))
         ended = "" if outcome == "ok" else f" · the agent ended with {outcome}"
@@ -226,8 +232,10 @@ def _why(done: _Done, before: Run) -> list[Finding]:
     return [Finding((), "", cause, outside=True)]
 
 
-def _read(path: Path) -> tuple[Account, str | None]:
+def _read(path: Path) -> tuple[Account, str | None, str | None]:
+    """Return the totals of a tape, its hash seed, and what ran outside if it holds nothing."""
     from tracefork_core.cli.display.account import take_account
+    from tracefork_core.run.captured import outside_words
     from tracefork_core.tape import Tape
 
     with Tape.open(path) as tape:
@@ -237,7 +245,8 @@ def _read(path: Path) -> tuple[Account, str | None]:
                 "answers to replay. Record with --mode safe to calibrate."
             )
         environment = tape.environment
-        return take_account(tape), environment.hash_seed if environment else None
+        seed = environment.hash_seed if environment else None
+        return take_account(tape), seed, outside_words(tape.receipt)
 
 
 def _figures(account: Account) -> str:

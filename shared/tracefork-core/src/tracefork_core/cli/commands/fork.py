@@ -133,7 +133,7 @@ def fork(
     from tracefork_core.run.fork import fork as forking
 
     rerun = ask_about_tools(path, allowed=branch.allow_writes)
-    to, here = branch.output.absolute() if branch.output else None, Path.cwd()
+    to, here = tape_names.to_write(branch.output) if branch.output else None, Path.cwd()
     os.chdir(folder)
     agent.prepare()
     scope = forking(
@@ -157,7 +157,7 @@ def fork(
         with screen.stdout_kept(as_json):
             run, ending = outcome()
         assert run.receipt is not None
-        remember(run.path, run.receipt.digest, agent, folder)
+        remember(run.path, run.receipt.digest, agent, folder, is_branch=True)
         os.chdir(here)
         _report(run, agent, time.perf_counter() - began, status=ending.status, as_json=as_json)
         return ending.status

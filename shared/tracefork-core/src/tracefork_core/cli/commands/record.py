@@ -96,7 +96,7 @@ def record(
             "tracefork: record needs an agent: a script, a project folder, -m MODULE or "
             "--agent PKG.MOD:FN."
         )
-    path = (tape.output or tape_names.free_name(agent.name)).absolute()
+    path = tape_names.to_write(tape.output or tape_names.free_name(agent.name))
     shown, cwd = tape_names.shown(path), Path.cwd()
     named, tables = tools_for(agent, tools.tool, tools.tool_of)
     agent.prepare()
@@ -162,16 +162,18 @@ def _report(
     path: Path, shown: str, run: Recording, agent: Agent, *, status: int, as_json: bool
 ) -> None:
     from tracefork_core.cli.display.account import sealed_account, take_account
-    from tracefork_core.cli.installed import loaded_blind_spots
+    from tracefork_core.run.captured import outside_words
     from tracefork_core.tape import Tape
 
     receipt = run.receipt
     assert receipt is not None
-    unseen = loaded_blind_spots()
+    unseen = receipt.unwatched
     with Tape.open(path) as tape:
         mode, account = tape.mode, take_account(tape) if tape.opens else sealed_account(receipt)
     following = f"tracefork replay {shlex.quote(shown)} {agent.words}"
-    if mode == "metadata":
+    if outside_words(receipt):
+        following = "tracefork doctor"
+    elif mode == "metadata":
         following = f"tracefork show {shlex.quote(shown)}"
     if as_json:
         screen.say_json(
@@ -211,6 +213,7 @@ def _print_summary(
 ) -> None:
     from rich.text import Text
 
+    from tracefork_core.run.captured import REMEDY, outside_words
     from tracefork_core.run.untaped import untaped_words
 
     console = screen.stderr()
@@ -248,11 +251,12 @@ def _print_summary(
         console.print(f"  ! not on the tape: {printable(leak)}", style=screen.WARN, soft_wrap=True)
     if receipt.outcome != "ok":
         console.print(f"  the agent ended with {receipt.outcome}; a replay must end the same way")
+    elif outside := outside_words(receipt):
+        words = f"  ! nothing was captured: {printable(outside)}. {REMEDY}"
+        console.print(words, style=screen.WARN, soft_wrap=True)
     elif not account.exchanges:
-        console.print(
-            "  ! no call was captured; `tracefork doctor` lists the libraries that are",
-            style=screen.WARN,
-        )
+        words = "  ! nothing was captured: the agent made no call. A replay of this proves nothing"
+        console.print(words, style=screen.WARN, soft_wrap=True)
     console.print(Text("  next: ", screen.DIM).append(following, "default"), soft_wrap=True)
 
 

@@ -81,6 +81,7 @@ def replay(
     if not agent_words.given:
         note = f"· running as recorded: {agent.words} (in {folder})"
         screen.stderr().print(note, style=screen.DIM, soft_wrap=True)
+    here = Path.cwd()
     os.chdir(folder)
     agent.prepare()
     warnings.simplefilter("ignore", SurroundingsWarning)  # The report below has the same.
@@ -98,7 +99,8 @@ def replay(
         strict=strict,
         scope="process",
     )
-    return _perform(scope, recorded, agent, compared.matchers, as_json=as_json)
+    typed = agent.words if agent_words.given or folder == here else ""
+    return _perform(scope, recorded, agent, compared.matchers, typed, as_json=as_json)
 
 
 def _perform(
@@ -106,10 +108,14 @@ def _perform(
     recorded: _Recorded,
     agent: Agent,
     matchers: list[str],
+    typed: str,
     *,
     as_json: bool,
 ) -> int:
-    """Run the agent, report the verdict, and return the exit code."""
+    """Run the agent, report the verdict, and return the exit code.
+
+    `typed` is the agent as it was typed after the tape, if it was.
+    """
     began = time.perf_counter()
 
     def report(outcome: Outcome[Replaying]) -> int:
@@ -117,7 +123,7 @@ def _perform(
             with screen.stdout_kept(as_json):
                 run, ending = outcome()
         except DivergenceError as error:
-            return _diverged(error, recorded, agent, as_json=as_json)
+            return _diverged(error, recorded, agent, typed, as_json=as_json)
         seconds = time.perf_counter() - began
         verdict = _judge(recorded, run, ending, agent, matchers, seconds)
         if as_json:
@@ -202,7 +208,9 @@ def _judge(
     return _Verdict(code, run, ending, matchers, seconds, reason, response)
 
 
-def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_json: bool) -> int:
+def _diverged(
+    error: DivergenceError, recorded: _Recorded, agent: Agent, typed: str, *, as_json: bool
+) -> int:
     from tracefork_core.cli.display.card import card_document, print_card
 
     divergence = replace(error.divergence, tape=recorded.shown)
@@ -217,11 +225,11 @@ def _diverged(error: DivergenceError, recorded: _Recorded, agent: Agent, *, as_j
                 "tape_digest": recorded.digest,
                 "complete": recorded.complete,
                 "agent": agent.words,
-                "divergence": card_document(divergence, agent.words),
+                "divergence": card_document(divergence, typed),
             }
         )
     else:
-        print_card(screen.stderr(), divergence, agent=agent.words)
+        print_card(screen.stderr(), divergence, agent=typed)
         if (response := compared_response(recorded.path, recorded.mask, agent)) is not None:
             _print_response(response)
     return DIFFERENT
@@ -237,7 +245,7 @@ def _saved(recorded: _Recorded) -> Decimal | None:
 
 def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
     from tracefork_core.cli.display.account import dollars
-    from tracefork_core.cli.installed import loaded_blind_spots
+    from tracefork_core.egress.native import unwatched_modules
 
     run = verdict.run
     return {
@@ -254,7 +262,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "complete": recorded.complete,
         "sockets": run.sockets,
         "subprocesses": run.subprocesses,
-        "blind_spots": loaded_blind_spots(),
+        "blind_spots": unwatched_modules(),
         "matchers": verdict.matchers,
         "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
         "clock_misses": run.clock_misses,
@@ -277,6 +285,8 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
 def _print(recorded: _Recorded, verdict: _Verdict) -> None:
     from rich.text import Text
 
+    from tracefork_core.run.captured import EMPTY
+
     console, run = screen.stderr(), verdict.run
     share = f"{run.exchanges} of {figures.several(recorded.exchanges, 'exchange')}"
     sockets = figures.several(run.sockets, "socket")
@@ -290,6 +300,10 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
         console.print(
             Text("  see   ", screen.DIM).append(_see(recorded), "default"), soft_wrap=True
         )
+        return
+    if not recorded.exchanges:
+        words = f"· {EMPTY} · {sockets}"
+        console.print(words, *_notes(recorded, verdict), sep="\n  ", soft_wrap=True)
         return
     exact = "bit-exact" if _is_exact(recorded, run) else "alike"
     saved = f"$0 (saved {figures.money(_saved(recorded))})"
@@ -323,7 +337,7 @@ def _see(recorded: _Recorded) -> str:
 def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     """Return what a user should know about a replay that succeeded."""
     from tracefork_core.cli.display.coverage import subprocess_words, unseen_words
-    from tracefork_core.cli.installed import loaded_blind_spots
+    from tracefork_core.egress.native import unwatched_modules
     from tracefork_core.run.untaped import untaped_words
 
     notes, run = [], verdict.run
@@ -348,7 +362,7 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         notes.append(
             f"! not captured: {subprocess_words(run.subprocesses)} (--no-subprocess refuses them)"
         )
-    if unseen := loaded_blind_spots():
+    if unseen := unwatched_modules():
         notes.append(unseen_words(unseen))
     if misses := run.clock_misses:
         notes.append(f"{figures.several(misses, 'clock read')} had no recorded value")

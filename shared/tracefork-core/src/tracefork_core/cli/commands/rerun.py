@@ -91,7 +91,7 @@ def rerun(
     from tracefork_core.run.rerun import rerun as rerunning
 
     tools = ask_about_tools(path, allowed=branch.allow_writes)
-    to, here = branch.output.absolute() if branch.output else None, Path.cwd()
+    to, here = tape_names.to_write(branch.output) if branch.output else None, Path.cwd()
     os.chdir(folder)
     agent.prepare()
     first = _First(spending, limits)
@@ -112,7 +112,7 @@ def rerun(
         with screen.stdout_kept(as_json):
             run, ending = outcome()
         assert run.receipt is not None
-        remember(run.path, run.receipt.digest, agent, folder)
+        remember(run.path, run.receipt.digest, agent, folder, is_branch=True)
         os.chdir(here)
         status = ending.status
         if first.stopped is not None:

@@ -148,11 +148,15 @@ def _document(tape: _Tape, replays: Sequence[child_python.Done], code: int) -> d
 def _print(tape: _Tape, replays: Sequence[child_python.Done]) -> None:
     from rich.text import Text
 
+    from tracefork_core.run.captured import EMPTY
+
     console = screen.stdout()
     same = sum(replay.exit == 0 for replay in replays)
     good = same == len(replays)
     share = f"{same} of {figures.several(len(replays), 'replay')} proven"
     mark = Text("✓ " if good else "✗ ", screen.GOOD if good else screen.BAD)
+    if good and not tape.exchanges:
+        mark, share = Text("· "), EMPTY
     console.print(mark.append(f"{tape.shown} · {share}", "default"), soft_wrap=True)
     last = next((replay for replay in replays if replay.exit), replays[-1])
     facts = {
@@ -196,8 +200,9 @@ def _print_failure(replay: child_python.Done) -> None:
 
     console = screen.stdout()
     if divergence := replay.document.get("divergence"):
-        agent = str(replay.document.get("agent") or "…")
-        print_card(console, msgspec.convert(divergence, Divergence), agent=agent)
+        agent = replay.document.get("agent")
+        words = None if agent is None else str(agent)
+        print_card(console, msgspec.convert(divergence, Divergence), agent=words)
         return
     console.print(f"  {printable(replay.reason, lines=True)}", soft_wrap=True)
     for line in replay.said:

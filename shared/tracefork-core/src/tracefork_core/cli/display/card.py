@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import zip_longest
+from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from tracefork_core.cli import tape_names
 from tracefork_core.cli.display import screen
 from tracefork_core.cli.display.text import printable, shortened
 from tracefork_core.errors import Divergence
@@ -21,17 +23,18 @@ _LABEL = 10
 _INDENT = 4
 
 
-def print_card(console: Console, divergence: Divergence, *, agent: str = "…") -> None:
+def print_card(console: Console, divergence: Divergence, *, agent: str | None = None) -> None:
     """Print a divergence for people.
 
     Args:
         console: the console to print on.
         divergence: the divergence.
-        agent: the replayed command, as typed after `tracefork replay TAPE`.
+        agent: the replayed command, as typed after `tracefork replay TAPE`; empty where the tape
+            is enough, None where it is not known.
     """
     from rich.text import Text
 
-    console.print(Text("✗ diverged ", screen.BAD).append(_where(divergence), "default"))
+    console.print(Text("✗ diverged ", screen.BAD).append(printable(divergence.where), "default"))
     if divergence.kind != "request":
         console.print(f"  {printable(divergence.summary)}")
     if divergence.request:
@@ -60,31 +63,29 @@ def print_differences(console: Console, differences: Sequence[str]) -> None:
             console.print(f"  {' ' if i else '!'} {line}", style=screen.WARN)
 
 
-def card_document(divergence: Divergence, agent: str = "…") -> dict[str, object]:
+def card_document(divergence: Divergence, agent: str | None = None) -> dict[str, object]:
     """Return a divergence as JSON-able values, with the commands to type next."""
     return {**asdict(divergence), "commands": commands(divergence, agent)}
 
 
-def commands(divergence: Divergence, agent: str) -> dict[str, str]:
-    """Return what to type next: see the recorded exchange, keep the change, or ignore it."""
+def commands(divergence: Divergence, agent: str | None) -> dict[str, str]:
+    """Return what to type next: go on live, see the recorded exchange, keep or ignore the change.
+
+    The tape is evidence, so a new recording gets a name of its own.
+    """
     tape = shlex.quote(divergence.tape)
     number = f" {divergence.n}" if divergence.n is not None else ""
-    found = {
-        "see": f"tracefork show {tape}{number}",
-        "keep": f"tracefork record -o {tape} --overwrite {agent}",
-    }
-    if divergence.pointer and divergence.pointer.startswith("/"):
-        pointer = shlex.quote(divergence.pointer)
-        found["ignore"] = f"tracefork replay --ignore {pointer} {tape} {agent}"
+    found = {"see": f"tracefork show {tape}{number}"}
+    if agent is not None:
+        words = f" {agent}" if agent else ""
+        found = {"rerun": f"tracefork rerun {tape}{words}", **found}
+        if agent:
+            free = tape_names.free_name(str(Path(divergence.tape).with_suffix("")))
+            found["keep"] = f"tracefork record -o {shlex.quote(str(free))} {agent}"
+        if divergence.pointer and divergence.pointer.startswith("/"):
+            pointer = shlex.quote(divergence.pointer)
+            found["ignore"] = f"tracefork replay --ignore {pointer} {tape}{words}"
     return {verb: printable(command) for verb, command in found.items()}
-
-
-def _where(divergence: Divergence) -> str:
-    place = f"at exchange {divergence.n} of {divergence.of}"
-    if divergence.n is None:
-        place = f"after the last exchange of {divergence.of}"
-    step = f"step {divergence.step}" if divergence.step else None
-    return printable(" · ".join(part for part in (place, step, divergence.caller) if part))
 
 
 def _request(request: str) -> str:

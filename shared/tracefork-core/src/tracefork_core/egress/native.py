@@ -1,0 +1,73 @@
+"""Modules that open sockets in native code, where no audit hook sees them.
+
+What such a module sends is not on the tape, and a replay cannot refuse it. So it is named. Some
+frameworks load gRPC and never use it: it is named once a channel was made, with the channel's
+target where a recording counts connections.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+
+from tracefork_core.egress.guard import watches_here
+from tracefork_core.patching.instrument import Instrument, Undo
+from tracefork_core.patching.patch import Patches
+
+NATIVE = {
+    "grpcio": "opens sockets in C: the guard does not see them",
+    "uvloop": "resolves names and connects in C: the guard does not see all of it",
+    "curl-cffi": "opens sockets in C: the guard does not see them",
+    "pycurl": "opens sockets in C: the guard does not see them",
+    "psycopg": "libpq opens sockets in C: the guard does not see them",
+    "psycopg2": "libpq opens sockets in C: the guard does not see them",
+    "psycopg2-binary": "libpq opens sockets in C: the guard does not see them",
+    "pyzmq": "opens sockets in C: the guard does not see them",
+    "primp": "opens sockets in Rust: the guard does not see them",
+    "hf-xet": "opens sockets in Rust: the guard does not see them",
+}
+"""The distributions with such a module, and what each does."""
+_IMPORTED_AS = {
+    "grpcio": "grpc",
+    "curl-cffi": "curl_cffi",
+    "psycopg2-binary": "psycopg2",
+    "pyzmq": "zmq",
+    "hf-xet": "hf_xet",
+}
+"""The names of those modules, where they differ."""
+_GRPC = "grpc"
+
+_used: set[str] = set()
+
+
+def unwatched_modules() -> list[str]:
+    """Return the modules that are loaded in this process, or were used, and are not watched."""
+    modules = {_IMPORTED_AS.get(name, name) for name in NATIVE} - {_GRPC}
+    return sorted(modules.intersection(sys.modules) | _used)
+
+
+def _instrument(grpc: ModuleType) -> Undo:
+    patches = Patches()
+    for module in (grpc._channel, grpc.aio._channel):  # noqa: SLF001 - where channels are made
+        patches.wrap(module.Channel, "__init__", _noted)
+    return patches.undo
+
+
+def _noted(make: Callable[..., None]) -> Callable[..., None]:
+    @wraps(make)
+    def made(self: Any, target: str, *args: Any, **options: Any) -> None:
+        watches = watches_here()
+        if watches:
+            _used.add(_GRPC)
+        for watch in watches:
+            watch.opening_native(f"{target} ({_GRPC})")
+        make(self, target, *args, **options)
+
+    return made
+
+
+GRPC_CHANNELS = Instrument(_GRPC, _instrument)
+"""Names the targets of gRPC while a session is open."""
