@@ -16,15 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 # is our users' too, so whatever comes or goes is seen here.
 PULLED = {
     "tracefork-core": """
-        annotated-doc annotated-types backports-zstd markdown-it-py mdurl msgspec pydantic
-        pydantic-core pygments rich shellingham time-machine tracefork-core typer typing-extensions
-        typing-inspection
+        annotated-doc annotated-types anyio backports-zstd genai-prices h11 httpcore2
+        httpx2 idna markdown-it-py mdurl msgspec pydantic pydantic-core pygments rich shellingham
+        time-machine tracefork-core truststore typer typing-extensions typing-inspection
     """,
     "tracefork-langgraph": """
-        anyio certifi charset-normalizer distro h11 httpcore httpcore2 httpx httpx2 idna jsonpatch
-        jsonpointer langchain-core langchain-protocol langgraph langgraph-checkpoint
-        langgraph-prebuilt langgraph-sdk langsmith orjson ormsgpack packaging pyyaml requests
-        requests-toolbelt sniffio tenacity tracefork-langgraph truststore urllib3 uuid-utils
+        certifi charset-normalizer distro httpcore httpx jsonpatch jsonpointer langchain-core
+        langchain-protocol langgraph langgraph-checkpoint langgraph-prebuilt langgraph-sdk langsmith
+        orjson ormsgpack packaging pyyaml requests requests-toolbelt sniffio tenacity
+        tracefork-langgraph urllib3 uuid-utils
         websockets xxhash zstandard
     """,
     "tracefork-testkit": "tracefork-testkit",

@@ -31,7 +31,8 @@ def test_a_replay_needs_no_provider(shell: Shell) -> None:
     assert (done.exit, done.out) == (0, recorded.out)
     with Tape.open(shell.folder / "agent.tape") as tape:
         digest = tape.digest
-    assert "✓ replayed 1 of 1 exchange bit-exact · 0 sockets · $0 (saved —)" in done.err
+    assert "✓ replayed 1 of 1 exchange bit-exact · 0 sockets · $0 (saved " in done.err
+    assert " tokens) · " in done.err
     assert f"digest {digest[:4]}…{digest[-4:]}" in done.err
 
 

@@ -44,14 +44,13 @@ def shown(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def test_the_timeline_shows_arguments_and_results(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each call with its name, arguments and result fits one line of 80 columns."""
-    lines = [line.split() for line in shown(capsys).splitlines() if line[:1].isdigit()]
-    name, given, arrow, *came = lines[0][3:-1]
-    assert (name, arrow, came[0]) == ("search", "→", '["cats')
-    assert given.startswith('{"limit":2,"')
-    assert all(words.endswith("…") for words in (given, came[-1]))
-    assert lines[1][3:-1] == ["count", '{"upto":3}', "→", "3", "values"]
-    assert lines[2][-3:-1] == ["✗", "ValueError"]
+    """Each call with its name, arguments and result has one line of 80 columns."""
+    lines = [line for line in shown(capsys).splitlines() if line[:1].isdigit()]
+    assert all(len(line) <= 80 for line in lines)
+    assert 'search {"limit":2,"query":"cats"} → ["ca' in lines[0]
+    assert 'count {"upto":3} → 3 values' in lines[1]
+    assert "search" in lines[2]
+    assert "✗ ValueError: nothing" in lines[2]
     assert "\x1b" not in shown(capsys)
 
 

@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 
 from tracefork_core.providers import Json, ModelCall, Usage, cost
+from tracefork_core.providers.price_lists import PriceLists
 
 AT = datetime(2025, 6, 1, tzinfo=UTC)
 MILLION = 1_000_000
@@ -122,8 +123,9 @@ def test_counting_tokens_is_free() -> None:
 
 
 def test_without_the_library_there_is_no_price(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library is optional, so its absence is no error."""
+    """A broken installation is no reason to show no tape."""
     monkeypatch.setitem(sys.modules, "genai_prices", None)
+    monkeypatch.setattr("tracefork_core.providers.prices._lists", PriceLists.found)
     assert cost(call("openai", "gpt-4o", chat_usage(1, 1)), AT) is None
 
 
@@ -146,3 +148,21 @@ assert seen == ['socket.getaddrinfo'], 'the guard is blind'
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_lists_load_without_what_downloads_and_checks_them() -> None:
+    """That part takes three times as long, and the agent's own import of the package is whole."""
+    code = """
+import sys
+from tracefork_core.providers.price_lists import PriceLists
+lists = PriceLists()
+assert not {"genai_prices", "pydantic", "httpx2", "asyncio"} & set(sys.modules)
+usage = lists.types.Usage(input_tokens=1000, output_tokens=10)
+price = lists.prices.calc(usage, "gpt-4o", "openai", None, None).total_price
+import genai_prices
+whole = genai_prices.calc_price(usage=genai_prices.Usage(input_tokens=1000, output_tokens=10),
+                                model_ref="gpt-4o", provider_id="openai")
+assert genai_prices.types.pydantic.BaseModel
+assert price == whole.total_price > 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -50,6 +50,14 @@ class PriceLists:
         self.types = import_module(f"{_PACKAGE}.types")
         self.prices = import_module(f"{_PACKAGE}.data_snapshot").get_snapshot()
 
+    @classmethod
+    def found(cls) -> PriceLists | None:
+        """Return the price lists; None where they are not installed."""
+        try:
+            return cls()
+        except ImportError:
+            return None
+
     def _load(self, name: str) -> ModuleType:
         """Return a module of the package, loaded under a name of our own."""
         if name in self._loaded:

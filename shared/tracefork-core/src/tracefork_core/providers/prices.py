@@ -95,10 +95,7 @@ def cost(call: ModelCall, at: datetime | None) -> Decimal | None:
 def _lists() -> PriceLists | None:
     from tracefork_core.providers.price_lists import PriceLists
 
-    try:
-        return PriceLists()
-    except ImportError:
-        return None
+    return PriceLists.found()
 
 
 def _models(call: ModelCall) -> list[str]:

@@ -130,14 +130,12 @@ class Purse:
         if None in self.usd:
             raise UsageError(
                 "tracefork: a budget in dollars needs a known price for every model of the run, "
-                "and one has none. Run `pip install 'tracefork-core[prices]'`, or give the budget "
-                f"{where}."
+                f"and one has none. Give the budget {where}."
             )
         if self.grading.dearest.usd is None:
             raise UsageError(
                 "tracefork: a budget in dollars needs a known price for the judge, which spends "
-                "from it too, and there is none. Run `pip install 'tracefork-core[prices]'`, or "
-                f"give the budget {where}."
+                f"from it too, and there is none. Give the budget {where}."
             )
 
     @property

@@ -251,7 +251,8 @@ def _read(path: Path) -> tuple[Account, str | None, str | None]:
 
 def _figures(account: Account) -> str:
     calls = figures.several(account.model_calls, "model call")
-    return f"{figures.several(account.exchanges, 'exchange')}, {calls} · {account.cost_words}"
+    exchanges = figures.several(account.exchanges, "exchange")
+    return " · ".join([f"{exchanges}, {calls}", *account.spending])
 
 
 def _say(words: str) -> None:

@@ -219,8 +219,8 @@ def _print(run: Forking, shown: str, spent: Decimal | None, seconds: float, tree
     facts = [f"{run.replayed} replayed", *given, f"{run.live} live", figures.duration(seconds)]
     head = Text("● forked ", screen.GOOD).append(printable(shown), "bold")
     console.print(head.append(f" at {run.at} · {' · '.join(facts)}", "default"), soft_wrap=True)
-    cost = "$0" if not run.live else "cost —" if spent is None else figures.money(spent)
-    console.print(f"  {cost} · digest {figures.digest(run.receipt.digest)}")
+    cost = "$0 · " if not run.live else "" if spent is None else f"{figures.money(spent)} · "
+    console.print(f"  {cost}digest {figures.digest(run.receipt.digest)}")
     if run.receipt.outcome != "ok":
         console.print(f"  the agent ended with {run.receipt.outcome}")
     console.print(Text("  next: ", screen.DIM).append(tree, "default"), soft_wrap=True)

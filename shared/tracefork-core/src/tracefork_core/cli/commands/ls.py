@@ -110,9 +110,12 @@ def _print(folder: Path, entries: list[_Entry]) -> None:
     if not entries:
         console.print(f"no tapes in {folder.absolute()}", soft_wrap=True)
         return
-    table = screen.grid("~tape", "recorded", ">exch.", "model", ">size", ">cost", "state")
+    priced = any(entry.cost_usd for entry in entries)
+    table = screen.grid(
+        "~tape", "recorded", ">exch.", "model", ">size", *([">cost"] if priced else []), "state"
+    )
     for entry in entries:
-        table.add_row(*_row(entry))
+        table.add_row(*_row(entry, priced=priced))
     console.print(table)
     # On lines of their own: the names of such tapes take most of a terminal's width.
     for entry in entries:
@@ -126,7 +129,7 @@ def _print(folder: Path, entries: list[_Entry]) -> None:
         console.print("✓ complete, with the start of the digest", style=screen.DIM)
 
 
-def _row(entry: _Entry) -> list[str]:
+def _row(entry: _Entry, *, priced: bool) -> list[str]:
     from decimal import Decimal
 
     models = entry.models[0] if entry.models else figures.UNKNOWN
@@ -138,7 +141,7 @@ def _row(entry: _Entry) -> list[str]:
         figures.UNKNOWN if entry.exchanges is None else str(entry.exchanges),
         models,
         figures.size(entry.bytes),
-        figures.money(Decimal(entry.cost_usd) if entry.cost_usd else None),
+        *([figures.money(Decimal(entry.cost_usd) if entry.cost_usd else None)] if priced else []),
         _state(entry),
     ]
 

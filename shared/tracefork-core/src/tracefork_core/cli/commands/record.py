@@ -230,7 +230,8 @@ def _print_summary(
     if account.wire:
         bytes_ += f" for {figures.size(account.wire)} on the wire"
     digest = figures.digest(receipt.digest)
-    console.print(f"  {account.cost_words} · digest {digest} · {bytes_}", soft_wrap=True)
+    facts = [*account.spending, f"digest {digest}", bytes_]
+    console.print(f"  {' · '.join(facts)}", soft_wrap=True)
     console.print(f"  {coverage_words(receipt)}", soft_wrap=True)
     if unseen:
         console.print(f"  {unseen_words(unseen)}", style=screen.WARN, soft_wrap=True)

@@ -7,7 +7,6 @@ import shlex
 import time
 import warnings
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracefork_core.cli.agent.ending import Ending
+    from tracefork_core.cli.display.account import Account
     from tracefork_core.run.replay import Replaying
     from tracefork_core.run.scope import Scope
 
@@ -235,19 +235,19 @@ def _diverged(
     return DIFFERENT
 
 
-def _saved(recorded: _Recorded) -> Decimal | None:
-    from tracefork_core.cli.display.account import known_cost
+def _saved(recorded: _Recorded) -> Account | None:
+    from tracefork_core.cli.display.account import saved
     from tracefork_core.tape import Tape
 
     with Tape.open(recorded.path) as tape:
-        return known_cost(tape)
+        return saved(tape)
 
 
 def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
     from tracefork_core.cli.display.account import dollars
     from tracefork_core.egress.native import unwatched_modules
 
-    run = verdict.run
+    run, account = verdict.run, _saved(recorded)
     return {
         "command": "replay",
         "exit": verdict.exit,
@@ -277,7 +277,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "response": verdict.response.document() if verdict.response else None,
         "completed": run.completed,
         "seconds": verdict.seconds,
-        "saved_usd": dollars(_saved(recorded)),
+        "saved_usd": dollars(account.cost if account else None),
         "divergence": None,
     }
 
@@ -306,7 +306,9 @@ def _print(recorded: _Recorded, verdict: _Verdict) -> None:
         console.print(words, *_notes(recorded, verdict), sep="\n  ", soft_wrap=True)
         return
     exact = "bit-exact" if _is_exact(recorded, run) else "alike"
-    saved = f"$0 (saved {figures.money(_saved(recorded))})"
+    account = _saved(recorded)
+    spared = " and ".join(reversed(account.spending)) if account else ""
+    saved = f"$0 (saved {spared})" if spared else "$0"
     facts = [f"replayed {share} {exact}", sockets, saved, figures.duration(verdict.seconds)]
     console.print(Text("✓ ", screen.GOOD).append(" · ".join(facts), "default"), soft_wrap=True)
     notes = [f"  digest {figures.digest(run.digest)}", *_notes(recorded, verdict)]

@@ -241,8 +241,8 @@ def _report(run: Forking, first: _First, seconds: float, *, status: int, as_json
     facts = [f"{run.replayed} reused", f"{run.live} asked", figures.duration(seconds)]
     head = Text("● rerun ", screen.GOOD).append(printable(shown), "bold")
     console.print(head.append(f" · {' · '.join(facts)}", "default"), soft_wrap=True)
-    cost = "$0" if not run.live else "cost —" if spent is None else figures.money(spent)
-    console.print(f"  {cost} · digest {figures.digest(run.receipt.digest)}")
+    cost = "$0 · " if not run.live else "" if spent is None else f"{figures.money(spent)} · "
+    console.print(f"  {cost}digest {figures.digest(run.receipt.digest)}")
     for words in asked[:_SHOWN]:
         console.print(f"  asked: {words}", soft_wrap=True)
     if len(asked) > _SHOWN:

@@ -29,6 +29,12 @@ def show(
     request_raw: Annotated[
         bool, typer.Option("--request-raw", help="Write the request body of exchange N to stdout.")
     ] = False,
+    transcript: Annotated[
+        bool, typer.Option("--transcript", help="Show the conversation, each message once.")
+    ] = False,
+    headers: Annotated[
+        bool, typer.Option("--headers", help="Show the headers of exchange N, too.")
+    ] = False,
     checkpoints: Annotated[
         bool, typer.Option("--checkpoints", help="List the checkpoints that a framework saves.")
     ] = False,
@@ -40,10 +46,10 @@ def show(
     ] = None,
     as_json: options.AsJson = False,
 ) -> int:
-    """Show the timeline of a tape, or one exchange in full.
+    """Show the timeline of a tape, its conversation, or one exchange in full.
 
-    On a terminal, even --raw spells out control characters, so that a tape cannot drive the
-    terminal. A file or a pipe gets the exact bytes.
+    On a terminal it goes through $PAGER. There, even --raw spells out control characters, so that a
+    tape cannot drive the terminal. A file or a pipe gets the exact bytes.
     """
     path = tape_names.find(tape)
     if checkpoints or checkpoint is not None:
@@ -54,8 +60,15 @@ def show(
             )
         _checkpoints(path, checkpoint, as_json=as_json)
         return 0
+    if transcript and (number is not None or raw or request_raw):
+        raise UsageError(
+            "tracefork: --transcript shows the whole run. It does not go with the number of an "
+            "exchange, --raw or --request-raw."
+        )
     with Tape.open(path) as opened:
-        if raw or request_raw:
+        if transcript:
+            _transcript(opened, path, as_json=as_json)
+        elif raw or request_raw:
             if number is None or as_json or raw == request_raw:
                 raise UsageError(
                     "tracefork: --raw and --request-raw need the number of one exchange, exclude "
@@ -66,7 +79,7 @@ def show(
         elif number is None:
             _timeline(opened, path, as_json=as_json)
         else:
-            _page(opened, _pick(opened, path, number), path, as_json=as_json)
+            _page(opened, _pick(opened, path, number), path, headers=headers, as_json=as_json)
     return 0
 
 
@@ -96,16 +109,28 @@ def _timeline(tape: Tape, path: Path, *, as_json: bool) -> None:
     if as_json:
         screen.say_json({"command": "show", "exit": 0, **timeline.document(tape)})
     else:
-        timeline.print_timeline(screen.stdout(), tape, tape_names.shown(path))
+        with screen.paged() as console:
+            timeline.print_timeline(console, tape, tape_names.shown(path))
 
 
-def _page(tape: Tape, exchange: Exchange, path: Path, *, as_json: bool) -> None:
+def _transcript(tape: Tape, path: Path, *, as_json: bool) -> None:
+    from tracefork_core.cli.display import transcript
+
+    if as_json:
+        screen.say_json({"command": "show", "exit": 0, **transcript.document(tape)})
+    else:
+        with screen.paged() as console:
+            transcript.print_transcript(console, tape, tape_names.shown(path))
+
+
+def _page(tape: Tape, exchange: Exchange, path: Path, *, headers: bool, as_json: bool) -> None:
     from tracefork_core.cli.display import page
 
     if as_json:
         screen.say_json({"command": "show", "exit": 0, **page.document(tape, exchange)})
     else:
-        page.print_page(screen.stdout(), tape, exchange, tape_names.shown(path))
+        with screen.paged() as console:
+            page.print_page(console, tape, exchange, tape_names.shown(path), with_headers=headers)
 
 
 def _pick(tape: Tape, path: Path, number: int) -> Exchange:

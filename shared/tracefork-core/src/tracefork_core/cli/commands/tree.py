@@ -147,7 +147,7 @@ def _line(run: _Run, chosen: str, room: int) -> Text:
     name, outcome = printable(run.name), "cut off" if run.outcome is None else run.outcome
     facts = [figures.several(run.exchanges, "exchange")]
     facts += [f"{run.live} live"] if run.parent else []
-    facts.append("cost —" if run.cost is None else figures.money(run.cost))
+    facts += [] if run.cost is None else [figures.money(run.cost)]
     if run.parent:
         others = f"  at {run.at} ·  · {' · '.join(facts)} · {outcome}"
         left = room - len(name) - len(others)

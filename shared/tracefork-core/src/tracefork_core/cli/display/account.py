@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from tracefork_core.cli.display import figures
@@ -15,8 +14,8 @@ from tracefork_core.providers.prices import price_of
 from tracefork_core.run.untaped import ToolCalls, counted
 from tracefork_core.tape import Exchange, Receipt, Tape
 
-_SHORT, _FEW = 1_000, 100
-"""A listing reads tapes of up to `_SHORT` exchanges whole, and `_FEW` exchanges of longer ones."""
+SHORT, _FEW = 1_000, 100
+"""A listing reads tapes of up to `SHORT` exchanges whole, and `_FEW` exchanges of longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +31,7 @@ class Account:
         spent: US dollars for calls with a known price; None if no price is known.
         unpriced: answered model calls without a known price.
         untaped_calls: calls of tools that are not on the tape, with the exchange that holds each.
+        tokens: tokens asked and answered, as far as answers say; None if none does.
     """
 
     exchanges: int
@@ -42,6 +42,7 @@ class Account:
     spent: Decimal | None
     unpriced: int
     untaped_calls: tuple[tuple[Exchange, ToolCallPart], ...] = ()
+    tokens: tuple[int, int] | None = None
 
     @property
     def untaped(self) -> dict[str, int]:
@@ -54,28 +55,83 @@ class Account:
         return None if self.unpriced else self.spent
 
     @property
-    def cost_words(self) -> str:
-        """Return "$0.0143", "$0.0143 for 5 of 6 model calls" or "cost —"."""
-        if self.spent is None:
-            return f"cost {figures.UNKNOWN}"
-        if not self.unpriced:
-            return figures.money(self.spent)
-        answered = self.model_calls
-        return (
-            f"{figures.money(self.spent)} for {answered - self.unpriced} of {answered} model calls"
-        )
+    def spending(self) -> list[str]:
+        """The tokens and the cost in words, each as far as it is known.
+
+        "1.2k → 64 tokens", and "$0.0143" or "$0.0143 for 5 of 6 model calls".
+        """
+        words = []
+        if self.tokens is not None:
+            asked, answered = map(figures.tokens, self.tokens)
+            words.append(f"{asked} → {answered} tokens")
+        if self.spent is not None and self.model_calls:
+            priced = self.model_calls - self.unpriced
+            part = f" for {priced} of {self.model_calls} model calls" if self.unpriced else ""
+            words.append(figures.money(self.spent) + part)
+        return words
 
     def document(self) -> dict[str, object]:
         """Return the account as JSON-able values."""
+        asked, answered = self.tokens or (None, None)
         return {
             "exchanges": self.exchanges,
             "model_calls": self.model_calls,
             "models": list(self.models),
             "lanes": self.lanes,
             "bytes_on_wire": self.wire,
+            "input_tokens": asked,
+            "output_tokens": answered,
             "cost_usd": dollars(self.cost),
             "untaped": self.untaped,
         }
+
+
+class Counting:
+    """Adds up the totals of a tape. Give it each exchange in its order."""
+
+    def __init__(self) -> None:
+        self._exchanges = self._calls = self._wire = self._unpriced = 0
+        self._models: dict[str, None] = {}
+        self._lanes: set[str] = set()
+        self._spent: Decimal | None = None
+        self._tokens: tuple[int, int] | None = None
+        self._tools = ToolCalls()
+
+    def add(self, exchange: Exchange, call: ModelCall | None) -> Decimal | None:
+        """Add an exchange, and what it is as a model call; return its price if that is known."""
+        self._exchanges += 1
+        self._lanes.add(exchange.lane)
+        self._wire += sum(wire_sizes(exchange))
+        self._tools.add(exchange, call)
+        if call is None:
+            return None
+        self._calls += 1
+        self._models.setdefault(model_name(call))
+        if call.usage is not None and not exchange.is_auxiliary:
+            asked, answered = self._tokens or (0, 0)
+            asked += call.usage.input_tokens or 0
+            self._tokens = asked, answered + (call.usage.output_tokens or 0)
+        price = price_of(exchange, call)
+        if price is not None:
+            self._spent = (self._spent or Decimal(0)) + price
+        elif call.error is None:
+            self._unpriced += 1  # A refused call (429, 500) is not charged.
+        return price
+
+    @property
+    def account(self) -> Account:
+        """The totals so far."""
+        return Account(
+            exchanges=self._exchanges,
+            model_calls=self._calls,
+            models=tuple(self._models),
+            lanes=len(self._lanes),
+            wire=self._wire,
+            spent=self._spent,
+            unpriced=self._unpriced,
+            untaped_calls=tuple(self._tools.untaped),
+            tokens=self._tokens,
+        )
 
 
 def glance(tape: Tape) -> Account:
@@ -84,7 +140,7 @@ def glance(tape: Tape) -> Account:
     Above 1,000 exchanges, only the first 100 are read and the cost is unknown.
     """
     exchanges = tape.exchanges
-    if len(exchanges) <= _SHORT:
+    if len(exchanges) <= SHORT:
         return take_account(tape)
     models = {model_name(call): None for one in exchanges[:_FEW] if (call := model_call(one))}
     lanes = {exchange.lane for exchange in exchanges}
@@ -103,34 +159,10 @@ def take_account(tape: Tape) -> Account:
     Raises:
         TapeError: the tape is corrupt.
     """
-    wire = unpriced = 0
-    models: dict[str, None] = {}
-    spent: Decimal | None = None
-    calls = 0
-    tools = ToolCalls()
+    counting = Counting()
     for exchange in tape.exchanges:
-        wire += sum(wire_sizes(exchange))
-        call = model_call(exchange)
-        tools.add(exchange, call)
-        if call is None:
-            continue
-        calls += 1
-        models.setdefault(model_name(call))
-        if (price := price_of(exchange, call)) is not None:
-            spent = (spent or Decimal(0)) + price
-        elif call.error is None:
-            unpriced += 1  # A refused call (429, 500) is not charged.
-    lanes = {exchange.lane for exchange in tape.exchanges}
-    return Account(
-        exchanges=len(tape.exchanges),
-        model_calls=calls,
-        models=tuple(models),
-        lanes=len(lanes),
-        wire=wire,
-        spent=spent,
-        unpriced=unpriced,
-        untaped_calls=tuple(tools.untaped),
-    )
+        counting.add(exchange, model_call(exchange))
+    return counting.account
 
 
 def wire_sizes(exchange: Exchange) -> tuple[int, int]:
@@ -139,12 +171,19 @@ def wire_sizes(exchange: Exchange) -> tuple[int, int]:
     return sent, sum(exchange.aside.sizes)
 
 
+def saved(tape: Tape) -> Account | None:
+    """Return what a replay did not spend again; None of a long run whose prices are not known."""
+    return take_account(tape) if len(tape.exchanges) <= SHORT or _is_priced(tape) else None
+
+
 def known_cost(tape: Tape) -> Decimal | None:
     """Return the cost of the run; read no body if no price can be known."""
+    return take_account(tape).cost if _is_priced(tape) else None
+
+
+def _is_priced(tape: Tape) -> bool:
     hosts = {urlsplit(exchange.url).hostname or "" for exchange in tape.exchanges}
-    if not find_spec("genai_prices") or not any(provider_of(host) for host in hosts):
-        return None
-    return take_account(tape).cost
+    return any(provider_of(host) for host in hosts)
 
 
 def live_cost(branch: Tape) -> Decimal | None:

@@ -144,7 +144,8 @@ def _oracle(report: Report) -> Iterator[str]:
     if grading is not None:
         cost = None if grading.usd is None else Decimal(str(grading.usd))
         calls = figures.several(grading.calls, "call")
-        yield f"judge, in addition: {calls} · {figures.money(cost)}"
+        priced = "" if cost is None else f" · {figures.money(cost)}"
+        yield f"judge, in addition: {calls}{priced}"
 
 
 def _took(report: Report) -> str:
@@ -155,7 +156,7 @@ def _took(report: Report) -> str:
             figures.several(ledger.forks, "fork"),
             figures.several(ledger.live_calls, "live call"),
             f"{figures.tokens(ledger.tokens)} tokens",
-            "cost —" if cost is None else figures.money(cost),
+            *([] if cost is None else [figures.money(cost)]),
             f"{figures.duration(ledger.seconds)} of work",
         ]
     )

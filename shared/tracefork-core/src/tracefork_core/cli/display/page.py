@@ -32,8 +32,10 @@ _SHOWN_BYTES = 4_000
 _SHOWN_HEADERS = 100
 
 
-def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> None:
-    """Print an exchange for people."""
+def print_page(
+    console: Console, tape: Tape, exchange: Exchange, shown: str, *, with_headers: bool
+) -> None:
+    """Print an exchange for people, with its headers if they are asked for."""
     call = model_call(exchange)
     head = f"exchange {exchange.n} of {len(tape.exchanges)} · {shown}"
     console.print(printable(head), style=screen.STRONG)
@@ -48,11 +50,13 @@ def print_page(console: Console, tape: Tape, exchange: Exchange, shown: str) -> 
         labels = ("arguments", "result") if is_tool(exchange) else ("request", "response")
         for label, (_, body, headers) in zip(labels, _bodies(exchange), strict=False):
             _print_body(console, label, in_words(exchange, _plain(body, headers)))
-    _print_headers(console, "request headers", exchange.request_headers)
-    _print_headers(console, "response headers", exchange.response_headers)
+    if with_headers:
+        _print_headers(console, "request headers", exchange.request_headers)
+        _print_headers(console, "response headers", exchange.response_headers)
     if exchange.has_bodies:
-        raw = f"tracefork show {shlex.quote(shown)} {exchange.n} --raw"
-        console.print(f"  next: {raw}", style=screen.DIM, soft_wrap=True)
+        again = f"tracefork show {shlex.quote(shown)} {exchange.n}"
+        more = f"{again} --raw" if with_headers else f"{again} --headers · {again} --raw"
+        console.print(f"  next: {more}", style=screen.DIM, soft_wrap=True)
     else:
         console.print("  bodies: hashes only (mode metadata)", style=screen.DIM)
 
@@ -127,7 +131,8 @@ def _facts(exchange: Exchange, call: ModelCall | None) -> Iterable[tuple[str, st
         tokens = f"{figures.tokens(usage.input_tokens)} in"
         tokens += cached if usage.cache_read_input_tokens else ""
         tokens += f" → {figures.tokens(usage.output_tokens)} out"
-        yield "tokens", f"{tokens} · {figures.money(price_of(exchange, call))}"
+        price = price_of(exchange, call)
+        yield "tokens", tokens if price is None else f"{tokens} · {figures.money(price)}"
     if call.finish_reasons:
         yield "finished", ", ".join(call.finish_reasons)
     if call.error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -81,6 +83,38 @@ def grid(*columns: str) -> Table:
             ratio=1 if gives_way else None,
         )
     return table
+
+
+@contextmanager
+def paged() -> Iterator[Console]:
+    """Yield a console that prints through `$PAGER` on a terminal, or through `less`.
+
+    Whoever leaves the pager early ends the printing; nothing else is printed meanwhile.
+    """
+    words = _pager() if _own("stdout").isatty() else None
+    if words is None:
+        yield stdout()
+        return
+    import subprocess
+
+    console = stdout()
+    # -F: a text that fits the screen is printed as it is. -R: colours. -X: it stays on the screen.
+    environment = {"LESS": "FRX", **os.environ}
+    pager = subprocess.Popen(words, stdin=subprocess.PIPE, env=environment, text=True)  # noqa: S603
+    assert pager.stdin is not None
+    console.file = pager.stdin
+    try:
+        with suppress(BrokenPipeError), pager.stdin:
+            yield console
+    finally:
+        with suppress(KeyboardInterrupt):
+            pager.wait()
+
+
+def _pager() -> list[str] | None:
+    """Return the words of the pager; None where there is none, or where it is switched off."""
+    words = shlex.split(os.environ.get("PAGER", "less"))
+    return words if words and words[0] != "cat" and shutil.which(words[0]) else None
 
 
 @contextmanager

@@ -1,61 +1,115 @@
-"""The timeline of a tape: one line for each exchange."""
+"""The timeline of a tape: one line for each exchange.
+
+A long tape is read while it is printed, so that the first screen appears at once: its totals come
+last then.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
+from itertools import chain, islice
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from tracefork_core.cli.display import figures, screen
 from tracefork_core.cli.display.account import (
+    SHORT,
+    Account,
+    Counting,
     dollars,
     model_name,
     take_account,
-    wire_sizes,
 )
+from tracefork_core.cli.display.columns import Cell, Column, Columns
+from tracefork_core.cli.display.content import content
 from tracefork_core.cli.display.text import printable
-from tracefork_core.cli.display.tool_call import called, is_tool, returned
 from tracefork_core.providers import ModelCall, model_call
 from tracefork_core.providers.prices import price_of
 from tracefork_core.run.untaped import untaped_words
 from tracefork_core.tape import Exchange, Tape
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from rich.console import Console
 
-_LANE = 24
-"""The characters of a lane that are shown."""
+_MEASURED = 100
+"""The rows of a long tape that its columns are measured by."""
+_COLUMNS = (
+    Column("#", right=True, always=True),
+    Column("lane", most=24, keeps_end=True, is_in_head=True),
+    Column("step", most=24, keeps_end=True),
+    Column("model", most=20, is_in_head=True),
+    Column("content", most=None, always=True),
+    Column("tokens", right=True, most=14),
+    Column("ms", right=True, most=9, always=True),
+    Column("$", right=True, most=9),
+)
+_CONTENT = 4
+"""The place of the column `content`."""
 
 
 def print_timeline(console: Console, tape: Tape, shown: str) -> None:
     """Print the head of a tape and its exchanges as a table."""
-    from rich.text import Text
-
-    account, receipt = take_account(tape), tape.receipt
-    facts = [
-        figures.several(account.exchanges, "exchange"),
-        figures.several(account.lanes, "lane"),
-        figures.duration(receipt.took / 1e9) if receipt else "incomplete: cut off",
-        account.cost_words,
-        f"digest {figures.digest(tape.digest)}",
-    ]
-    console.print(f"{printable(shown)} · {' · '.join(facts)}", soft_wrap=True)
-    if not account.exchanges:
+    counting, exchanges = Counting(), tape.exchanges
+    is_long = len(exchanges) > SHORT
+    rows = _rows(tape, counting)
+    first = list(islice(rows, _MEASURED if is_long else None))
+    for exchange, _ in () if is_long else counting.account.untaped_calls:
+        row = first[exchange.n]
+        row[_CONTENT] = Cell(f"! {row[_CONTENT].text}", screen.WARN)
+    _print_head(console, tape, shown, None if is_long else counting.account)
+    if not exchanges:
         return
-    marked = {exchange.n for exchange, _ in account.untaped_calls}
-    table = screen.grid(">#", "lane", "~step", "model", ">in → out", ">ms", ">$")
-    for column in table.columns[1:4]:
-        column.no_wrap = False  # These may be narrower than their words; what is a number may not.
-    for exchange in tape.exchanges:
-        number, *words = _row(exchange, model_call(exchange), is_marked=exchange.n in marked)
-        table.add_row(number, *(Text(word, no_wrap=True, overflow="ellipsis") for word in words))
-    console.print(table)
+    columns = Columns(_COLUMNS, first, console.width)
+    for line in columns.head():
+        console.print(line, soft_wrap=True)
+    for row in chain(first, rows):
+        console.print(columns.line(row), soft_wrap=True, end="\n")
+    account = counting.account
+    if is_long:
+        console.print(" · ".join(_totals(account)), soft_wrap=True)
     if account.untaped:
         untaped = untaped_words(account.untaped, "A replay runs {} again.")
         console.print(f"! {printable(untaped)}", style=screen.WARN, soft_wrap=True)
+    receipt = tape.receipt
     if receipt and receipt.outcome != "ok":
-        console.print(f"the agent ended with {printable(receipt.outcome)}")
-    console.print(f"next: tracefork show {shlex.quote(shown)} N", style=screen.DIM, soft_wrap=True)
+        console.print(f"the agent ended with {printable(receipt.outcome)}", style=screen.BAD)
+    quoted = shlex.quote(shown)
+    following = f"next: tracefork show {quoted} N · tracefork show {quoted} --transcript"
+    console.print(following, style=screen.DIM, soft_wrap=True)
+
+
+def _print_head(console: Console, tape: Tape, shown: str, account: Account | None) -> None:
+    from rich.text import Text
+
+    receipt = tape.receipt
+    facts = [figures.several(len(tape.exchanges), "exchange")]
+    if account is not None:
+        facts = _totals(account)
+    facts += [
+        figures.duration(receipt.took / 1e9) if receipt else "incomplete: cut off",
+        f"digest {figures.digest(tape.digest)}",
+    ]
+    head = Text(printable(shown), screen.STRONG).append(f" · {' · '.join(facts)}", "default")
+    console.print(head, soft_wrap=True)
+
+
+def _totals(account: Account) -> list[str]:
+    """Return the totals in words; the model, where all calls ask the same one."""
+    kinds = [f"{account.model_calls} {_kind(account)}"] if account.model_calls else []
+    others = account.exchanges - account.model_calls
+    kinds += [f"{others} other"] if others and kinds else []
+    count = figures.several(account.exchanges, "exchange")
+    return [
+        f"{count} ({', '.join(kinds)})" if kinds else count,
+        *([figures.several(account.lanes, "lane")] if account.lanes > 1 else []),
+        *account.spending,
+    ]
+
+
+def _kind(account: Account) -> str:
+    return account.models[0] if len(account.models) == 1 else "model"
 
 
 def document(tape: Tape) -> dict[str, object]:
@@ -94,6 +148,7 @@ def summary(tape: Tape, exchange: Exchange, call: ModelCall | None) -> dict[str,
         "output_tokens": usage.output_tokens if usage else None,
         "milliseconds": took / 1e6 if took is not None else None,
         "cost_usd": dollars(price_of(exchange, call)) if call else None,
+        "content": content(exchange, call).text,
     }
 
 
@@ -102,52 +157,29 @@ def step_words(exchange: Exchange) -> str:
     return printable(" ▸ ".join(exchange.step_path) or exchange.aside.caller or "—")
 
 
-def _row(exchange: Exchange, call: ModelCall | None, *, is_marked: bool) -> list[str]:
+def _rows(tape: Tape, counting: Counting) -> Iterator[list[Cell]]:
+    """Yield the row of each exchange, and count it."""
+    for exchange in tape.exchanges:
+        call = model_call(exchange)
+        yield _row(exchange, call, counting.add(exchange, call))
+
+
+def _row(exchange: Exchange, call: ModelCall | None, price: Decimal | None) -> list[Cell]:
+    model = model_name(call) if call else ""
     return [
-        str(exchange.n),
-        printable(_ends(exchange.lane)),
-        step_words(exchange),
-        _asked(exchange, call),
-        _in_and_out(exchange, call) + (" !" if is_marked else ""),
-        exchange.aside.answered or figures.milliseconds(exchange.aside.took),
-        figures.money(price_of(exchange, call)).removeprefix("$") if call else "",
+        Cell(str(exchange.n)),
+        Cell(printable(exchange.lane)),
+        Cell(step_words(exchange)),
+        Cell(model),
+        content(exchange, call),
+        Cell(_tokens(call)),
+        Cell(exchange.aside.answered or figures.milliseconds(exchange.aside.took)),
+        Cell("" if price is None else figures.money(price).removeprefix("$")),
     ]
 
 
-def _asked(exchange: Exchange, call: ModelCall | None) -> str:
-    words = model_name(call) if call else _place(exchange)
-    return f"{words} · auxiliary" if exchange.is_auxiliary else words
-
-
-def _ends(lane: str) -> str:
-    """Return where a lane begins and ends: tasks of tasks of tasks leave no room for the rest."""
-    return lane if len(lane) <= _LANE else f"{lane[: _LANE // 2 - 1]}…{lane[-_LANE // 2 :]}"
-
-
-def _place(exchange: Exchange) -> str:
-    if is_tool(exchange):
-        return called(exchange)
-    parts = urlsplit(exchange.url)
-    return printable(f"{exchange.method} {parts.path or '/'}")
-
-
-def _in_and_out(exchange: Exchange, call: ModelCall | None) -> str:
-    if exchange.failure:
-        return printable(f"✗ {exchange.failure.kind}")
-    if exchange.status is None:
-        return "✗ no answer"
-    if exchange.status >= 400:
-        return f"✗ {exchange.status}"
-    if call and call.error:
-        return printable(f"✗ {call.error.type}")  # It came in the middle of a stream.
-    if exchange.end in ("open", "cancelled"):
-        return f"✗ {exchange.end}"
-    if call and call.usage:
-        asked, answered = call.usage.input_tokens, call.usage.output_tokens
-        return f"{figures.tokens(asked)} → {figures.tokens(answered)}"
-    if call:
-        return figures.UNKNOWN
-    if is_tool(exchange):
-        return returned(exchange)
-    sizes = wire_sizes(exchange)
-    return f"{figures.size(sizes[0])} → {figures.size(sizes[1])}"
+def _tokens(call: ModelCall | None) -> str:
+    if call is None or call.usage is None:
+        return ""
+    asked, answered = call.usage.input_tokens, call.usage.output_tokens
+    return f"{figures.tokens(asked)} → {figures.tokens(answered)}"

@@ -9,8 +9,6 @@ from tracefork_core.cli.display.text import printable, readable, shortened
 from tracefork_core.providers import Json, tool_use
 from tracefork_core.tape import Exchange
 
-_CALL, _RESULT = 26, 16
-"""Characters of a table that has other columns too."""
 _KEPT = 400
 """Bytes that are more than enough for one line."""
 
@@ -20,31 +18,31 @@ def is_tool(exchange: Exchange) -> bool:
     return exchange.aside.seam == "tool" or tool_use(exchange) is not None
 
 
-def called(exchange: Exchange) -> str:
-    """Return `search {"query":"cats"}`, or `github ▸ search {…}`, as far as it fits."""
+def called(exchange: Exchange, width: int) -> str:
+    """Return `search {"query":"cats"}`, or `github ▸ search {…}`, cut to a width."""
     if use := tool_use(exchange):
         name = f"{use.place} ▸ {use.name}" if use.place else use.name
-        arguments = f" {_json(use.arguments)}" if use.arguments else ""
-        return shortened(printable(f"{name}{arguments}"), _CALL)
+        arguments = f" {as_json(use.arguments)}" if use.arguments else ""
+        return shortened(printable(f"{name}{arguments}"), width)
     arguments = readable(exchange.request_body[:_KEPT]) if exchange.has_bodies else ""
-    return shortened(f"{printable(exchange.url.removeprefix('tool:'))} {arguments}", _CALL)
+    return shortened(f"{printable(exchange.url.removeprefix('tool:'))} {arguments}", width)
 
 
-def returned(exchange: Exchange) -> str:
-    """Return `→ ["cats 0"]`; of a tool that yields `→ 3 values`."""
+def returned(exchange: Exchange, width: int) -> str:
+    """Return `→ ["cats 0"]`, cut to a width; of a tool that yields `→ 3 values`."""
     from tracefork_core.seams.tools.streams import HEAD, RETURN
 
     if not exchange.has_bodies:
         return "→ …"
     if use := tool_use(exchange):
-        result = use.result if isinstance(use.result, str) else _json(use.result)
-        return shortened(f"{'✗' if use.is_error else '→'} {printable(result)}", _RESULT)
+        result = use.result if isinstance(use.result, str) else as_json(use.result)
+        return shortened(f"{'✗' if use.is_error else '→'} {printable(result)}", width)
     body = exchange.response_body
     if exchange.response_headers[:1] == list(HEAD.headers):
         lines = body.splitlines()
         count = sum(not line.startswith(RETURN) for line in lines)
         return f"→ {figures.several(count, 'value')}"
-    return shortened(f"→ {readable(body[:_KEPT])}", _RESULT)
+    return shortened(f"→ {readable(body[:_KEPT])}", width)
 
 
 def in_words(exchange: Exchange, body: bytes) -> bytes:
@@ -53,5 +51,6 @@ def in_words(exchange: Exchange, body: bytes) -> bytes:
     return use.result.encode() if use and isinstance(use.result, str) else body
 
 
-def _json(value: Json) -> str:
+def as_json(value: Json) -> str:
+    """Return a value as compact JSON text, as much as one line needs."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))[:_KEPT]

@@ -1,0 +1,126 @@
+"""Lay out rows in columns, a line each, before all of them are known.
+
+A table of 10,000 rows is measured by its first ones, so that the first screen appears at once. The
+columns keep their widths after that, and what is longer is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from tracefork_core.cli.display import screen
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_GAP = " "
+_ELLIPSIS = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A printable text, and the style that it is shown in."""
+
+    text: str
+    style: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: the words above it.
+        right: whether its cells are aligned right.
+        most: its greatest width; None for the column that takes what the others leave.
+        keeps_end: whether what is too long is cut at its beginning.
+        always: whether it is shown where all its cells are the same, too.
+        is_in_head: whether what all its cells that are not empty say is told above the table.
+    """
+
+    title: str
+    right: bool = False
+    most: int | None = 12
+    keeps_end: bool = False
+    always: bool = False
+    is_in_head: bool = False
+
+
+class Columns:
+    """The columns that a table shows, with their widths.
+
+    A column whose cells are all the same says nothing about a row, so it is left out.
+
+    Args:
+        columns: the columns; one of them has no greatest width.
+        sample: the first rows, which the widths are measured by.
+        width: of the screen, in cells.
+    """
+
+    def __init__(self, columns: Sequence[Column], sample: Sequence[Sequence[Cell]], width: int):
+        told = [_tells(column, [row[i].text for row in sample]) for i, column in enumerate(columns)]
+        self._shown = [i for i, is_told in enumerate(told) if is_told]
+        self._columns = [columns[i] for i in self._shown]
+        natural = [
+            max([cell_len(columns[i].title), *(cell_len(row[i].text) for row in sample)])
+            for i in self._shown
+        ]
+        self._widths = [
+            size if column.most is None else min(size, column.most)
+            for size, column in zip(natural, self._columns, strict=True)
+        ]
+        open_ = next(i for i, column in enumerate(self._columns) if column.most is None)
+        others = sum(self._widths) - self._widths[open_] + len(_GAP) * (len(self._widths) - 1)
+        self._widths[open_] = max(width - others, cell_len(self._columns[open_].title), 8)
+
+    def head(self) -> list[Text]:
+        """Return the line of titles and the line below it."""
+        titles = [Cell(column.title, screen.DIM) for column in self._columns]
+        width = sum(self._widths) + len(_GAP) * (len(self._widths) - 1)
+        from rich.text import Text
+
+        return [self._line(titles), Text("─" * width, screen.DIM)]
+
+    def line(self, row: Sequence[Cell]) -> Text:
+        """Return a row as one line."""
+        return self._line([row[i] for i in self._shown])
+
+    def _line(self, cells: Sequence[Cell]) -> Text:
+        from rich.text import Text
+
+        line = Text(no_wrap=True, end="")
+        for i, (cell, column, width) in enumerate(
+            zip(cells, self._columns, self._widths, strict=True)
+        ):
+            last = i == len(cells) - 1
+            line.append(_fitted(cell.text, column, width, fills=not last), cell.style)
+            line.append("" if last else _GAP)
+        line.rstrip()
+        return line
+
+
+def _tells(column: Column, texts: Sequence[str]) -> bool:
+    """Return whether a column says something about a row."""
+    if len(texts) == 1:
+        return column.always or bool(texts[0] and not column.is_in_head)
+    different = set(texts) - ({""} if column.is_in_head else set())
+    return column.always or len(different) > 1
+
+
+def _fitted(text: str, column: Column, width: int, *, fills: bool) -> str:
+    """Return a text that takes `width` cells."""
+    size = cell_len(text)
+    if size > width:
+        if column.keeps_end:
+            kept = chop_cells(text[::-1], width - 1)[0][::-1] if width > 1 else ""
+            text = _ELLIPSIS + kept
+        else:
+            text = set_cell_size(text, width - 1) + _ELLIPSIS
+        size = cell_len(text)
+    if column.right:
+        return " " * (width - size) + text
+    return text + " " * (width - size if fills else 0)
