@@ -146,7 +146,7 @@ def test_the_card_names_the_exchange_the_step_and_the_line(
     card = diverge(tape, run)
     assert (card.n, card.of, card.step) == (1, 3, "researcher ▸ gpt")
     assert card.caller == f"test_divergence.py:{line}"
-    assert card.where == f"exchange 1 of 3 · researcher ▸ gpt · {card.caller}"
+    assert card.where == f"after 0 of 3 exchanges · step researcher ▸ gpt · {card.caller}"
     assert (card.tape, card.request) == (str(tape), f"POST {provider.url}/echo")
 
 
@@ -199,5 +199,5 @@ def test_the_message_of_the_error_contains_the_card(tape: Path, post: Post) -> N
     with pytest.raises(DivergenceError) as raised, replay(tape):
         post({"a": 2})
     text = str(raised.value)
-    for word in ("exchange 0 of 1", "/a", "recorded  1", "now       2", "tracefork show"):
+    for word in ("after 0 of 1 exchange", "/a", "recorded  1", "now       2", "tracefork show"):
         assert word in text

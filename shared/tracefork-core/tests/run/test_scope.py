@@ -122,7 +122,7 @@ def test_an_interrupt_passes_through_a_replay_with_a_note(
 
     with pytest.raises(KeyboardInterrupt) as raised, replay(tape):
         agent()
-    assert "exchange 0 of 1" in raised.value.__notes__[0]
+    assert "after 0 of 1 exchange" in raised.value.__notes__[0]
 
 
 def test_an_agent_that_stops_early_keeps_its_error(
@@ -133,7 +133,7 @@ def test_an_agent_that_stops_early_keeps_its_error(
         http.get(f"{provider.url}/bytes/1")
     with pytest.raises(ZeroDivisionError) as raised, replay(tape):
         raise ZeroDivisionError
-    assert "exchange 0 of 1" in raised.value.__notes__[0]
+    assert "after 0 of 1 exchange" in raised.value.__notes__[0]
 
 
 def test_a_block_cannot_be_entered_twice_at_once(

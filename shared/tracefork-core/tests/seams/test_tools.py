@@ -143,7 +143,7 @@ def test_a_changed_argument_diverges_with_its_pointer(tape: Path) -> None:
     divergence = caught.value.divergence
     assert (divergence.request, divergence.pointer) == ("CALL tool:search", "/more/where/lang/1")
     assert (divergence.recorded, divergence.actual) == ("de", "fr")
-    assert divergence.where.startswith("exchange 0 of 1 · test_tools.py:")
+    assert divergence.where.startswith("after 0 of 1 exchange · test_tools.py:")
     assert len(ran) == 1
 
 

@@ -77,7 +77,7 @@ def test_an_extra_call_diverges(recorded: Path, ask: Asks, provider: ProviderSer
 
     error = diverges(run, "extra")
     assert error.divergence.n is None
-    assert "after the last exchange" in str(error)
+    assert "after 3 of 3 exchanges" in str(error)
     assert len(provider.requests) == heard
 
 
@@ -171,7 +171,7 @@ def test_sys_exit_does_not_hide_a_missing_call(recorded: Path, ask: Asks) -> Non
 
 
 def test_a_divergence_is_raised_over_the_error_of_a_framework(recorded: Path, ask: Asks) -> None:
-    """The framework's own error becomes its cause and does not hide it."""
+    """The framework's own error is its context, and is not printed above it."""
 
     def run() -> None:
         with replay(recorded):
@@ -180,7 +180,9 @@ def test_a_divergence_is_raised_over_the_error_of_a_framework(recorded: Path, as
             except DivergenceError as error:
                 raise ValueError("tool failed") from error
 
-    assert isinstance(diverges(run, "request").__cause__, ValueError)
+    error = diverges(run, "request")
+    assert isinstance(error.__context__, ValueError)
+    assert error.__suppress_context__
 
 
 def test_a_bug_of_the_agent_is_raised_with_missing_calls_as_a_note(

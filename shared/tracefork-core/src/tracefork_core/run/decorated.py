@@ -32,6 +32,7 @@ def decorated(function: F, block: Callable[[], Any], advice: str) -> F:
 
         @wraps(function)
         async def in_block_async(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
             async with block():
                 return await function(*args, **kwargs)
 
@@ -39,6 +40,7 @@ def decorated(function: F, block: Callable[[], Any], advice: str) -> F:
 
     @wraps(function)
     def in_block(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
         with block():
             return function(*args, **kwargs)
 
