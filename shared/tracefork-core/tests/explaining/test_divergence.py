@@ -146,7 +146,7 @@ def test_the_card_names_the_exchange_the_step_and_the_line(
     card = diverge(tape, run)
     assert (card.n, card.of, card.step) == (1, 3, "researcher ▸ gpt")
     assert card.caller == f"test_divergence.py:{line}"
-    assert card.where == f"after 0 of 3 exchanges · step researcher ▸ gpt · {card.caller}"
+    assert card.where == f"after 1 of 3 exchanges · step researcher ▸ gpt · {card.caller}"
     assert (card.tape, card.request) == (str(tape), f"POST {provider.url}/echo")
 
 
