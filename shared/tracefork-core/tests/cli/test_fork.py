@@ -50,7 +50,7 @@ def test_a_fork_is_a_branch_that_replays(support: Shell) -> None:
     tree = ok(support.tracefork("tree", "agent.1.2.tape", COLUMNS="120")).out.strip()
     assert [line.split("·")[1].strip() for line in tree.splitlines()[1:]] == [
         "replace 1: text 'Nobody.'",
-        "edit 2: model 'gpt-5'",
+        "edit 2: model 'gpt-5'; and from there on",
     ]
     root = ok(support.tracefork("tree", "--json", "agent.tape")).document["root"]
     (child,) = root["branches"]

@@ -81,6 +81,7 @@ class Options:
     until: Place | None
     calls: int | None
     tail: Edit | None
+    onwards: bool
     redraw: bool
     reuse: bool
     rerun_tools: bool
@@ -167,6 +168,7 @@ class ForkScope(Writing[Forking]):
                 _names(options.reads),
                 options.is_rerun,
                 options.before_live,
+                options.onwards,
             ),
             tape.exchanges,
         )
@@ -218,6 +220,7 @@ def _described(plan: Plan, parent: Branch | None) -> Branch:
         for n, change in sorted(plan.changes.items())
     ]
     tail = described(plan.tail) if plan.tail else {}
+    tail |= {"onwards": True} if plan.onwards else {}
     return Branch(
         plan.at,
         changes,
@@ -249,6 +252,7 @@ def fork(
     until: Place | None = None,
     calls: int | None = None,
     tail: Edit | None = None,
+    onwards: bool = False,
     redraw: bool = False,
     reuse: bool = False,
     rerun_tools: bool = False,
@@ -288,6 +292,9 @@ def fork(
         calls: the block is over before it makes more live calls than this.
         tail: how models are asked after the fork point, where nothing else is changed: with another
             model, at another temperature.
+        onwards: the model, the temperature and the system prompt of an `Edit` at the fork point
+            hold for later questions too, where the same model is asked and the same system prompt
+            given; else they change that question alone.
         redraw: after the fork point, read the real clock and draw new ids and random values; else
             they go on as recorded, so that nothing but the change makes a difference.
         reuse: after the fork point, answer as recorded what is asked as it was recorded: only what
@@ -324,6 +331,7 @@ def fork(
         until=until,
         calls=calls,
         tail=tail,
+        onwards=onwards,
         redraw=redraw,
         reuse=reuse,
         rerun_tools=rerun_tools,

@@ -69,6 +69,7 @@ def rerun(
         until=None,
         calls=calls,
         tail=None,
+        onwards=False,
         redraw=False,
         reuse=True,
         rerun_tools=rerun_tools,

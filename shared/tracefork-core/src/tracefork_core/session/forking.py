@@ -30,6 +30,7 @@ from tracefork_core.tape.event import Branch, RequestRecord
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tracefork_core.session.held_state import HeldState
+    from tracefork_core.session.onward import Onward
 
 Writes = Literal["refuse", "stub", "allow"]
 """What happens to a live call that may have side effects: an error, the recorded answer, or the
@@ -57,6 +58,7 @@ class Plan:
         tail: changes the requests of live model calls that have no change of their own.
         salt: makes lanes draw new random values after the fork point; None draws as recorded.
         calls: the limit of live calls; None for no limit.
+        onwards: whether the change of the question at the fork point holds for later ones alike.
         until: the fork ends once this recorded exchange, or what takes its place, was answered;
             None runs the agent to its end.
         reuse: whether a request that equals a recorded one is answered as recorded, unless that is
@@ -74,6 +76,7 @@ class Plan:
     reads: frozenset[str] = frozenset()
     is_rerun: bool = False
     before_live: Callable[[Request, Exchange | None], object] | None = None
+    onwards: bool = False
 
 
 def salts_of(branch: Branch | None, plan: Plan | None) -> list[tuple[int, str]]:
@@ -135,6 +138,7 @@ class Fork:
         self._places = self._placed(recorded[plan.at :])
         self._reusable = recorded[plan.at :] if plan.reuse else []
         self._held_state: HeldState | None = None
+        self._onward: Onward | None = None
 
     def knows(self, lane: str) -> bool:
         """Return whether the recorded run had a lane of this name."""
@@ -292,7 +296,12 @@ class Fork:
         return ForkStep(recorded, sends=sends)
 
     def _tail_of(self, request: Request) -> Edit | None:
-        tail = self.plan.tail
+        tail, change = self.plan.tail, self.plan.changes.get(self.plan.at)
+        if self.plan.onwards and isinstance(change, Edit) and self.first is not None:
+            from tracefork_core.session.onward import Onward  # As in `_step`.
+
+            self._onward = self._onward or Onward(change, self.first)
+            return self._onward.edit_of(request)
         return tail if tail and _asks_model(request) else None
 
 

@@ -55,6 +55,20 @@ class _Change(fork_options.QuestionEdit):
         ),
     ] = None
     drop: Annotated[bool, typer.Option("--drop", help="Answer with an empty response.")] = False
+    once: Annotated[
+        bool,
+        typer.Option(
+            "--once",
+            help="Change this question alone. Without it, --model, --temperature and --system hold "
+            "from here on, wherever the same model or prompt is asked.",
+        ),
+    ] = False
+
+    @property
+    def onwards(self) -> bool:
+        """Whether the change of a question holds for later ones alike."""
+        holds = self.model is not None or self.temperature is not None or self.system is not None
+        return holds and not self.once
 
     def intervention(self) -> Intervention | None:
         """Return the change; None asks the recorded question once more.
@@ -142,6 +156,7 @@ def fork(
         intervention,
         hold=branch.hold or (),
         redraw=branch.redraw,
+        onwards=change.onwards,
         reuse=branch.reuse,
         writes=branch.writes(),
         reads=branch.reads or [],

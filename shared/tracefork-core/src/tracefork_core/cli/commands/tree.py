@@ -124,6 +124,8 @@ def _change(tape: Tape) -> str:
         parts.append(text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…")
     if branch.is_rerun:
         return "run again"
+    if branch.tail.get("onwards"):
+        parts.append("and from there on")
     return printable("; ".join(parts)) or f"asked again from {branch.at}"
 
 
