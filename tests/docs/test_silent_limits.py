@@ -133,10 +133,18 @@ def test_a_subinterpreter_is_live_at_replay(provider: ProviderServer, tape: Path
 
 
 def test_a_python_that_ignores_us_is_live_at_replay(provider: ProviderServer, tape: Path) -> None:
-    """The receipt of its recording names it; without subprocesses it is refused."""
+    """The receipt of its recording names it; without subprocesses it is refused.
+
+    Where nothing else is on the tape, its replay says that it proves nothing.
+    """
     words = f"import urllib.request as u; u.urlopen('{provider.url}/echo')"
 
+    @tracefork.tool(effect="read")
+    def look_up() -> str:
+        return "found"
+
     def agent() -> None:
+        look_up()
         subprocess.run([sys.executable, "-I", "-c", words], check=True)
 
     with tracefork.record(tape) as run:

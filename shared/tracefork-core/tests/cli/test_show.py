@@ -121,8 +121,8 @@ def test_on_a_terminal_the_pager_shows_it(tmp_path: Path) -> None:
 def test_a_step_keeps_its_end_and_a_text_its_beginning() -> None:
     """`Agent workflow ▸ …` says nothing; the last step is what a person looks for."""
     columns = [
-        Column("step", most=10, keeps_end=True),
-        Column("content", most=None),
+        Column("step", share=0.25, keeps_end=True),
+        Column("content", rest=True),
         Column("ms", right=True),
     ]
     rows = [

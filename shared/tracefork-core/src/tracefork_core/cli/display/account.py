@@ -64,7 +64,7 @@ class Account:
         if self.tokens is not None:
             asked, answered = map(figures.tokens, self.tokens)
             words.append(f"{asked} → {answered} tokens")
-        if self.spent is not None and self.model_calls:
+        if self.spent:  # What is free, or was given by a fork, is no word.
             priced = self.model_calls - self.unpriced
             part = f" for {priced} of {self.model_calls} model calls" if self.unpriced else ""
             words.append(figures.money(self.spent) + part)

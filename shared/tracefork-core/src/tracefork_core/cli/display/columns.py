@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _GAP = " "
 _ELLIPSIS = "…"
+_LEAST = 8
+"""The least width of a column of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Column:
     Attributes:
         title: the words above it.
         right: whether its cells are aligned right.
-        most: its greatest width; None for the column that takes what the others leave.
+        share: the most of the screen that it takes; None for as much as its cells need.
+        rest: whether it takes what the others leave. One column does.
         keeps_end: whether what is too long is cut at its beginning.
         always: whether it is shown where all its cells are the same, too.
         is_in_head: whether what all its cells that are not empty say is told above the table.
@@ -44,7 +47,8 @@ class Column:
 
     title: str
     right: bool = False
-    most: int | None = 12
+    share: float | None = None
+    rest: bool = False
     keeps_end: bool = False
     always: bool = False
     is_in_head: bool = False
@@ -56,7 +60,7 @@ class Columns:
     A column whose cells are all the same says nothing about a row, so it is left out.
 
     Args:
-        columns: the columns; one of them has no greatest width.
+        columns: the columns, one of which takes the rest.
         sample: the first rows, which the widths are measured by.
         width: of the screen, in cells.
     """
@@ -70,12 +74,12 @@ class Columns:
             for i in self._shown
         ]
         self._widths = [
-            size if column.most is None else min(size, column.most)
+            size if column.share is None else min(size, max(_LEAST, int(width * column.share)))
             for size, column in zip(natural, self._columns, strict=True)
         ]
-        open_ = next(i for i, column in enumerate(self._columns) if column.most is None)
+        open_ = next(i for i, column in enumerate(self._columns) if column.rest)
         others = sum(self._widths) - self._widths[open_] + len(_GAP) * (len(self._widths) - 1)
-        self._widths[open_] = max(width - others, cell_len(self._columns[open_].title), 8)
+        self._widths[open_] = max(width - others, _LEAST)
 
     def head(self) -> list[Text]:
         """Return the line of titles and the line below it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING
 
 from tracefork_core.cli.display import figures, screen
@@ -37,13 +37,13 @@ _MEASURED = 100
 """The rows of a long tape that its columns are measured by."""
 _COLUMNS = (
     Column("#", right=True, always=True),
-    Column("lane", most=24, keeps_end=True, is_in_head=True),
-    Column("step", most=24, keeps_end=True),
-    Column("model", most=20, is_in_head=True),
-    Column("content", most=None, always=True),
-    Column("tokens", right=True, most=14),
-    Column("ms", right=True, most=9, always=True),
-    Column("$", right=True, most=9),
+    Column("lane", share=0.16, keeps_end=True, is_in_head=True),
+    Column("step", share=0.3, keeps_end=True),
+    Column("model", share=0.2, is_in_head=True),
+    Column("content", rest=True, always=True),
+    Column("tokens", right=True),
+    Column("ms", right=True, always=True),
+    Column("$", right=True),
 )
 _CONTENT = 4
 """The place of the column `content`."""
@@ -169,13 +169,21 @@ def _row(exchange: Exchange, call: ModelCall | None, price: Decimal | None) -> l
     return [
         Cell(str(exchange.n)),
         Cell(printable(exchange.lane)),
-        Cell(step_words(exchange)),
+        Cell(_where(exchange, model)),
         Cell(model),
         content(exchange, call),
         Cell(_tokens(call)),
         Cell(exchange.aside.answered or figures.milliseconds(exchange.aside.took)),
         Cell("" if price is None else figures.money(price).removeprefix("$")),
     ]
+
+
+def _where(exchange: Exchange, model: str) -> str:
+    """Return the path of the step, without its model and without a name twice in a row."""
+    path = [name for name, _ in groupby(exchange.step_path)]
+    if len(path) > 1 and path[-1] == model:
+        del path[-1]
+    return printable(" ▸ ".join(path)) or step_words(exchange)
 
 
 def _tokens(call: ModelCall | None) -> str:
