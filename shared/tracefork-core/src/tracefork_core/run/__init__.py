@@ -4,6 +4,7 @@
 without a fork point. `use_tape` records the first time and replays from then on. `scope` is what
 they share, `writing` what those share that write a tape, and the receipt of it. `fork_point` finds
 the exchange that is meant, `surroundings` says what is otherwise than when it was recorded.
-`untaped` finds the tools that ran without being on the tape. `racing` tries other orders of what
+`untaped` finds the tools that ran without being on the tape, and `captured` says what ran outside
+of a tape that holds nothing. `racing` tries other orders of what
 overlaps. `decorated` runs each call of a function in such a block.
 """
