@@ -38,8 +38,9 @@ MOST_CALLS = 3
 def answer(request: ModelRequest) -> Reply:
     """Call the offered tools one after the other, then answer as the request wants it."""
     called = sum(len(message.tool_results) for message in request.messages)
-    if called < MOST_CALLS and request.tools:
-        tool = request.tools[called % len(request.tools)]
+    tools = [tool for tool in request.tools if tool.schema.get("type") == "object"]
+    if called < MOST_CALLS and tools:  # The others are the provider's own.
+        tool = tools[called % len(tools)]
         return Reply(tool_calls=[ToolCall(tool.name, sample(tool.schema))])
     payload: Any = request.payload
     wanted = payload.get("text", {}).get("format") or {}
