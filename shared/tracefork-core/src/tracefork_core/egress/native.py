@@ -49,10 +49,9 @@ def unwatched_modules() -> list[str]:
     return sorted(modules.intersection(sys.modules) | _used)
 
 
-def _instrument(grpc: ModuleType) -> Undo:
+def _instrument(module: ModuleType) -> Undo:
     patches = Patches()
-    for module in (grpc._channel, grpc.aio._channel):  # noqa: SLF001 - where channels are made
-        patches.wrap(module.Channel, "__init__", _noted)
+    patches.wrap(module.Channel, "__init__", _noted)
     return patches.undo
 
 
@@ -69,5 +68,7 @@ def _noted(make: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-GRPC_CHANNELS = Instrument(_GRPC, _instrument)
-"""Names the targets of gRPC while a session is open."""
+GRPC_CHANNELS = tuple(
+    Instrument(name, _instrument) for name in ("grpc._channel", "grpc.aio._channel")
+)
+"""Name the targets of gRPC while a session is open; the package loads these late."""

@@ -177,7 +177,7 @@ class Scope(ABC, Generic[R]):
         stack.callback(ANYIO_THREADS.off)
         waiting.start()
         stack.callback(waiting.stop)
-        for instrument in (GRPC_CHANNELS, *AMBIENT, *of_adapters()):
+        for instrument in (*GRPC_CHANNELS, *AMBIENT, *of_adapters()):
             ambient = self._switches.ambient
             (instrument.on if ambient else instrument.wait_on)()
             stack.callback(instrument.off if ambient else instrument.wait_off)
