@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent, ModelRetry, direct
 from pydantic_ai.messages import ModelRequest
+from pydantic_ai.models.instrumented import InstrumentedModel
+from pydantic_ai.models.openai import OpenAIResponsesModel
+from pydantic_ai.models.wrapper import WrapperModel
+from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_graph import End
 
 import tracefork_core as tracefork
@@ -207,6 +211,33 @@ def test_a_request_without_an_agent_is_a_model_step(model: Call, twice: Call, pa
     recorded, again = twice(lambda: asyncio.run(act()))
     assert recorded == again
     assert paths() == [MODEL] * 2
+
+
+class Again(OpenAIResponsesModel):
+    """A model of the program's that asks the class it derives from."""
+
+    async def request(self, *args: Any) -> Any:
+        return await super().request(*args)
+
+
+def test_a_model_that_wraps_or_derives_from_others_is_asked_once(
+    agent: Call, model: Call, twice: Call, paths: Call
+) -> None:
+    """The step has the name of the model that asks the provider; `override` counts, too."""
+    inner = model()
+    own = Again("gpt-5-mini", provider=OpenAIProvider(openai_client=inner.client))
+    helper = agent("helper", "@say Hello.", model="test")
+
+    async def act() -> list[str]:
+        said = []
+        for wrapped in (WrapperModel(inner), InstrumentedModel(WrapperModel(own)), own):
+            with helper.override(model=wrapped):
+                said += [await way(helper, lambda: None) for way in (run, stream_text)]
+        return said
+
+    recorded, again = twice(lambda: asyncio.run(act()))
+    assert recorded == again
+    assert paths() == [FIRST] * 6
 
 
 def test_an_agent_without_a_name_is_called_after_its_variable(
