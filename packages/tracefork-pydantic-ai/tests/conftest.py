@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,11 +24,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _collected() -> Iterator[None]:
-    """Collect the last clients while the filter holds."""
-    yield
-    gc.collect()
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    """Collect the last clients before pytest does, which knows no filter any more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        for _ in range(5):
+            gc.collect()
 
 
 @pytest.fixture
