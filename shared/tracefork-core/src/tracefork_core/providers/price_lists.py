@@ -46,7 +46,7 @@ class PriceLists:
                 self.prices: Any = self._load("data_snapshot").get_snapshot()
                 return
             except Exception:  # noqa: BLE001 - another version of it may be built otherwise
-                import_module(_PACKAGE)
+                import_module("genai_prices")
         self.types = import_module(f"{_PACKAGE}.types")
         self.prices = import_module(f"{_PACKAGE}.data_snapshot").get_snapshot()
 
