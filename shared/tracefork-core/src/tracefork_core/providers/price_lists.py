@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -46,9 +45,10 @@ class PriceLists:
                 self.prices: Any = self._load("data_snapshot").get_snapshot()
                 return
             except Exception:  # noqa: BLE001 - another version of it may be built otherwise
-                import_module("genai_prices")
-        self.types = import_module(f"{_PACKAGE}.types")
-        self.prices = import_module(f"{_PACKAGE}.data_snapshot").get_snapshot()
+                self._loaded.clear()
+        from genai_prices import data_snapshot, types
+
+        self.types, self.prices = types, data_snapshot.get_snapshot()
 
     @classmethod
     def found(cls) -> PriceLists | None:
