@@ -51,6 +51,7 @@ EXCEPTIONS = {
     ("packages/tracefork-mcp/README.md", ""): "its tests/test_how_to.py, where mcp is loaded",
     ("packages/tracefork-agent-framework/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-google-adk/README.md", ""): "fragments; the guide does it",
+    ("packages/tracefork-pydantic-ai/README.md", ""): "fragments; the guide does it",
     ("packages/tracefork-openai-agents/README.md", ""): "fragments; the guide does it",
     ("shared/tracefork-testkit/README.md", ""): "shared/tracefork-testkit/tests/test_package.py",
 }
