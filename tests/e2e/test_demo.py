@@ -33,7 +33,7 @@ def test_the_demo_tells_its_whole_story(tmp_path: Path) -> None:
     assert replay["output"].startswith(answer), "the replayed agent said something else"
     assert "bit-exact" in replay["output"]
     assert "0 sockets" in replay["output"]
-    assert show["output"].count("support ▸ mod") == 3
+    assert show["output"].count("model ▸ ChatOpenAI") == 3
     assert show["output"].count("support ▸ too") == 3
     assert "ran in your process" not in show["output"]
     assert "/messages/0/content" in diverge["output"]

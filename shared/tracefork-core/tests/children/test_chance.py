@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tracefork_core import DivergenceError, record, replay
+from tracefork_core import DivergenceError, record, replay, tool
 from tracefork_testkit import ProviderServer
 
 from ..forking import fork
@@ -88,7 +88,12 @@ def test_two_processes_on_one_lane_draw_different_ids(tape: Path) -> None:
     """A shell starts both with the same invitation; the parent separates them as they join."""
     command = f'"{sys.executable}" -c "import uuid; print(uuid.uuid4())"'
 
+    @tool(effect="read")
+    def look_up() -> str:
+        return "found"
+
     def agent() -> list[str]:
+        look_up()  # Of a tape without any exchange nothing is proven.
         done = subprocess.run(
             f"{command}; {command}", shell=True, check=True, capture_output=True, text=True
         )
