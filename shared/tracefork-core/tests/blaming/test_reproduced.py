@@ -90,6 +90,7 @@ def test_a_resumed_report_uses_the_prices_in_the_journal(
     made = desk.live
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     monkeypatch.setattr(prices, "lists", lambda: None)
+    monkeypatch.setattr(prices, "_lists", lambda: None)
     again = blamed("priced", resume=True)
     assert (desk.live, again.prices) == (made, (*priced.prices, None))
     assert untimed(again) == untimed(priced)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tracefork_core import EgressError, record, replay
+from tracefork_core import EgressError, record, replay, tool
 from tracefork_testkit import ProviderServer
 
 from .conftest import jobs
@@ -35,6 +35,12 @@ def multiprocessing_pool() -> Iterator[Work]:
         pool.join()
 
 
+@tool(effect="read")
+def look_up() -> str:
+    """Be an exchange: of a tape that holds none, nothing is proven."""
+    return "found"
+
+
 POOLS = pytest.mark.parametrize("pool", [executor, multiprocessing_pool])
 
 
@@ -46,9 +52,9 @@ def test_older_workers_are_named_and_warned_about(
     with pool() as work:  # type: ignore[attr-defined]
         work(moody)
         with pytest.warns(RuntimeWarning, match=OLDER) as told, record(tape) as run:
-            assert work(moody) != work(moody)
+            assert (look_up(), work(moody)) != (look_up(), work(moody))
         with pytest.warns(RuntimeWarning, match=OLDER), replay(tape) as again:
-            work(moody)
+            assert (look_up(), work(moody)) != (look_up(), "")
     assert run.receipt is not None
     assert run.receipt.subprocesses == again.subprocesses == NAMED
     assert len(told) == 1

@@ -106,7 +106,7 @@ def test_a_long_name_breaks_no_line(shell: Shell) -> None:
     name = f"{'long-' * 20}name.tape"
     said = shell.tracefork("record", "-o", name, "agent.py").err.splitlines()
     assert said[0].startswith(f"● recorded {name} · 2 exchanges · 1 lane · ")
-    assert [line.split()[0] for line in said[1:]] == ["cost", "captured", "next:"]
+    assert [line.split()[0] for line in said[1:]] == ["digest", "captured", "next:"]
     forked = shell.tracefork("fork", "--at", "1", "--text", "x", name).err.splitlines()
     assert forked[0].endswith(" s")
     assert "1 replayed · 1 given · 0 live" in forked[0]
@@ -117,7 +117,7 @@ def test_a_long_name_breaks_no_line(shell: Shell) -> None:
         assert not head.endswith((" ", "·"))
 
 
-@pytest.mark.parametrize("name", ["-x.tape", "--help"])
+@pytest.mark.parametrize("name", ["-x.tape", "--help.tape"])
 def test_a_name_that_looks_like_an_option_is_shown_as_a_path(name: str, shell: Shell) -> None:
     """The suggested command can be pasted."""
     recorded = shell.tracefork("record", "-o", f"./{name}", "agent.py", "--json").document

@@ -78,11 +78,11 @@ def test_the_timeline_says_what_was_said(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_what_each_row_repeats_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     """One lane and one model say nothing about a row; no price is known."""
-    head, titles, *_ = shown(capsys).splitlines()
+    head, spent, titles, *_ = shown(capsys).splitlines()
     assert titles.split() == ["#", "step", "content", "tokens", "ms"]
-    assert "4 exchanges (2 gpt-5-mini, 2 other) · " in head
-    assert " tokens · " in head
-    assert "cost" not in head
+    assert head == "run.tape · 4 exchanges (2 gpt-5-mini, 2 other)"
+    assert " tokens · " in spent
+    assert "$" not in spent
 
 
 def test_the_transcript_has_each_message_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +13,6 @@ import httpx2
 import pytest
 
 import tracefork_core as tracefork
-from tracefork_core.cli.main import main
 from tracefork_testkit import ProviderServer
 
 WRITER, CRITIC = "You write.", "You judge."
@@ -82,22 +84,21 @@ for question in ("first", "second"):
     ("options", "models"), [([], ["new", "new"]), (["--once"], ["new", "gpt-5-mini"])]
 )
 def test_the_command_changes_it_from_here_on(
-    tmp_path: Path,
-    server: ProviderServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    models: list[str],
+    tmp_path: Path, server: ProviderServer, options: list[str], models: list[str]
 ) -> None:
     """`--once` changes one question; `tree` says which of the two it was."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRACEFORK_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PROVIDER", server.url)
-    monkeypatch.setenv("COLUMNS", "120")
-    Path("agent.py").write_text(AGENT)
-    assert main(["record", "agent.py"]) == 0
-    assert main(["fork", "agent.tape", "agent.py", "--at", "0", "--model", "new", *options]) == 0
+    home = {"TRACEFORK_HOME": str(tmp_path / "home"), "COLUMNS": "120"}
+    environment = {**os.environ, **home, "PROVIDER": server.url}
+    (tmp_path / "agent.py").write_text(AGENT)
+
+    def typed(*words: str) -> str:
+        command = [sys.executable, "-m", "tracefork_core", *words]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    typed("record", "agent.py")
+    typed("fork", "agent.tape", "agent.py", "--at", "0", "--model", "new", *options)
     assert [model for model, _ in asked(server, 2)] == models
-    capsys.readouterr()
-    assert main(["tree", "agent.tape"]) == 0
-    assert ("and from there on" in capsys.readouterr().out) is (not options)
+    assert ("and from there on" in typed("tree", "agent.tape")) is (not options)

@@ -46,7 +46,7 @@ class Aftermath:
         if not self._allows(wanted):
             self._meet("reach", "reached", str(wanted), wanted.host)
 
-    def opening_native(self, target: str) -> None:
+    def opening_native(self, module: str, target: str) -> None:
         """Let it be: the connection may never be used."""
 
     def starting(self, name: str, *, guarded: bool) -> None:

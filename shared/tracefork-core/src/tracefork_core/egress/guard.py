@@ -116,6 +116,7 @@ class Watch:
         self.stays = False
         self.strays: list[str] = []
         self.subprocesses: list[str] = []
+        self.unwatched: set[str] = set()
         self._addresses: set[str] = set()
         self._connected: set[int] = set()
         self._on_refused = on_refused
@@ -183,16 +184,18 @@ class Watch:
             if not crossed:
                 self.strays.append(str(wanted))
 
-    def opening_native(self, target: str) -> None:
-        """Count a connection that native code may open: what it sends cannot be refused."""
+    def opening_native(self, module: str, target: str) -> None:
+        """Count a connection that a module may open in native code: it cannot be refused."""
+        self.unwatched.add(module)
         if self.mode != "count":
             return
+        named = f"{target} ({module})"
         if self._in_child():
-            self.report.write(strays=[target])
+            self.report.write(strays=[named])
             return
         with self._lock:
             self.connections += 1
-            self.strays.append(target)
+            self.strays.append(named)
 
     def starting(self, name: str, *, guarded: bool) -> None:
         """Handle the start of another program."""

@@ -1,8 +1,8 @@
 """Modules that open sockets in native code, where no audit hook sees them.
 
-What such a module sends is not on the tape, and a replay cannot refuse it. So it is named. Some
-frameworks load gRPC and never use it: it is named once a channel was made, with the channel's
-target where a recording counts connections.
+What such a module sends is not on the tape, and a replay cannot refuse it. So a run that loads one
+names it. Some frameworks load gRPC and never use it: it is named once a channel was made, with the
+channel's target where a recording counts connections.
 """
 
 from __future__ import annotations
@@ -40,13 +40,12 @@ _IMPORTED_AS = {
 """The names of those modules, where they differ."""
 _GRPC = "grpc"
 
-_used: set[str] = set()
+_MODULES = {_IMPORTED_AS.get(name, name) for name in NATIVE} - {_GRPC}
 
 
-def unwatched_modules() -> list[str]:
-    """Return the modules that are loaded in this process, or were used, and are not watched."""
-    modules = {_IMPORTED_AS.get(name, name) for name in NATIVE} - {_GRPC}
-    return sorted(modules.intersection(sys.modules) | _used)
+def native_modules() -> set[str]:
+    """Return those modules that are loaded in this process; gRPC is left out."""
+    return _MODULES.intersection(sys.modules)
 
 
 def _instrument(module: ModuleType) -> Undo:
@@ -58,11 +57,8 @@ def _instrument(module: ModuleType) -> Undo:
 def _noted(make: Callable[..., None]) -> Callable[..., None]:
     @wraps(make)
     def made(self: Any, target: str, *args: Any, **options: Any) -> None:
-        watches = watches_here()
-        if watches:
-            _used.add(_GRPC)
-        for watch in watches:
-            watch.opening_native(f"{target} ({_GRPC})")
+        for watch in watches_here():
+            watch.opening_native(_GRPC, target)
         make(self, target, *args, **options)
 
     return made

@@ -50,6 +50,7 @@ class Replaying:
             given.
         sockets: how many connections were let through, by `allow` alone.
         subprocesses: the programs that were started, once the block has ended.
+        unwatched: the modules it loaded or used that connect in native code.
         leaks: what went past the tape, where a boundary is guarded.
         differences: what the agent read of its surroundings that differs from the recording.
         left_alone: requests that other work of this process made meanwhile, once the block has
@@ -69,6 +70,7 @@ class Replaying:
     completed: list[int] = field(default_factory=list)
     sockets: int = 0
     subprocesses: list[str] = field(default_factory=list)
+    unwatched: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
     left_alone: int = 0
@@ -148,6 +150,7 @@ class _Replay(Scope[Replaying]):
             run.clock_misses += self._processes.clock_misses
             run.entropy_misses += self._processes.entropy_misses
             run.subprocesses = self._watch.subprocesses
+            run.unwatched = sorted(self._watch.unwatched)
             run.sockets = self._watch.connections
         self._unproven = (
             session.poison is None

@@ -24,7 +24,7 @@ from tracefork_core.chance.guard.boundary import as_mode as as_boundary
 from tracefork_core.children.environment import hand_on, take_back
 from tracefork_core.children.parent.hosting import Hosting
 from tracefork_core.egress.guard import Mode, Watch
-from tracefork_core.egress.native import GRPC_CHANNELS
+from tracefork_core.egress.native import GRPC_CHANNELS, native_modules
 from tracefork_core.egress.programs import Report, is_guarded_python, program_name
 from tracefork_core.egress.target import check_allowed
 from tracefork_core.errors import StoppedError, TraceforkError, UsageError, again
@@ -198,6 +198,7 @@ class Scope(ABC, Generic[R]):
         self._processes.begin(stack, watch)
         watch.start()
         stack.callback(watch.stop)
+        stack.callback(_note_native, watch, native_modules())
         if self._boundary is not None:
             self._guard_boundary(stack, session, self._boundary, chance.ambient)
         stack.callback(session.wait_for_others)  # First of all, while the seams are there.
@@ -238,6 +239,11 @@ class _Undo:
 
     def __call__(self, *error: object) -> None:
         self._undo(*self._args)
+
+
+def _note_native(watch: Watch, before: set[str]) -> None:
+    """Note which modules that connect in native code were loaded since the session began."""
+    watch.unwatched |= native_modules() - before
 
 
 def _unwatched_program(event: str, args: tuple[object, ...]) -> str | None:

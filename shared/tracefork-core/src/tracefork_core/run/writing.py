@@ -9,7 +9,6 @@ import msgspec
 
 from tracefork_core.chance.chance import Chance
 from tracefork_core.egress.guard import Mode, Watch
-from tracefork_core.egress.native import unwatched_modules
 from tracefork_core.errors import TapeError
 from tracefork_core.masking.masking import Masking
 from tracefork_core.run.scope import Scope, Switches
@@ -114,5 +113,5 @@ def receipt_of(
         left_alone=left_alone,
         replaced=chance.replaced,
         unsearched=masking.unsearched,
-        unwatched=unwatched_modules(),
+        unwatched=sorted(watch.unwatched),
     )

@@ -245,7 +245,6 @@ def _saved(recorded: _Recorded) -> Account | None:
 
 def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
     from tracefork_core.cli.display.account import dollars
-    from tracefork_core.egress.native import unwatched_modules
 
     run, account = verdict.run, _saved(recorded)
     return {
@@ -262,7 +261,7 @@ def _document(recorded: _Recorded, verdict: _Verdict) -> dict[str, object]:
         "complete": recorded.complete,
         "sockets": run.sockets,
         "subprocesses": run.subprocesses,
-        "blind_spots": unwatched_modules(),
+        "blind_spots": run.unwatched,
         "matchers": verdict.matchers,
         "outcome": {"recorded": recorded.outcome, "now": verdict.ending.outcome},
         "clock_misses": run.clock_misses,
@@ -339,7 +338,6 @@ def _see(recorded: _Recorded) -> str:
 def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
     """Return what a user should know about a replay that succeeded."""
     from tracefork_core.cli.display.coverage import subprocess_words, unseen_words
-    from tracefork_core.egress.native import unwatched_modules
     from tracefork_core.run.untaped import untaped_words
 
     notes, run = [], verdict.run
@@ -364,7 +362,7 @@ def _notes(recorded: _Recorded, verdict: _Verdict) -> list[str]:
         notes.append(
             f"! not captured: {subprocess_words(run.subprocesses)} (--no-subprocess refuses them)"
         )
-    if unseen := unwatched_modules():
+    if unseen := run.unwatched:
         notes.append(unseen_words(unseen))
     if misses := run.clock_misses:
         notes.append(f"{figures.several(misses, 'clock read')} had no recorded value")

@@ -68,7 +68,8 @@ def print_timeline(console: Console, tape: Tape, shown: str) -> None:
         console.print(columns.line(row), soft_wrap=True, end="\n")
     account = counting.account
     if is_long:
-        console.print(" · ".join(_totals(account)), soft_wrap=True)
+        counts, spending = _totals(account)
+        console.print(" · ".join([*counts, *spending]), soft_wrap=True)
     if account.untaped:
         untaped = untaped_words(account.untaped, "A replay runs {} again.")
         console.print(f"! {printable(untaped)}", style=screen.WARN, soft_wrap=True)
@@ -84,28 +85,29 @@ def _print_head(console: Console, tape: Tape, shown: str, account: Account | Non
     from rich.text import Text
 
     receipt = tape.receipt
-    facts = [figures.several(len(tape.exchanges), "exchange")]
-    if account is not None:
-        facts = _totals(account)
-    facts += [
+    count = figures.several(len(tape.exchanges), "exchange")
+    counts, spending = ([count], []) if account is None else _totals(account)
+    facts = [
+        *spending,
         figures.duration(receipt.took / 1e9) if receipt else "incomplete: cut off",
         f"digest {figures.digest(tape.digest)}",
     ]
-    head = Text(printable(shown), screen.STRONG).append(f" · {' · '.join(facts)}", "default")
+    head = Text(printable(shown), screen.STRONG).append(f" · {' · '.join(counts)}", "default")
     console.print(head, soft_wrap=True)
+    console.print(f"  {' · '.join(facts)}", soft_wrap=True)
 
 
-def _totals(account: Account) -> list[str]:
-    """Return the totals in words; the model, where all calls ask the same one."""
+def _totals(account: Account) -> tuple[list[str], list[str]]:
+    """Return what was exchanged, and what was spent, in words.
+
+    The model is named where all calls ask the same one.
+    """
     kinds = [f"{account.model_calls} {_kind(account)}"] if account.model_calls else []
     others = account.exchanges - account.model_calls
     kinds += [f"{others} other"] if others and kinds else []
     count = figures.several(account.exchanges, "exchange")
-    return [
-        f"{count} ({', '.join(kinds)})" if kinds else count,
-        *([figures.several(account.lanes, "lane")] if account.lanes > 1 else []),
-        *account.spending,
-    ]
+    lanes = [figures.several(account.lanes, "lane")] if account.lanes > 1 else []
+    return [f"{count} ({', '.join(kinds)})" if kinds else count, *lanes], account.spending
 
 
 def _kind(account: Account) -> str:
