@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
+from adapters.late_clients import pytest_unconfigure  # noqa: F401 - a hook of pytest
 
 os.environ["OPENAI_AGENTS_DISABLE_TRACING"] = "1"  # No test posts to the host of OpenAI.
 

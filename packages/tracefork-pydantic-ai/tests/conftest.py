@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 from adapters.fixtures import *  # noqa: F403 - the names of fixtures are those of arguments
+from adapters.late_clients import pytest_unconfigure  # noqa: F401 - a hook of pytest
 from openai import AsyncOpenAI
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
@@ -22,15 +21,6 @@ from tracefork_testkit import ProviderServer
 def pytest_configure(config: pytest.Config) -> None:
     """Ignore that clients are left to the garbage collector, with tracefork and without it."""
     config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_unconfigure() -> None:
-    """Collect the last clients before pytest does, which knows no filter any more."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        for _ in range(5):
-            gc.collect()
 
 
 @pytest.fixture
