@@ -48,46 +48,6 @@ _SDKS = (
 )
 _CARRIER = "azure-core"
 """A package that Azure's SDKs send through; its own metadata names the HTTP libraries."""
-ADAPTERS = {"botocore": "tracefork-bedrock"}
-"""HTTP libraries that an adapter captures, as far as it says so: see its seams."""
-UNREADABLE = "metadata is unreadable: pip install --force-reinstall {}"
-_TRANSPORTS = ("httpx", "httpx2", "aiohttp", "requests", "urllib3", "websockets", "botocore")
-_SDKS = (
-    "openai",
-    "anthropic",
-    "google-genai",
-    "azure-ai-inference",
-    "litellm",
-    "boto3",
-    "mistralai",
-    "cohere",
-    "groq",
-    "ollama",
-    "fireworks-ai",
-    "openrouter",
-)
-_CARRIER = "azure-core"
-"""A package that Azure's SDKs send through; its own metadata names the HTTP libraries."""
-_BLIND = {
-    "grpcio": "opens sockets in C: the guard does not see them",
-    "uvloop": "resolves names and connects in C: the guard does not see all of it",
-    "curl-cffi": "opens sockets in C: the guard does not see them",
-    "pycurl": "opens sockets in C: the guard does not see them",
-    "psycopg": "libpq opens sockets in C: the guard does not see them",
-    "psycopg2": "libpq opens sockets in C: the guard does not see them",
-    "psycopg2-binary": "libpq opens sockets in C: the guard does not see them",
-    "pyzmq": "opens sockets in C: the guard does not see them",
-    "primp": "opens sockets in Rust: the guard does not see them",
-    "hf-xet": "opens sockets in Rust: the guard does not see them",
-}
-_IMPORTED_AS = {
-    "grpcio": "grpc",
-    "curl-cffi": "curl_cffi",
-    "psycopg2-binary": "psycopg2",
-    "pyzmq": "zmq",
-    "hf-xet": "hf_xet",
-}
-"""The module names of those packages, where they differ."""
 ADAPTERS = {
     "agent-framework-core": "tracefork-agent-framework",
     "autogen-agentchat": "tracefork-autogen",
