@@ -48,7 +48,7 @@ def newest() -> str:
 def sources(wheels: str | None) -> dict[str, str]:
     """Return where each package is installed from: a wheel in this folder, or else its own folder.
 
-    uv builds a folder anew for each environment, which takes half a second for each package.
+    uv builds a folder again for each environment, which takes half a second for each package.
     """
     found = {}
     for project in sorted(ROOT.glob("*/tracefork-*/pyproject.toml")):

@@ -79,3 +79,13 @@ def ask() -> Callable[..., Any]:
         return asyncio.run(to_the_end())
 
     return run
+
+
+def answers_of(response: Any) -> list[Any]:
+    """Return what the model got from the tools."""
+    return [
+        content.to_dict()
+        for message in response.messages
+        for content in message.contents
+        if content.type == "function_result"
+    ]

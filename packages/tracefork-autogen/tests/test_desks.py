@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
+from adapters.desks import IS_NIGHT, blamed, imported
 
-import tracefork_core as tracefork
-from tracefork_core.blaming.engine.probe import Settings
 from tracefork_testkit import ProviderServer
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "sales_desk"
-IS_NIGHT = "TRACEFORK_EXAMPLES" in os.environ
 FAULTS = [("desk", "east"), ("service", "triage")]
 """One fault of each desk in CI with few trials, and all at night with a proof."""
 if IS_NIGHT:
@@ -26,38 +18,19 @@ BUDGETS = {"desk": "60 calls", "service": "32 calls"}
 """Enough to find the place of the fault: a run of the graph asks nine times."""
 
 
-@pytest.fixture
-def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Import the modules of the example."""
-    monkeypatch.syspath_prepend(EXAMPLE)
-    yield import_module
-    for name in ("desk", "service", "provider"):
-        sys.modules.pop(name, None)
-
-
 @pytest.mark.many_processes
 @pytest.mark.parametrize(("program", "fault"), FAULTS)
 def test_blame_names_the_agent_at_fault(
-    example: Any, program: str, fault: str, tape: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, fault: str, tape: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the graph, four analysts ask at once. In the swarm, the next agent may be a wrong one."""
-    with ProviderServer(example("provider").Model(fault)) as server:
+    with (
+        imported("sales_desk", monkeypatch) as example,
+        ProviderServer(example("provider").Model(fault)) as server,
+    ):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        desk = example(program)
-        with tracefork.record(tape):
-            assert not desk.is_right(desk.run())
-        with tracefork.replay(tape, strict=True) as replayed:
-            assert not desk.is_right(desk.run())
-        assert replayed.digest == replayed.tape.digest
-        report = tracefork.blame(
-            tape,
-            desk.run,
-            desk.is_right,
-            by="agent",
-            settings=None if IS_NIGHT else Settings(grades=1, least=2, samples=50, batch=2),
-            budget=None if IS_NIGHT else BUDGETS[program],
-        )
+        report = blamed(example(program), tape, by="agent", calls=BUDGETS[program], night=None)
     # Behind a wrong hand-off, a fork may need more calls than the recorded agents made.
     is_exempt = IS_NIGHT and fault == "triage"
     assert [fork.undefined for fork in report.draws if fork.undefined] == [] or is_exempt

@@ -82,7 +82,7 @@ def test_the_tape_is_as_exact_as_without_states(agent: Call, recorded: Path) -> 
     ("options", "message"),
     [
         ({}, "several teams and agents"),
-        ({"of": "nobody"}, "no team or agent nobody"),
+        ({"of": "Zoe"}, "no team or agent Zoe"),
         ({"of": "clerk", "at": 2}, "at must be between 1 and 1"),
     ],
 )

@@ -25,7 +25,7 @@ def desk_of(agent: Call) -> Any:
 
     @desk.tool_plain
     async def ask(name: str) -> str:
-        """Ask somebody."""
+        """Ask a person."""
         writer = agent(name)
         return str((await writer.run(f"You are {name}.")).output)
 

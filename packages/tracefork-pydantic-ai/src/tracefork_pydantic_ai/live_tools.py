@@ -49,7 +49,7 @@ def leave_live(tool: T) -> T:
         tool: a tool of pydantic-ai, the function below it, or a toolset, for all of its tools.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is something else.
     """
     if not isinstance(tool, (Tool, AbstractToolset)) and not callable(tool):
         raise UsageError(

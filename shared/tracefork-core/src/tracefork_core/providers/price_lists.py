@@ -44,7 +44,7 @@ class PriceLists:
                 self.types: Any = self._load("types")
                 self.prices: Any = self._load("data_snapshot").get_snapshot()
                 return
-            except Exception:  # noqa: BLE001 - another version of it may be built otherwise
+            except Exception:  # noqa: BLE001 - its modules are private, and may change
                 self._loaded.clear()
         from genai_prices import data_snapshot, types
 

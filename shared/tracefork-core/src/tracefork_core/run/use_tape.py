@@ -18,7 +18,7 @@ from tracefork_core.run.replay import Replaying, replay
 from tracefork_core.run.scope import Scope
 
 When = Literal["once", "never", "all"]
-"""When a tape is recorded: where there is none, not at all, or each time."""
+"""When a tape is recorded: if it does not exist, never, or each time."""
 
 VARIABLE = "TRACEFORK_RECORD"
 """The environment variable that says so for all tapes of a run of tests."""
@@ -95,7 +95,7 @@ class UseTape:
         )
 
     def _check_may_record(self, when: When) -> None:
-        """Raise where a build server would record by itself what nobody has looked at."""
+        """Refuse to record on a build server: a person has to look at a new tape."""
         if os.environ.get(VARIABLE) or os.environ.get("CI", "").lower() in _NO:
             return
         lacks = "there is no tape" if when == "once" else "a new tape is asked for:"

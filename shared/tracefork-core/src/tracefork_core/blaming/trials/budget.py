@@ -135,7 +135,7 @@ class Purse:
         if self.grading.dearest.usd is None:
             raise UsageError(
                 "tracefork: a budget in dollars needs a known price for the judge, which spends "
-                f"from it too, and there is none. Give the budget {where}."
+                f"from it too, and the judge's price is unknown. Give the budget {where}."
             )
 
     @property

@@ -89,7 +89,7 @@ def grid(*columns: str) -> Table:
 def paged() -> Iterator[Console]:
     """Yield a console that prints through `$PAGER` on a terminal, or through `less`.
 
-    Whoever leaves the pager early ends the printing; nothing else is printed meanwhile.
+    Leaving the pager early ends the printing.
     """
     words = _pager() if _own("stdout").isatty() else None
     if words is None:
@@ -112,7 +112,7 @@ def paged() -> Iterator[Console]:
 
 
 def _pager() -> list[str] | None:
-    """Return the words of the pager; None where there is none, or where it is switched off."""
+    """Return the words of the pager; None if it is not installed, or is switched off."""
     words = shlex.split(os.environ.get("PAGER", "less"))
     return words if words and words[0] != "cat" and shutil.which(words[0]) else None
 
