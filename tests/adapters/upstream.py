@@ -19,8 +19,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +32,39 @@ MOST_CALLS = 4
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")
 
 
-def answer(request: ModelRequest) -> Reply:
-    """Call the offered tools one after the other, then answer as the request wants it."""
-    payload: Any = request.payload
-    called = sum(len(message.tool_results) for message in request.messages)
-    choice = payload.get("toolConfig", {}).get("toolChoice") or {}
-    is_forced = bool({"any", "tool"} & choice.keys()) and called < 2 * MOST_CALLS
-    if request.tools and (called < MOST_CALLS or is_forced):
-        tool = request.tools[called % len(request.tools)]
-        arguments = sample({"type": "object", **tool.schema})
-        return Reply(tool_calls=[ToolCall(tool.name, arguments)])
-    wanted = payload.get("text", {}).get("format") or {}
-    chat = payload.get("response_format", {}).get("json_schema") or {}
-    gemini = payload.get("generationConfig", {})
-    schema = wanted.get("schema") or chat.get("schema")
-    schema = schema or gemini.get("responseSchema") or gemini.get("responseJsonSchema")
-    return Reply(json.dumps(sample(schema))) if schema else Reply("All is well.")
+@dataclass(frozen=True)
+class Answers:
+    """Calls the offered tools one after the other, then answers as the request wants it.
+
+    Attributes:
+        says: what it says where a text is wanted.
+    """
+
+    says: str = "All is well."
+
+    def __call__(self, request: ModelRequest) -> Reply:
+        """Answer a request."""
+        payload: Any = request.payload
+        called = sum(len(message.tool_results) for message in request.messages)
+        outputs = [tool for tool in request.tools if tool.name.startswith("final_result")]
+        tools = [tool for tool in request.tools if tool not in outputs]
+        choice = payload.get("toolConfig", {}).get("toolChoice") or {}
+        is_forced = bool({"any", "tool"} & choice.keys()) and called < 2 * MOST_CALLS
+        if tools and (called < MOST_CALLS or is_forced):
+            return _calling(tools[called % len(tools)])
+        if outputs:  # pydantic-ai takes the end of a run as the arguments of a tool.
+            return _calling(outputs[0])
+        wanted = payload.get("text", {}).get("format") or {}
+        chat = payload.get("response_format", {}).get("json_schema") or {}
+        gemini = payload.get("generationConfig", {})
+        schema = wanted.get("schema") or chat.get("schema")
+        schema = schema or gemini.get("responseSchema") or gemini.get("responseJsonSchema")
+        return Reply(json.dumps(sample(schema))) if schema else Reply(self.says)
+
+
+def _calling(tool: Any) -> Reply:
+    arguments = sample({"type": "object", **tool.schema})
+    return Reply(tool_calls=[ToolCall(tool.name, arguments)])
 
 
 def sample(schema: Any, root: Any = None, name: str = "") -> Any:
@@ -67,9 +84,13 @@ def sample(schema: Any, root: Any = None, name: str = "") -> Any:
         case "array":
             return [sample(schema.get("items", {"type": "string"}), root, name)]
         case "integer" | "number":
-            return min(2, schema.get("maximum", 2))
+            return min(max(2, schema.get("minimum", 2)), schema.get("maximum", 2))
         case "boolean":
             return False
+        case "null":
+            return None
+    if schema.get("format") == "date":
+        return "2026-01-02"
     return "pass" if name == "score" else "Oslo"
 
 
@@ -82,25 +103,38 @@ class Example:
         words: what Python and `tracefork record` get: ("-m", "module") or ("script.py",).
         folder: where it runs, within the folder that is copied.
         said: what a person types.
+        files: files and folders that it needs, or the text of a file, by their names there.
     """
 
     name: str
     words: tuple[str, ...]
     folder: str = "."
     said: str = ""
+    files: Mapping[str, Path | str] = field(default_factory=dict)
 
 
 class Examples:
-    """The examples in a folder, each of which runs in copies of that folder.
+    """Examples, each of which runs in folders of its own.
 
     Args:
-        folder: the folder.
-        into: its name in a copy, which is on PYTHONPATH.
         variables: returns the environment of an example, from the provider's URL.
+        folder: what all of them need: it is copied each time.
+        into: its name in a copy, which is on PYTHONPATH.
+        answers: the provider.
+        must_ask: whether an example counts only if it asks the provider.
     """
 
-    def __init__(self, folder: Path, into: str, variables: Callable[[str], dict[str, str]]) -> None:
+    def __init__(
+        self,
+        variables: Callable[[str], dict[str, str]],
+        folder: Path | None = None,
+        into: str = ".",
+        *,
+        answers: Answers = Answers(),
+        must_ask: bool = False,
+    ) -> None:
         self._folder, self._into, self._variables = folder, into, variables
+        self._answers, self._must_ask = answers, must_ask
 
     def run(self, examples: Iterable[Example], parts: list[str]) -> int:
         """Run all whose name has one of these parts, and print what came of it."""
@@ -121,17 +155,20 @@ class Examples:
 
     def _obstacle(self, example: Example, place: Path) -> str:
         """Return why it does not end by itself with the provider, without tracefork."""
-        with ProviderServer(answer) as server:
+        with ProviderServer(self._answers) as server:
             words = [sys.executable, *example.words]
             plain = self._ran(example, words, server.url, place / "plain", "1")
-        return "" if plain[0] == 0 else (plain[2].strip().splitlines() or ["?"])[-1][:200]
+            is_silent = self._must_ask and not server.requests
+        if plain[0] != 0:
+            return (plain[2].strip().splitlines() or ["?"])[-1][:200]
+        return "it asks no model" if is_silent else ""
 
     def _compared(self, example: Example, place: Path) -> str:
         """Record and replay it, and return how the two differ."""
         tape = str(place / f"{_NOT_IN_NAMES.sub('-', example.name)}.tape")
         tracefork = [str(Path(sys.executable).with_name("tracefork"))]
         record = [*tracefork, "record", "-o", tape, *example.words]
-        with ProviderServer(answer) as server:
+        with ProviderServer(self._answers) as server:
             url = server.url
             first = self._ran(example, record, url, place / "recorded", "1")
         again = self._ran(example, [*tracefork, "replay", tape], url, place / "recorded", "2")
@@ -151,7 +188,7 @@ class Examples:
         self, example: Example, words: list[str], url: str, place: Path, seed: str
     ) -> tuple[int, str, str]:
         if not place.exists():
-            shutil.copytree(self._folder, place / self._into)
+            self._copy(example, place)
         paths = [str(place), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {
             **os.environ,
@@ -173,6 +210,18 @@ class Examples:
         except subprocess.TimeoutExpired:
             return -1, "", f"it ran for more than {PATIENCE} s"
         return ran.returncode, ran.stdout, ran.stderr
+
+    def _copy(self, example: Example, place: Path) -> None:
+        place.mkdir(parents=True)
+        if self._folder is not None:
+            shutil.copytree(self._folder, place / self._into, dirs_exist_ok=True)
+        for name, source in example.files.items():
+            if isinstance(source, str):
+                (place / name).write_text(source)
+            elif source.is_dir():
+                shutil.copytree(source, place / name, dirs_exist_ok=True)
+            else:
+                shutil.copy(source, place / name)
 
 
 def _is_part(some: str, whole: str) -> bool:

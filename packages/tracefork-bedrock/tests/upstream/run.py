@@ -43,5 +43,5 @@ def examples(source: Path) -> Iterator[Example]:
 
 if __name__ == "__main__":
     source = Path(sys.argv[1]).resolve()
-    runs = Examples(source, "examples", variables)
+    runs = Examples(variables, source, "examples")
     sys.exit(runs.run(examples(source), sys.argv[2:]))

@@ -43,5 +43,5 @@ def samples(source: Path) -> Iterator[Example]:
 
 if __name__ == "__main__":
     source = Path(sys.argv[1]).resolve()
-    runs = Examples(source, "samples", variables)
+    runs = Examples(variables, source, "samples")
     sys.exit(runs.run(samples(source), sys.argv[2:]))

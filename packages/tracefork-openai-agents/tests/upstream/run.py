@@ -40,5 +40,5 @@ def examples(source: Path) -> Iterator[Example]:
 
 if __name__ == "__main__":
     source = Path(sys.argv[1]).resolve()
-    runs = Examples(source / "examples", "examples", variables)
+    runs = Examples(variables, source / "examples", "examples")
     sys.exit(runs.run(examples(source), sys.argv[2:]))
