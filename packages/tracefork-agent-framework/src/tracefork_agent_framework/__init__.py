@@ -11,7 +11,7 @@ Names are loaded when they are first used: importing this package imports no fra
 `instrument` says what is replaced while a session is open. `steps` makes steps of agents and model
 calls, `workflows` of workflows, nodes and joins, `streams` puts the work of a call into a step
 and lets a divergence through, and `places` knows names and lanes. `tools` makes exchanges of
-tool calls, `live_tools` says which run in replays too, `outcomes` notes what a tool did besides
+tool calls, `live_tools` says which run in replays too, `changes` notes what a tool did besides
 returning a result, and `values` converts results. `checkpoints` and `histories` keep a replay away
 from what outlives a run. `attachment` and `clients` are for sessions with ambient=False.
 """

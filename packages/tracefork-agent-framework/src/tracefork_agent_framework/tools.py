@@ -10,7 +10,6 @@ exchange, so a replay starts no thread.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,26 +18,23 @@ from inspect import isawaitable
 from typing import Any
 
 from agent_framework import FunctionTool, MiddlewareTermination
-from agent_framework.exceptions import ToolException, UserInputRequiredException
+from agent_framework.exceptions import ToolException
 
+from tracefork_agent_framework.changes import OfSession
 from tracefork_agent_framework.live_tools import is_left_live
-from tracefork_agent_framework.outcomes import Before, Outcome
 from tracefork_agent_framework.places import executing, own_line, take_lane
-from tracefork_agent_framework.values import Values, as_json
-from tracefork_core import TraceforkError
+from tracefork_agent_framework.values import Values
 from tracefork_core.adapters import (
     Patches,
+    as_json,
     atool_exchange,
     check_session,
-    crossing_seam,
-    effect_of,
     in_session,
+    result_classes,
     step,
-    tool_mark,
     values_set,
 )
 
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 _NOTHING: Any = object()
 _RAISED = (ToolException, MiddlewareTermination)
 """What the framework offers to tools, to be raised."""
@@ -125,59 +121,38 @@ class Call:
         about: Any = given.pop(tool._context_parameter_name or "", None)  # noqa: SLF001
         context = {tool._context_parameter_name: about} if about is not None else {}  # noqa: SLF001
         compared = {name: as_json(value) for name, value in given.items()}
-        values = Values(below(tool))
-        ran = False
+        values = Values(result_classes(below(tool)))
+        has_run = False
 
         async def run(**asked: Any) -> object:
-            nonlocal ran
-            ran, before, result, error, asks = True, Before(about, as_json), None, None, None
+            nonlocal has_run
+            has_run = True
             # A fork may change an argument. The others are objects, which JSON has lost.
             chosen = {
                 name: given[name] if compared.get(name, _NOTHING) == value else value
                 for name, value in asked.items()
             }
-            try:
-                with values_set({_calling: None}):
-                    result = await invoke_function({**chosen, **context})
-                if not callable(tool.result_parser):
-                    result = values.storable(result)
-            except TraceforkError:
-                raise
-            except UserInputRequiredException as raised:
-                asks, error = list(raised.contents), (type(raised).__name__, str(raised))
-            except Exception as raised:
-                if not (before.changed() or before.removed()):
-                    raise
-                error = (type(raised).__name__, str(raised))
-            before.warn(tool.name)
-            state = {name: values.storable(value) for name, value in before.changed().items()}
-            removed = before.removed()
-            if state or removed or error:
-                return Outcome(result, state, removed, error, asks)
-            return result
+            with values_set({_calling: None}):
+                result = await invoke_function({**chosen, **context})
+            return result if callable(tool.result_parser) else values.storable(result)
 
-        mark = tool_mark(below(tool))
         try:
-            outcome = await atool_exchange(
-                _NOT_IN_NAMES.sub("_", tool.name) or "_",
+            return await atool_exchange(
+                tool.name,
                 compared,
                 run,
                 values,
-                effect=effect_of(tool.name, function=below(tool)),
-                raises=(*_RAISED, *(mark.raises if mark else ())),
+                raises=_RAISED,
+                function=below(tool),
+                changes=OfSession(tool.name, about, values),
             )
-            if not ran:
-                tool.invocation_count += 1
-            if not isinstance(outcome, Outcome):
-                return outcome
-            if not ran:
-                with crossing_seam():  # The tool drew no values that are on the tape.
-                    outcome.do_again(about)
-            return outcome.given()
         except Exception:
-            if not ran:
+            if not has_run:
                 tool.invocation_exception_count += 1
             raise
+        finally:
+            if not has_run:
+                tool.invocation_count += 1
 
 
 def below(tool: Any) -> Any:

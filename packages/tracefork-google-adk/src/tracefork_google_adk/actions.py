@@ -10,14 +10,13 @@ leaves them alone.
 
 from __future__ import annotations
 
-import builtins
-from dataclasses import dataclass, field
 from typing import Any
 
 from google.adk.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from google.adk.events.event_actions import EventActions
 
-from tracefork_core import ToolError
+from tracefork_core.adapters import Changes
+from tracefork_google_adk.values import Values
 
 _STATE = "state_delta"
 _ARTIFACTS = "artifact_delta"
@@ -25,58 +24,48 @@ _ID = "$call"
 """Stands for the id of the call in the keys of the actions: it differs from run to run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of a call that did more than return a result.
+class Actions(Changes):
+    """What one call does through its context."""
 
-    `error` is the class and the message of the exception that it raised, if it did.
-    """
+    def __init__(self, context: Any, values: Values) -> None:
+        self._context = context
+        self._values = values
+        self._state = dict(context.actions.state_delta)
+        self._others = _others(context.actions)
 
-    result: object = None
-    state: dict[str, object] = field(default_factory=dict)
-    actions: dict[str, object] = field(default_factory=dict)
-    artifacts: dict[str, object] = field(default_factory=dict)
-    error: tuple[str, str] | None = None
+    async def made(self) -> object:
+        """Return what the call did; None if that is nothing."""
+        state, actions = self._written(), self._done()
+        if not (state or actions):
+            return None
+        artifacts = await _saved_artifacts(self._context, actions)
+        return {"state": state, "actions": actions, "artifacts": artifacts}
 
-    async def do_again(self, context: Any) -> None:
+    async def make_again(self, made: Any) -> None:
         """Do to the context of a call what the recorded one did."""
-        for filename, artifact in self.artifacts.items():
+        context, actions = self._context, made["actions"]
+        for filename, artifact in made["artifacts"].items():
             await context.save_artifact(filename, artifact)
-        for name, value in self.state.items():
+        for name, value in made["state"].items():
             context.state[name] = value
-        told = EventActions.model_validate(_renamed(self.actions, _ID, context.function_call_id))
-        for name in self.actions:
+        told = EventActions.model_validate(_renamed(actions, _ID, context.function_call_id))
+        for name in actions:
             now, value = getattr(context.actions, name), getattr(told, name)
             if isinstance(now, dict) and isinstance(value, dict):
                 now.update(value)
             else:
                 setattr(context.actions, name, value)
 
-    def given(self) -> object:
-        """Return or raise what the call did."""
-        if self.error is not None:
-            raise _rebuilt(*self.error)
-        return self.result
-
-
-class Before:
-    """The actions of a context before a call."""
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-        self._state = dict(context.actions.state_delta)
-        self._others = _others(context.actions)
-
-    def state(self) -> dict[str, object]:
+    def _written(self) -> dict[str, object]:
         """Return what was written to the state since."""
         now, before = self._context.actions.state_delta, self._state
         return {
-            name: value
+            name: self._values.storable(value)
             for name, value in now.items()
             if name not in before or before[name] is not value
         }
 
-    def actions(self) -> dict[str, object]:
+    def _done(self) -> dict[str, object]:
         """Return the actions that differ now, as JSON; of those that are mappings, what is new."""
         differing = {}
         for name, value in _others(self._context.actions).items():
@@ -90,7 +79,7 @@ class Before:
         return _renamed(differing, self._context.function_call_id, _ID)
 
 
-async def saved_artifacts(context: Any, actions: dict[str, Any]) -> dict[str, object]:
+async def _saved_artifacts(context: Any, actions: dict[str, Any]) -> dict[str, object]:
     """Return the artifacts that a call saved in memory, by their names."""
     if not isinstance(context._invocation_context.artifact_service, InMemoryArtifactService):  # noqa: SLF001
         return {}
@@ -109,13 +98,3 @@ def _renamed(actions: dict[str, Any], before: str | None, after: str | None) -> 
         else value
         for name, value in actions.items()
     }
-
-
-def _rebuilt(kind: str, message: str) -> Exception:
-    known = getattr(builtins, kind, None)
-    if isinstance(known, type) and issubclass(known, Exception):
-        try:
-            return known(message)
-        except Exception:  # noqa: BLE001 - it cannot be built from a message alone
-            return ToolError(kind, message)
-    return ToolError(kind, message)

@@ -10,7 +10,6 @@ of the call is named here, after its tool and the number of the call.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import wraps
@@ -19,27 +18,22 @@ from typing import Any
 from google.adk.flows.llm_flows.tools import _batch_executor
 from google.adk.tools.base_tool import BaseTool
 
-from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Lane,
     Patches,
     atool_exchange,
     branch_lane,
     check_session,
-    crossing_seam,
-    effect_of,
     in_session,
     lane_here,
     replace_in_classes,
+    result_classes,
     step,
-    tool_mark,
 )
-from tracefork_google_adk.actions import Before, Outcome, saved_artifacts
+from tracefork_google_adk.actions import Actions
 from tracefork_google_adk.live_tools import is_left_live, only_steers
 from tracefork_google_adk.steps import numbered, own_lane
 from tracefork_google_adk.values import Values
-
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 _running: ContextVar[object] = ContextVar("tracefork_adk_tool", default=None)
 """The context of the call that runs here: a tool's class may call the class it derives from."""
@@ -103,38 +97,17 @@ async def _answered(
     tool: Any, arguments: dict[str, Any], context: Any, work: Callable[..., Awaitable[object]]
 ) -> object:
     function = getattr(tool, "func", None)
-    values = Values(function)
-    ran = False
+    values = Values(result_classes(function))
 
     async def run(**arguments: Any) -> object:
-        nonlocal ran
-        ran, before, result, error = True, Before(context), None, None
-        try:
-            result = values.storable(await work(**arguments))
-        except TraceforkError:
-            raise
-        except Exception as raised:
-            if not (before.state() or before.actions()):
-                raise
-            error = (type(raised).__name__, str(raised))
-        state = {name: values.storable(value) for name, value in before.state().items()}
-        actions = before.actions()
-        if state or actions or error:
-            return Outcome(result, state, actions, await saved_artifacts(context, actions), error)
-        return result
+        return values.storable(await work(**arguments))
 
-    mark = tool_mark(function)
-    outcome = await atool_exchange(
-        _NOT_IN_NAMES.sub("_", tool.name) or "_",
+    return await atool_exchange(
+        tool.name,
         arguments,
         run,
         values,
-        effect=effect_of(tool.name, "pure" if only_steers(tool) else None, function=function),
-        raises=mark.raises if mark else (),
+        effect="pure" if only_steers(tool) else None,
+        function=function,
+        changes=Actions(context, values),
     )
-    if not isinstance(outcome, Outcome):
-        return outcome
-    if not ran:
-        with crossing_seam():  # The tool drew no values that are on the tape.
-            await outcome.do_again(context)
-    return outcome.given()

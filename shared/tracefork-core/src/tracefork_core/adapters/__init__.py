@@ -16,7 +16,8 @@ Its one public function is `attach(x) -> x`. An adapter uses this interface to
 - store checkpoints: `checkpoints`, and `ask_where` for the checkpoint that an exchange runs from;
 - put a stand-in in front of state that outlives the run: `put_in_front`, or `state_of` itself;
 - record the framework's tools as exchanges: `tool_exchange`, `atool_stream` for those that yield,
-  and `FrameworkValues` to turn its classes into data and back;
+  `Changes` for what they change besides returning a result, and `FrameworkValues`, or
+  `ProgramValues`, to turn classes into data and back;
 - replace the framework's functions while a session is open: `Adapter.instrument` and `Patches`;
 - drop a pool of clients that the framework keeps: `Patches.replace` it by an empty one;
 - raise a divergence where the framework handles errors: `check_session`, `also_a`;
@@ -33,8 +34,8 @@ Outside a session all of it does nothing.
 `adapter` says what an adapter is, `session_here` what it tells a session and asks it, `generators`
 how a generator is a step, `misses` how a divergence gets through a framework, `effects` what a tool
 may do, `late` when connections are made, `checkpointing` where checkpoints are kept, `stand_ins`
-what replaces state that outlives a run, and `formats` how the exchanges of an adapter's own seam
-read.
+what replaces state that outlives a run, `program_values` how objects of the program's classes are
+stored, and `formats` how the exchanges of an adapter's own seam read.
 """
 
 from __future__ import annotations
@@ -59,6 +60,13 @@ from tracefork_core.adapters.effects import effect_of
 from tracefork_core.adapters.generators import RunningStep, events_in, values_set
 from tracefork_core.adapters.late import Late
 from tracefork_core.adapters.misses import also_a, check_session
+from tracefork_core.adapters.program_values import (
+    ProgramValues,
+    as_json,
+    classes_in,
+    holds_data,
+    result_classes,
+)
 from tracefork_core.adapters.session_here import (
     answering_tape,
     begin_step,
@@ -67,6 +75,7 @@ from tracefork_core.adapters.session_here import (
     end_step,
     fork_point,
     in_session,
+    is_recorded_here,
     lane_here,
     mark_as_recorded,
     mask_secrets_of,
@@ -101,6 +110,7 @@ from tracefork_core.exchange.current import (
 )
 from tracefork_core.patching.instrument import Instrument
 from tracefork_core.patching.patch import Patches
+from tracefork_core.seams.tools.changes import Changes, ChangingCall, Outcome, recorded_tool
 from tracefork_core.seams.tools.framework_tools import (
     FrameworkValues,
     ToolMark,
@@ -115,6 +125,8 @@ from tracefork_core.tape.checkpoint import Write as SavedWrite
 
 __all__ = [
     "Adapter",
+    "Changes",
+    "ChangingCall",
     "Checkpoints",
     "Effect",
     "Failure",
@@ -128,7 +140,9 @@ __all__ = [
     "Late",
     "Live",
     "Noted",
+    "Outcome",
     "Patches",
+    "ProgramValues",
     "Project",
     "Recorded",
     "RecordedRun",
@@ -141,6 +155,7 @@ __all__ = [
     "ToolMark",
     "also_a",
     "answering_tape",
+    "as_json",
     "ask_where",
     "atool_exchange",
     "atool_stream",
@@ -149,6 +164,7 @@ __all__ = [
     "check_asked",
     "check_session",
     "checkpoints",
+    "classes_in",
     "crossing_seam",
     "current_step",
     "effect_of",
@@ -156,8 +172,10 @@ __all__ = [
     "events_in",
     "fork_point",
     "found_adapters",
+    "holds_data",
     "in_session",
     "is_crossing_seam",
+    "is_recorded_here",
     "lane_here",
     "mark_as_recorded",
     "mask_secrets_of",
@@ -165,8 +183,10 @@ __all__ = [
     "put_in_front",
     "recorded_checkpoints",
     "recorded_runs",
+    "recorded_tool",
     "replace_in_classes",
     "restart_lane_numbers",
+    "result_classes",
     "revisited_checkpoint",
     "session_here",
     "state_of",

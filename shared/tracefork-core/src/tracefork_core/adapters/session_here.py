@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from tracefork_core.exchange import lane
 from tracefork_core.exchange.contract import AFTER, Lane
-from tracefork_core.exchange.current import current_session, current_step
+from tracefork_core.exchange.current import current_session, current_step, is_crossing_seam
 
 TYPE_CHECKING = False  # The tape takes long to load, and listing an adapter does not need it.
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ def step(kind: str, name: str, *, detail: dict[str, object] | None = None) -> It
 def in_session() -> bool:
     """Return whether this code runs under a session."""
     return current_session() is not None
+
+
+def is_recorded_here() -> bool:
+    """Return whether a call made here is an exchange of its own: not inside of one that is one."""
+    return current_session() is not None and not is_crossing_seam()
 
 
 def session_here() -> Session | None:

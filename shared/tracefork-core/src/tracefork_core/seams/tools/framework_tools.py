@@ -9,10 +9,13 @@ returns classes of its own. So the caller of `tool_exchange` says which argument
 
 A name on a tape is looked up in a table of the framework's adapter, and nowhere else. Objects of
 other classes stay as they are: `values` accepts plain values, and refuses others by name.
+
+What a tool changes besides returning a result is a part of its exchange, too: see `changes`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -20,10 +23,12 @@ from typing import Any, ClassVar
 
 from tracefork_core.errors import ReplayError, UsageError
 from tracefork_core.exchange.contract import Effect
+from tracefork_core.seams.tools.changes import Changes, ChangingCall, Outcome
 from tracefork_core.seams.tools.definition import Args, Kwargs, Tool
 from tracefork_core.seams.tools.tool import MARK, session_here
 
-_DICT = "dict"
+_DICT, _OUTCOME = "dict", "outcome"
+_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 
 
 class FrameworkValues:
@@ -49,8 +54,22 @@ class FrameworkValues:
         """Return what the framework expects of a tool where a fork gives a text instead."""
         return text
 
+    def hold(self, value: object) -> bool:
+        """Return whether a replay can rebuild a value, without an annotation that says how."""
+        from tracefork_core.seams.tools.values import kept, rebuilt
+
+        try:
+            body = kept(self.encode(value)).body
+            again = self.decode(rebuilt(body, None))
+            return type(again) is type(value) and kept(self.encode(again)).body == body
+        except Exception:  # a class of the user's may raise anything
+            return False
+
     def encode(self, value: object) -> object:
         """Return `value` with objects of the framework as data; all else is unchanged."""
+        if type(value) is Outcome:
+            parts = (value.result, value.changes, value.error)
+            return {self.tag: _OUTCOME, "parts": [self.encode(part) for part in parts]}
         if (fields := self.fields(value)) is not None:
             encoded = {name: self.encode(field) for name, field in fields.items()}
             return {self.tag: type(value).__name__, **encoded}
@@ -73,7 +92,9 @@ class FrameworkValues:
             return fields
         name = fields.pop(self.tag)
         try:
-            return dict(fields["pairs"]) if name == _DICT else self.built(name, fields)
+            if name == _DICT:
+                return dict(fields["pairs"])
+            return Outcome(*fields["parts"]) if name == _OUTCOME else self.built(name, fields)
         except Exception as error:  # a class may raise anything for unexpected fields
             raise ReplayError(
                 f"tracefork: the recorded result of a tool does not fit the class {name!r:.60} as "
@@ -112,31 +133,33 @@ def tool_exchange(
     effect: Effect | None = None,
     raises: Iterable[type[Exception]] = (),
     returns: Callable[..., object] | None = None,
+    function: object = None,
 ) -> object:
     """Return the result of `run(**arguments)`, or the recorded one: an exchange, as with `@tool`.
 
     Outside a session, and inside another tool, it only calls `run`.
 
     Args:
-        name: the name of the tool on the tape.
+        name: the name of the tool. On the tape it has `_` for what no name there may hold.
         arguments: the arguments, compared as JSON; a fork may change some.
         run: the function that does the work.
         values: converts results of the framework's own classes, if it has some.
         effect: the side effects of the tool; without it, it may be a write.
         raises: exceptions that keep their class, besides the builtin ones.
         returns: the function whose return annotation names the classes in the result.
+        function: the function of the user's that does the work. `@tracefork.tool` on it adds
+            exceptions to `raises`, and says the effect if `effect` does not.
 
     Raises:
         TraceforkError: the session has failed, or fails with this call.
-        UsageError: the name or the effect is invalid; an argument has no JSON form (the tool does
-            not run), or a replay could not rebuild the result (it has run; the replay raises the
-            same).
+        UsageError: the effect is invalid; an argument has no JSON form (the tool does not run), or
+            a replay could not rebuild the result (it has run; the replay raises the same).
     """
     if (session := session_here()) is None:
         return run(**arguments)
     from tracefork_core.seams.tools import calls as tool_calls
 
-    tool = _Named(name, run, values, effect, raises, returns)
+    tool = _Named(name, run, values, effect, raises, returns, function)
     return tool_calls.call(tool, session, (), dict(arguments))
 
 
@@ -149,14 +172,30 @@ async def atool_exchange(
     effect: Effect | None = None,
     raises: Iterable[type[Exception]] = (),
     returns: Callable[..., object] | None = None,
+    function: object = None,
+    changes: Changes | None = None,
 ) -> object:
-    """Do the same as `tool_exchange`, and await `run`."""
+    """Do the same as `tool_exchange`, and await `run`.
+
+    `changes` notes what the tool changes besides returning a result, and makes these changes where
+    it is answered from the tape.
+    """
     if (session := session_here()) is None:
         return await run(**arguments)
     from tracefork_core.seams.tools import calls as tool_calls
 
-    tool = _Named(name, run, values, effect, raises, returns)
-    return await tool_calls.acall(tool, session, (), dict(arguments))
+    async def noted(**arguments: Any) -> object:
+        try:
+            with call.running():
+                result = await run(**arguments)
+        except Exception as error:
+            return await call.raised(error)
+        return await call.returned(result)
+
+    work = noted if changes else run
+    tool = _Named(name, work, values, effect, raises, returns or run, function)
+    call = ChangingCall(name, changes or Changes(), values.fields, tool.failures.listed)
+    return await call.ended(await tool_calls.acall(tool, session, (), dict(arguments)))
 
 
 async def atool_stream(
@@ -168,6 +207,7 @@ async def atool_stream(
     effect: Effect | None = None,
     raises: Iterable[type[Exception]] = (),
     returns: Callable[..., object] | None = None,
+    function: object = None,
 ) -> AsyncGenerator[Any, None]:
     """Do the same for a tool that yields: each value of `run(**arguments)` is a delivery."""
     if (session := session_here()) is None:
@@ -175,7 +215,7 @@ async def atool_stream(
     else:
         from tracefork_core.seams.tools import streams as tool_streams
 
-        tool = _Named(name, run, values, effect, raises, returns)
+        tool = _Named(name, run, values, effect, raises, returns, function)
         items = tool_streams.acall(tool, session, (), dict(arguments))
     try:
         async for item in items:
@@ -195,8 +235,11 @@ class _Named(Tool):
         effect: Effect | None,
         raises: Iterable[type[Exception]],
         returns: Callable[..., object] | None,
+        function: object,
     ) -> None:
-        super().__init__(run, effect, name, raises)
+        mark = tool_mark(function) or ToolMark(None, ())
+        name = _NOT_IN_NAMES.sub("_", name) or "_"
+        super().__init__(run, effect or mark.effect, name, (*raises, *mark.raises))
         self._values = values
         self.annotated = returns or run
 
