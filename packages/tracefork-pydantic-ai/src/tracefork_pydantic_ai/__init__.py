@@ -13,7 +13,7 @@ Names are loaded when they are first used: importing this package imports no fra
 validators, `models` of requests to models, `graphs` of the nodes of a program's graphs, and
 `blocks` of what is entered and left. `tools` makes exchanges of tool calls, `live_tools` says which
 run in replays too, and `agent_references` which functions run agents. `tool_changes` notes what a
-tool did besides returning a result, `tool_values` converts results, and `tool_failures` exceptions.
+tool did besides returning a result, and `tool_values` converts results and exceptions.
 `attachment` and `clients` are for sessions with ambient=False, and `for_tests` for tests.
 """
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -22,15 +21,12 @@ from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import AbstractToolset
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import Patches, answering_tape, in_session, tool_mark
+from tracefork_core.adapters import Patches, answering_tape, in_session, recorded_tool, tool_mark
 from tracefork_pydantic_ai.agent_references import runs_agents
 
 T = TypeVar("T")
 
 _MARK = "_tracefork_leave_live"
-
-recorded_tool: ContextVar[str | None] = ContextVar("tracefork_pydantic_ai_tool", default=None)
-"""The name of the tool that runs here as one exchange."""
 
 
 def put_in(patches: Patches) -> None:
@@ -77,7 +73,7 @@ def is_left_live(toolset: Any, tool: Any, function: Any, deps: object) -> bool:
 def _warning(begin: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(begin)
     def begun(self: Any, *args: Any, **options: Any) -> Any:
-        name = recorded_tool.get()
+        name = recorded_tool()
         if name is not None and in_session() and answering_tape() is None:
             warnings.warn(
                 f"tracefork: the tool {name} runs the agent {self.name or 'without a name'}. Its "

@@ -26,7 +26,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.messages import UserPromptPart
 from pydantic_core import to_json
 
-from tracefork_core.adapters import Patches
+from tracefork_core.adapters import Changes, Patches, values_set
 from tracefork_pydantic_ai.tool_values import Values
 
 _METHODS = ("cancel", "emit", "enqueue", "load_capability")
@@ -39,16 +39,22 @@ Path = tuple[tuple[str, Any], ...]
 """The way to a value from the dependencies: attributes and items."""
 
 
-class Changes:
-    """What one call changes."""
+class OfRun(Changes):
+    """What one call changes in its run."""
 
-    def __init__(self, name: str, deps: object, values: Values) -> None:
+    def __init__(self, name: str, context: Any, values: Values) -> None:
         self._name = name
-        self._deps = deps
+        self._context = context
         self._values = values
         self._noted: list[Any] = []
-        self._home = type(deps).__module__.partition(".")[0]
-        self._before = dict(self._snapshot(deps))
+        self._home = type(context.deps).__module__.partition(".")[0]
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note what the block does to the context and the dependencies of the run."""
+        self._before = dict(self._snapshot(self._context.deps))
+        with values_set({_changes: self}):
+            yield
 
     def note(self, method: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Note a call of a method of the context."""
@@ -60,11 +66,11 @@ class Changes:
         else:
             self._warn(f"called `{method}` of its context with an object of its own")
 
-    def all(self) -> list[Any]:
+    async def made(self) -> object:
         """Return all changes as data."""
         found = list(self._noted)
         replaced: list[Path] = []
-        for path, (value, state) in self._snapshot(self._deps):
+        for path, (value, state) in self._snapshot(self._context.deps):
             if any(path[: len(above)] == above for above in replaced):
                 continue
             if self._before.get(path, _NOTHING)[1] == state:
@@ -75,6 +81,16 @@ class Changes:
                 self._warn(f"changed `{_spelled(path)}`, which holds objects")
             replaced.append(path)
         return found
+
+    async def make_again(self, made: Any) -> None:
+        """Make recorded changes again."""
+        for name, where, given in made:
+            if name == _DEPS:
+                _put(self._context, [("attribute", "deps"), *where], given)
+                continue
+            result = getattr(self._context, name)(*where, **given)
+            if name == "emit":
+                await result
 
     def _snapshot(self, value: Any, path: Path = ()) -> Iterator[tuple[Path, tuple[Any, Any]]]:
         """Yield the values in the dependencies, each with its state; an object before its parts."""
@@ -110,7 +126,7 @@ class Changes:
         )
 
 
-_changes: ContextVar[Changes | None] = ContextVar("tracefork_pydantic_ai_changes", default=None)
+_changes: ContextVar[OfRun | None] = ContextVar("tracefork_pydantic_ai_changes", default=None)
 
 
 def put_in(patches: Patches) -> None:
@@ -141,28 +157,6 @@ def _with_times(content: tuple[Any, ...]) -> Iterator[Any]:
         else:
             is_text = len(given) == 1 and isinstance(given[0], str)
             yield UserPromptPart(given[0] if is_text else given)
-
-
-@contextmanager
-def noted(name: str, deps: object, values: Values) -> Iterator[Changes]:
-    """Note what the block does to the context and the dependencies of a run."""
-    changes = Changes(name, deps, values)
-    token = _changes.set(changes)
-    try:
-        yield changes
-    finally:
-        _changes.reset(token)
-
-
-async def make_again(changes: list[Any], context: Any) -> None:
-    """Make recorded changes again."""
-    for name, where, given in changes:
-        if name == _DEPS:
-            _put(context, [("attribute", "deps"), *where], given)
-            continue
-        result = getattr(context, name)(*where, **given)
-        if name == "emit":
-            await result
 
 
 def _how(holder: object) -> str:

@@ -11,7 +11,6 @@ The step of a tool is around its hooks: what they ask belongs to it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from functools import wraps
@@ -26,29 +25,24 @@ from pydantic_ai.toolsets import (
     WrapperToolset,
 )
 
-from tracefork_core import TraceforkError
 from tracefork_core.adapters import (
     Patches,
     atool_exchange,
     check_session,
-    crossing_seam,
     effect_of,
     in_session,
     is_crossing_seam,
     replace_in_classes,
-    tool_mark,
     values_set,
 )
 from tracefork_pydantic_ai import live_tools, tool_changes
-from tracefork_pydantic_ai.live_tools import is_left_live, recorded_tool
+from tracefork_pydantic_ai.live_tools import is_left_live
 from tracefork_pydantic_ai.steps import own_lane, step_in_run
-from tracefork_pydantic_ai.tool_changes import make_again, noted
-from tracefork_pydantic_ai.tool_failures import RAISED, data_of, message_of, rebuilt
-from tracefork_pydantic_ai.tool_values import Outcome, Values, plain
+from tracefork_pydantic_ai.tool_changes import OfRun
+from tracefork_pydantic_ai.tool_values import RAISED, Values, plain
 
 Work = Callable[[dict[str, Any]], Awaitable[object]]
 
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 _PASSING_ON = (CombinedToolset, ExternalToolset, WrapperToolset)
 _MCP = ("pydantic_ai.mcp", "MCPToolset")
 """By name: importing it would import MCP."""
@@ -106,7 +100,8 @@ def _as_exchange(
         function = getattr(defined, "function", None if is_mcp else self.call_tool)
         if is_left_live(self, defined, function, ctx.deps):
             return await work(tool_args)
-        return await _Call(_called.get() or name, function, ctx, tool, work).answer(tool_args)
+        told = _called.get() or name
+        return await _answered(told, function, ctx, tool, work, tool_args)
 
     return call_tool
 
@@ -123,66 +118,24 @@ def _is_in_process(toolset: Any) -> bool:
     return any(kind.__name__ == _IN_PROCESS for kind in type(transport).__mro__)
 
 
-class _Call:
-    """One call of a tool that is an exchange."""
+async def _answered(
+    name: str, function: Any, ctx: Any, tool: Any, work: Work, arguments: dict[str, Any]
+) -> object:
+    """Return or raise what the tool does, or did in the recording."""
+    told, values = plain(arguments), Values(function)
 
-    def __init__(self, name: str, function: Any, context: Any, tool: Any, work: Work) -> None:
-        self._name = name
-        self._function = function
-        self._context = context
-        self._tool = tool
-        self._work = work
-        self._values = Values(function)
-        self._has_run = False
+    async def run(**now: Any) -> object:
+        # A fork may change arguments; the tool expects them validated.
+        given = arguments if now == told else tool.args_validator.validate_python(now)
+        return values.storable(await work(given))
 
-    async def answer(self, arguments: dict[str, Any]) -> object:
-        """Return or raise what the tool does, or did in the recording."""
-        told = plain(arguments)
-
-        async def run(**now: Any) -> object:
-            given = arguments if now == told else self._validated(now)
-            return await self._outcome(given)
-
-        mark = tool_mark(self._function)
-        raises = mark.raises if mark else ()
-        metadata = self._tool.tool_def.metadata or {}
-        outcome = await atool_exchange(
-            _NOT_IN_NAMES.sub("_", self._name) or "_",
-            told,
-            run,
-            self._values,
-            effect=effect_of(self._name, metadata.get("effect"), function=self._function),
-            raises=(*RAISED, *raises),
-        )
-        if not isinstance(outcome, Outcome):
-            return outcome
-        if not self._has_run:
-            with crossing_seam():  # The tool drew no values that are on the tape.
-                await make_again(outcome.changes, self._context)
-        if outcome.error is not None:
-            raise rebuilt(outcome.error, raises)
-        return outcome.result
-
-    def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments that a fork sets, as the tool expects them."""
-        validated: dict[str, Any] = self._tool.args_validator.validate_python(arguments)
-        return validated
-
-    async def _outcome(self, arguments: dict[str, Any]) -> object:
-        self._has_run = True
-        result, error = None, None
-        with (
-            values_set({recorded_tool: self._name}),
-            noted(self._name, self._context.deps, self._values) as changes,
-        ):
-            try:
-                result = self._values.storable(await self._work(arguments))
-            except TraceforkError:
-                raise
-            except Exception as raised:
-                made, error = changes.all(), data_of(raised)
-                if not made and error is None:
-                    raise
-                return Outcome(None, made, error or message_of(raised))
-            made = changes.all()
-        return Outcome(result, made) if made else result
+    return await atool_exchange(
+        name,
+        told,
+        run,
+        values,
+        effect=effect_of(name, (tool.tool_def.metadata or {}).get("effect")),
+        raises=RAISED,
+        function=function,
+        changes=OfRun(name, ctx, values),
+    )
