@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from strands.agent.agent import Agent
@@ -20,7 +19,7 @@ from strands.tools.structured_output.structured_output_tool import StructuredOut
 from strands.types.tools import AgentTool
 
 from tracefork_core import UsageError
-from tracefork_core.adapters import answering_tape
+from tracefork_core.adapters import answering_tape, recorded_tool
 
 T = TypeVar("T")
 
@@ -32,9 +31,6 @@ _OUTSIDE = (
     "strands.vended_tools.python_repl",
 )
 """The tools of Strands that reach outside of the run."""
-
-recorded_tool: ContextVar[str | None] = ContextVar("tracefork_strands_tool", default=None)
-"""The name of the tool that runs here as one exchange."""
 
 
 def leave_live(tool: T) -> T:
@@ -80,7 +76,7 @@ def function_of(tool: Any) -> Any:
 
 def warn_of_agent_in_tool(agent: str) -> None:
     """Warn of an agent that runs inside a tool that is one exchange: its calls are not seen."""
-    name = recorded_tool.get()
+    name = recorded_tool()
     if name is None or answering_tape() is not None:
         return
     warnings.warn(

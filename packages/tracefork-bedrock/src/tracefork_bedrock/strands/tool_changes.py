@@ -18,27 +18,36 @@ from typing import Any
 from strands import Agent
 from strands.agent.state import AgentState
 
-from tracefork_bedrock.strands.tool_values import is_plain
-from tracefork_core.adapters import Patches
+from tracefork_bedrock.strands.tool_values import VALUES
+from tracefork_core.adapters import Changes, Patches
 
 _OF_STRANDS = frozenset({"agent", "model", "messages", "system_prompt", "tool_config"})
 _MISSING = object()
 
 
-class Changes:
-    """What one call changes."""
+class OfAgent(Changes):
+    """What one call changes in its agent, and in the state of the run."""
 
     def __init__(self, agent: Any, run: dict[str, Any]) -> None:
         self.agent = agent
         self._run = run
-        self._before = copy.deepcopy(self._of_run())
         self._noted: list[Any] = []
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note what the block does to the agent and to the state of the run."""
+        self._before = copy.deepcopy(self._of_run())
+        token = _changes.set(self)
+        try:
+            yield
+        finally:
+            _changes.reset(token)
 
     def note(self, *change: Any) -> None:
         """Note a change of the agent."""
         self._noted.append(list(change))
 
-    def all(self) -> list[Any]:
+    async def made(self) -> object:
         """Return all changes as plain data."""
         now = self._of_run()
         given = [
@@ -48,15 +57,25 @@ class Changes:
         ]
         return [*self._noted, *given]
 
+    async def make_again(self, made: Any) -> None:
+        """Make recorded changes again."""
+        for name, *given in made:
+            if name == "run":
+                _put(self._run, *given)
+            elif name == "cancel":
+                self.agent.cancel(**given[0])
+            else:
+                getattr(self.agent.state, name)(*given)
+
     def _of_run(self) -> dict[str, Any]:
         return {
             key: value
             for key, value in self._run.items()
-            if key not in _OF_STRANDS and not key.startswith("event_loop_") and is_plain(value)
+            if key not in _OF_STRANDS and not key.startswith("event_loop_") and VALUES.hold(value)
         }
 
 
-_changes: ContextVar[Changes | None] = ContextVar("tracefork_strands_changes", default=None)
+_changes: ContextVar[OfAgent | None] = ContextVar("tracefork_strands_changes", default=None)
 
 
 def put_in(patches: Patches) -> None:
@@ -65,28 +84,6 @@ def put_in(patches: Patches) -> None:
         patches.wrap(AgentState, name, partial(_noting, name, lambda agent: agent.state))
     if hasattr(Agent, "cancel"):
         patches.wrap(Agent, "cancel", partial(_noting, "cancel", lambda agent: agent))
-
-
-@contextmanager
-def noted(agent: Any, run: dict[str, Any]) -> Iterator[Changes]:
-    """Note what the block does to an agent and to the state of the run."""
-    changes = Changes(agent, run)
-    token = _changes.set(changes)
-    try:
-        yield changes
-    finally:
-        _changes.reset(token)
-
-
-def make_again(changes: list[Any], agent: Any, run: dict[str, Any]) -> None:
-    """Make recorded changes again."""
-    for name, *given in changes:
-        if name == "run":
-            _put(run, *given)
-        elif name == "cancel":
-            agent.cancel(**given[0])
-        else:
-            getattr(agent.state, name)(*given)
 
 
 def _put(run: dict[str, Any], key: str, value: Any) -> None:

@@ -10,9 +10,8 @@ A tool that yields is recorded value by value. Any other is one result.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing
 from functools import cached_property, wraps
 from typing import Any
 
@@ -22,12 +21,13 @@ from strands.tools.tools import PythonAgentTool
 from strands.types._events import ToolInterruptEvent, ToolResultEvent, ToolStreamEvent
 from strands.types.tools import AgentTool
 
-from tracefork_bedrock.strands.live_tools import function_of, is_agent, is_live, recorded_tool
+from tracefork_bedrock.strands.live_tools import function_of, is_agent, is_live
 from tracefork_bedrock.strands.steps import is_recorded_here
-from tracefork_bedrock.strands.tool_changes import make_again, noted
-from tracefork_bedrock.strands.tool_values import VALUES, Outcome, Progress, plain
+from tracefork_bedrock.strands.tool_changes import OfAgent
+from tracefork_bedrock.strands.tool_values import VALUES, Asks, Progress, plain
 from tracefork_core import ToolError, TraceforkError
 from tracefork_core.adapters import (
+    ChangingCall,
     Patches,
     RunningStep,
     atool_exchange,
@@ -37,7 +37,6 @@ from tracefork_core.adapters import (
     tool_mark,
 )
 
-_NOT_IN_NAMES = re.compile(r"^[^\w]|[^\w.:/-]")
 _INPUT, _RESPONSES = "(input)", "(responses)"
 """The names of arguments that are no object, and of what people answered to the tool."""
 _HANDOFF = "handoff_to_agent"
@@ -104,20 +103,24 @@ class _Call:
     ) -> None:
         self._tool, self._name, self._use, self._run, self._work = tool, name, tool_use, run, work
         self._agent = run.get("agent")
-        self._has_run = False
         self._is_decorated = isinstance(tool, DecoratedFunctionTool)
+        self._function = getattr(tool, "_tool_func", None)
+        mark = tool_mark(self._function)
+        changes = OfAgent(self._agent, run)
+        self._call = ChangingCall(name, changes, VALUES.fields, mark.raises if mark else ())
 
     async def events(self) -> AsyncGenerator[Any, None]:
         """Yield the events of the tool: its own, or the recorded ones."""
         try:
             if self._yields():
-                async for item in self._streamed():
-                    if isinstance(item, Progress):
-                        yield ToolStreamEvent(self._use, item.data)
-                    else:
-                        yield self._ended(item)
+                async with aclosing(self._streamed()) as items:
+                    async for item in items:
+                        if isinstance(item, Progress):
+                            yield ToolStreamEvent(self._use, item.data)
+                        else:
+                            yield await self._ended(item)
             else:
-                yield self._ended(await self._exchanged())
+                yield await self._ended(await self._exchanged())
         except Exception as error:
             if isinstance(error, TraceforkError) or not self._is_decorated:
                 raise
@@ -125,36 +128,26 @@ class _Call:
 
     def _yields(self) -> bool:
         if self._is_decorated:
-            return inspect.isasyncgenfunction(self._tool._tool_func)  # noqa: SLF001
+            return inspect.isasyncgenfunction(self._function)
         return not isinstance(self._tool, PythonAgentTool)
 
     async def _exchanged(self) -> Any:
         async def work(**arguments: Any) -> object:
-            return [item async for item in self._items(arguments)][-1]
+            return [item async for item in self._items(**arguments)][-1]
 
-        name, arguments = self._tape_name, self._arguments()
-        return await atool_exchange(name, arguments, work, VALUES, **self._options)
+        function = self._function
+        return await atool_exchange(self._name, self._arguments(), work, VALUES, function=function)
 
-    async def _streamed(self) -> AsyncGenerator[Any, None]:
-        items = atool_stream(
-            self._tape_name, self._arguments(), self._given, VALUES, **self._options
+    def _streamed(self) -> AsyncGenerator[Any, None]:
+        return atool_stream(
+            self._name, self._arguments(), self._items, VALUES, function=self._function
         )
-        try:
-            async for item in items:
-                yield item
-        finally:
-            await items.aclose()
 
-    async def _given(self, **arguments: Any) -> AsyncGenerator[Any, None]:
-        async for item in self._items(arguments):
-            yield item
-
-    async def _items(self, arguments: dict[str, Any]) -> AsyncGenerator[Any, None]:
+    async def _items(self, /, **arguments: Any) -> AsyncGenerator[Any, None]:
         """Run the tool, and yield its progress and its result as data for the tape."""
         use, last = {**self._use, "input": self._input_of(arguments)}, None
-        self._has_run = True
-        with noted(self._agent, self._run) as changes, _is_recorded(self._name):
-            try:
+        try:
+            with self._call.running():
                 async for event in self._work(use):
                     if isinstance(event, (ToolInterruptEvent, ToolResultEvent)):
                         last = event
@@ -162,41 +155,34 @@ class _Call:
                     data = event["tool_stream_event"]["data"] if _is_progress(event) else event
                     last = data
                     yield Progress(plain(data))
-                last = self._kept(last, changes.all())
-            except InterruptException as error:
-                last = Outcome(None, [error.interrupt], changes.all())
-            except Exception as error:
-                if isinstance(error, TraceforkError) or not changes.all():
-                    raise
-                last = Outcome.failed(error, changes.all())
-        yield last
+                last = self._kept(last)
+        except InterruptException as error:
+            last = Asks([error.interrupt])
+        except Exception as error:  # noqa: BLE001 - any, and most are raised again
+            yield await self._call.raised(error)
+            return
+        yield await self._call.returned(last)
 
-    def _kept(self, last: Any, changes: list[Any]) -> object:
+    def _kept(self, last: Any) -> object:
         if isinstance(last, ToolInterruptEvent):
-            return Outcome(None, list(last.interrupts), changes)
+            return Asks(list(last.interrupts))
         if isinstance(last, ToolResultEvent):
             error, last = last.exception, last.tool_result
             if error is not None and _is_error_of(last, error):
                 raise error
         if last is None:
             last = VALUES.failed(f"Tool '{self._name}' did not return a result")
-        result = {key: value for key, value in last.items() if key != "toolUseId"}
-        return Outcome(result, [], changes) if changes else result
+        return {key: value for key, value in last.items() if key != "toolUseId"}
 
-    def _ended(self, item: Any) -> Any:
+    async def _ended(self, item: Any) -> Any:
         """Return the event of a result or an interrupt."""
         if isinstance(item, str):  # A fork gave the tool that yields a text.
             item = VALUES.said(item)
-        outcome = item if isinstance(item, Outcome) else Outcome(item, [], [])
-        if not self._has_run:
-            make_again(outcome.changes, self._agent, self._run)
-        if (error := outcome.error(self._options["raises"])) is not None:
-            raise error
-        if outcome.interrupts:
-            return ToolInterruptEvent(
-                self._use, [self._registered(it) for it in outcome.interrupts]
-            )
-        result: Any = {"toolUseId": self._use["toolUseId"], **(outcome.result or {})}
+        given: Any = await self._call.ended(item)
+        if isinstance(given, Asks):
+            asked = [self._registered(interrupt) for interrupt in given.interrupts]
+            return ToolInterruptEvent(self._use, asked)
+        result: Any = {"toolUseId": self._use["toolUseId"], **(given or {})}
         return ToolResultEvent(result)
 
     def _registered(self, interrupt: Interrupt) -> Interrupt:
@@ -206,16 +192,6 @@ class _Call:
 
     def _failed(self, error: Exception) -> Any:
         return ToolResultEvent(_error(self._use["toolUseId"], error), exception=error)
-
-    @property
-    def _tape_name(self) -> str:
-        return _NOT_IN_NAMES.sub("_", self._name) or "_"
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        mark = tool_mark(getattr(self._tool, "_tool_func", None))
-        raises = (ValueError, *(mark.raises if mark else ()))
-        return {"effect": mark.effect if mark else None, "raises": raises}
 
     def _arguments(self) -> dict[str, Any]:
         given = self._use.get("input")
@@ -267,12 +243,3 @@ def _error(tool_use_id: str, error: Exception) -> Any:
 
 def _is_error_of(result: Any, error: Exception) -> bool:
     return bool(result == _error(result["toolUseId"], error))
-
-
-@contextmanager
-def _is_recorded(name: str) -> Any:
-    token = recorded_tool.set(name)
-    try:
-        yield
-    finally:
-        recorded_tool.reset(token)

@@ -184,7 +184,7 @@ async def atool_exchange(
         return await run(**arguments)
     from tracefork_core.seams.tools import calls as tool_calls
 
-    async def noted(**arguments: Any) -> object:
+    async def changing(**arguments: Any) -> object:
         try:
             with call.running():
                 result = await run(**arguments)
@@ -192,10 +192,11 @@ async def atool_exchange(
             return await call.raised(error)
         return await call.returned(result)
 
-    work = noted if changes else run
+    work = changing if changes else run
     tool = _Named(name, work, values, effect, raises, returns or run, function)
     call = ChangingCall(name, changes or Changes(), values.fields, tool.failures.listed)
-    return await call.ended(await tool_calls.acall(tool, session, (), dict(arguments)))
+    answer = await tool_calls.acall(tool, session, (), dict(arguments))
+    return await call.ended(answer) if changes else answer
 
 
 async def atool_stream(
